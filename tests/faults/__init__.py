@@ -1,4 +1,4 @@
-"""Faults that a check must catch: a table of named ones, room by room.
+"""Faults that a check must catch: named faults, grouped by room.
 
 python -m tests.tools.faults    `make faults`
 """
@@ -10,15 +10,15 @@ from tests.faults.injecting import Inject
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that could be wrong in the code.
+    """A fault that can be injected into the code.
 
     Args:
         id: `room.what`, unique.
-        what: what is wrong, in a few words.
-        reference: what says how it should be.
+        what: the fault, in a few words.
+        reference: what states the correct behaviour.
         check: the pytest node that must fail.
-        tolerance: what the check allows, as a number with its unit; "nothing" where it asks for the very value.
-        inject: injects it into this process.
+        tolerance: what the check allows, as a number with its unit; "nothing" if it compares exact values.
+        inject: injects the fault into this process.
     """
 
     id: str
@@ -30,5 +30,5 @@ class Fault:
 
     @property
     def room(self) -> str:
-        """The room that it is in."""
+        """The room of the fault."""
         return self.id.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Faults of the answers that are read out of runs."""
+"""Faults in the analysis of runs."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

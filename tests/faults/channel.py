@@ -1,4 +1,4 @@
-"""Faults of the radio."""
+"""Faults in the radio channel."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

@@ -1,4 +1,4 @@
-"""Faults of time, bits and joules: handover, energy, servers, rounds."""
+"""Faults in time, bits and joules: handover, energy, servers, and rounds."""
 
 from tests.faults import Fault
 from tests.faults.injecting import edited

@@ -1,6 +1,6 @@
-"""Inject faults into loaded code: a fragment of a function's source, or a constant, becomes another one.
+"""Inject faults into loaded code, by replacing a fragment of a function's source, or a constant.
 
-The function's code object is exchanged, so that every name that holds the function meets the fault: copies made by
+The function's code object is exchanged, so that every reference to the function has the fault: names imported by
 `from x import f`, methods in tables, bound methods.
 """
 
@@ -19,10 +19,10 @@ Inject = Callable[[pytest.MonkeyPatch], None]
 
 
 def edited(where: str, old: str, new: str) -> Inject:
-    """Make a fault: in the function `module:name` or `module:Class.name`, a fragment of the source is another one.
+    """Make a fault that replaces a fragment of the source of `module:name` or `module:Class.name`.
 
     Args:
-        old: stands in the function's source exactly once.
+        old: the fragment, which must occur exactly once in the function's source.
     """
 
     def inject(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def edited(where: str, old: str, new: str) -> Inject:
 
 
 def constant(where: str, value: object) -> Inject:
-    """Make a fault: a constant `module:NAME` or `module:Class.name` is another one, in all modules that hold it."""
+    """Make a fault that replaces a constant `module:NAME` or `module:Class.name` in all modules that import it."""
 
     def inject(monkeypatch: pytest.MonkeyPatch) -> None:
         name, _, path = where.partition(":")
@@ -59,7 +59,7 @@ def constant(where: str, value: object) -> Inject:
 
 
 def function_at(where: str) -> tuple[ModuleType, FunctionType]:
-    """Find a function by `module:name`, below its decorators."""
+    """Find the function `module:name` below its decorators."""
     name, _, path = where.partition(":")
     module = importlib.import_module(name)
     found: Any = module
@@ -76,7 +76,7 @@ def function_at(where: str) -> tuple[ModuleType, FunctionType]:
 
 
 def lines_of(source: str, function: FunctionType) -> tuple[int, int]:
-    """Return the lines of a function, decorators included: the first, and the one after the last."""
+    """Return a function's lines, decorators included: the first line, and the line after the last."""
     first = function.__code__.co_firstlineno
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -89,7 +89,7 @@ def lines_of(source: str, function: FunctionType) -> tuple[int, int]:
 def exchange(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, function: FunctionType, changed: ast.Module
 ) -> None:
-    """Give a function the code that it has in a changed module."""
+    """Give a function the code that it has in the changed module."""
     code = compile(changed, str(inspect.getsourcefile(module)), "exec", dont_inherit=True)
     here = (function.__code__.co_qualname, function.__code__.co_firstlineno)
     (found,) = (one for one in _codes(code) if (one.co_qualname, one.co_firstlineno) == here)

@@ -1,4 +1,4 @@
-"""Faults of learning: algorithms, codecs, privacy, partitions, warm starts."""
+"""Faults in learning: algorithms, codecs, privacy, partitions, and warm starts."""
 
 from tests.faults import Fault
 from tests.faults.injecting import edited

@@ -1,4 +1,4 @@
-"""Faults of where devices are, and of which cell serves them while they move."""
+"""Faults in the positions of devices, and in the choice of their serving cells."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

@@ -1,4 +1,4 @@
-"""All named faults, and where the results of the last `make faults` are."""
+"""All named faults, and the files with the results of the last `make faults`."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ FAULTS = (*channel.FAULTS, *mobility.FAULTS, *engine.FAULTS, *learning.FAULTS, *
 RESULTS = Path(__file__).parent / "results.csv"
 MUTANTS = Path(__file__).parent / "mutants.csv"
 EQUIVALENT = Path(__file__).parent / "equivalent.csv"
-# of those that were written before any check was tried
+# the score of the faults that were written before any check was tried
 FIRST_SCORE = "112 of 129 were caught at first"
-KILLED = ("killed", "timed out")  # a mutant with which tests never end is noticed
+KILLED = ("killed", "timed out")  # a mutant that makes tests endless counts as noticed

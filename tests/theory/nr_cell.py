@@ -1,4 +1,4 @@
-"""One UMi cell of `preset: nr` by hand: its link budget, rates and rounds, without edgefl's code."""
+"""A UMi cell of `preset: nr` derived by hand: link budget, rates and rounds, without edgefl's code."""
 
 import math
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ GHZ, HZ, SLOT_S, RADIUS_M, NEAREST_M, HEIGHT_M = 3.5, 100e6, 0.5e-3, 250.0, 10.0
 SITE_DBM, DEVICE_DBM, ANTENNA_DBI, NOISE_DBM = 44.0, 23.0, 5.0, -174.0 + 80.0
 BEAM_DB, NLOS_BEAM_DB = 14.5, 9.5
 FIGURE_DB, SITE_FIGURE_DB, P0_DBM, ALPHA = 9.0, 5.0, -80.0, 0.8
-BLOCKS, ELEMENTS = 273, 12 * 14  # 38.101-1, Table 5.3.2-1; of a block in a slot
+BLOCKS, ELEMENTS = 273, 12 * 14  # 38.101-1, Table 5.3.2-1; resource elements of a block in a slot
 DOWN, UP = (3 + 10 / 14) / 5, (1 + 2 / 14) / 5  # DDDSU, 10:2:2
 GOODPUT = 0.86 * 0.97 / 1.1
-# 38.214, Table 5.2.2.1-3, and 2 dB from Shannon
+# 38.214, Table 5.2.2.1-3; 2 dB is the SNR gap to Shannon
 LOW = (0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305)
 CQI = np.array([*LOW, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063])
 SYMBOL_BITS = np.array([2] * 3 + [4] * 3 + [6] * 5 + [8] * 4)
 GAP = 10**0.2
-PARTS = 11  # independent parts of the band, 38.901's delay spread of UMi: 2 x 50 ns x 100 MHz
+PARTS = 11  # independent parts of the band, for UMi's delay spread in 38.901: 2 x 50 ns x 100 MHz
 MARGIN_DB = 3.0
-PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
+PART = 1 / 16  # share of the band on which an uplink must reach the lowest rate
 
 
 @dataclass(frozen=True)
 class Links:
-    """SNR of devices [n]: downlink; uplink with full power on one block, and with the controlled power there."""
+    """SNR of devices [n] in the downlink; on one uplink block, with full power and with controlled power."""
 
     down: np.ndarray
     alone: np.ndarray
@@ -33,7 +33,7 @@ class Links:
 
     @property
     def covered(self) -> np.ndarray:
-        """Whether each has a link in both directions."""
+        """Return whether each device has a link in both directions."""
         margin = 10 ** (MARGIN_DB / 10)
         whole = np.minimum(self.alone / BLOCKS, self.most)
         return (self.down >= margin * LOWEST) & (whole >= margin * LOWEST * PART)
@@ -55,7 +55,7 @@ def drawn(
     beyond_db -= 9.5 * math.log10(break_m**2 + HEIGHT_M**2)
     los_db = np.where(distance_m <= break_m, near_db, beyond_db)
     nlos_db = np.maximum(los_db, 22.4 + 35.3 * np.log10(straight_m) + 21.3 * math.log10(GHZ))
-    # a field G decides line of sight with 38.901's probability, softly: s^2 of the power is that in sight
+    # a field decides line of sight with 38.901's probability, softly: s^2 of the power is that in line of sight
     far_m = np.maximum(distance_m, 18.0)
     p_los = 18 / far_m + np.exp(-far_m / 36) * (1 - 18 / far_m)
     decided = rng.random(places)
@@ -63,18 +63,18 @@ def drawn(
     s2 = (0.5 + np.arctan(math.sqrt(20 * GHZ * 1e9 / 3e8) * margin) / math.pi) ** 2
     in_sight = s2 * 10 ** (-(los_db + 4.0 * normal()) / 10)
     around = (1 - s2) * 10 ** (-(nlos_db + 7.82 * normal()) / 10)
-    # walls: plain or coated glass beside concrete, the smaller of two ways inside, and a deviation
+    # walls of plain or coated glass with concrete, the smaller of two uniform indoor distances, and a deviation
     indoors, coated = rng.random(places) < 0.8, rng.random(places) < coated_share
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
     through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
-    # coupling: without the beam, for power control; with it, by state; indoors without a direct path
+    # coupling loss without the beam, for power control; beam gain by state: indoors there is no direct path
     coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
     sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
     beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
     down_db = SITE_DBM + beam_db - coupling_db - NOISE_DBM - FIGURE_DB
     received_db = beam_db - coupling_db - NOISE_DBM - SITE_FIGURE_DB
-    # 38.213, 7.1.1, with P0 per 180 kHz; an SNR on one of the band's blocks is that of its power there
+    # 38.213, 7.1.1, with P0 per 180 kHz; the SNR on one block of the band follows from the power on it
     asked_dbm = P0_DBM + 10 * math.log10(HZ / 180e3) + ALPHA * coupling_db
     return Links(
         10 ** (down_db / 10),
@@ -84,7 +84,7 @@ def drawn(
 
 
 def quantile(probability: np.ndarray) -> np.ndarray:
-    """The normal quantile, by interpolation of the error function's values."""
+    """Return the normal quantile by interpolating values of the error function."""
     nodes = np.linspace(-8.0, 8.0, 20001)
     values = np.array([0.5 * math.erfc(-node / math.sqrt(2)) for node in nodes])
     return np.interp(probability, values, nodes)
@@ -95,7 +95,7 @@ def wall_db(glass: float, glass_db: float) -> float:
 
 
 def slot_rates(snr: np.ndarray) -> np.ndarray:
-    """Bit/s/Hz [draws] of a code over all parts at SNRs [draws, parts]: the highest decodable rate."""
+    """Return bit/s/Hz [draws] of a code over all parts at SNRs [draws, parts]: the highest decodable rate."""
     informed = [np.minimum(np.log2(1 + snr / GAP), bits).mean(axis=-1) for bits in (2, 4, 6, 8)]
     carried = np.take(informed, SYMBOL_BITS // 2 - 1, axis=0) >= CQI[:, None]
     return np.max(np.where(carried, CQI[:, None], 0.0), axis=0)
@@ -103,7 +103,7 @@ def slot_rates(snr: np.ndarray) -> np.ndarray:
 
 @cache
 def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
-    """lg SNR, and bit/s/Hz over fading there, by 1,000 draws of the parts; l layers have 1 / l of the power each."""
+    """Return lg SNR, and mean bit/s/Hz of 1,000 fading draws at each SNR; l layers have 1 / l of the power each."""
     power = np.random.default_rng(1).exponential(size=(1000, PARTS))
     nodes = np.linspace(-6.0, 7.0, 261)
     rates = [
@@ -114,7 +114,7 @@ def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needed() -> np.ndarray:
-    """The mean SNRs [15] at which parts of equal mean power carry each rate's information on average."""
+    """Return the mean SNRs [15] at which parts of equal mean power carry each rate's information on average."""
     power = np.random.default_rng(2).exponential(size=(4000, PARTS))
     power *= PARTS / power.sum(axis=1, keepdims=True)
     snr = np.logspace(-1.0, 3.5, 900)
@@ -127,12 +127,12 @@ def needed() -> np.ndarray:
 
 NEEDS = needed()
 LOWEST = float(NEEDS[0])
-# a slot's mean power over the parts, 20 equally likely values
+# the mean power of a slot over the parts, as 20 equally likely values
 SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshape(20, -1).mean(axis=1)
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Blocks of each device, real numbers: equal, but no more than it can use, the rest to the others."""
+    """Return each device's blocks, real numbers: equal, up to what it can use; the others get the rest."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()
@@ -145,7 +145,7 @@ def spread(most: np.ndarray) -> np.ndarray:
 
 
 def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Downlinks that begin together, and each uplink at once after its downlink, as fluids at the links' mean rates.
+    """Simulate downlinks that begin together, each followed by its uplink, as fluids at the links' mean rates.
 
     Returns:
         [n] seconds of the downlink and of the uplink, and joules of both with TR 38.840's phone of 6 mW a unit.
@@ -153,7 +153,7 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)
     down_rate = np.interp(np.log10(links.down), *mean_rates(2)) * BLOCKS * a_block * DOWN
-    # in each slot the best number of blocks up to m, by its power: [devices, m] mean rate and share of the power
+    # [devices, m] mean rate, and share of the power, with the best number of blocks up to m in each slot
     blocks, rates = np.arange(1, BLOCKS + 1)[:, None], np.concatenate([[0.0], CQI])
     best, power = np.empty((2, count, BLOCKS))
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Background traffic against queueing theory. A correct program fails one seed in 1,000 or less."""
+"""Background traffic follows queueing theory. A correct program fails at most one seed in 1,000."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
 def test_a_transfer_is_slowed_by_the_load_of_other_users(
     load: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Round robin is processor sharing: of files that come as a Poisson process with load rho, whatever their sizes,
-    a transfer that takes x alone takes x / (1 - rho) in the mean (Kleinrock, Queueing Systems II, 4.4)."""
+    """Round robin approaches processor sharing: among files of any size that arrive as a Poisson process of load rho,
+    a transfer that takes x alone takes x / (1 - rho) on average (Kleinrock, Queueing Systems II, 4.4)."""
 
     monkeypatch.setattr(Background, "speed_m_s", 30.0)
 
@@ -30,13 +30,13 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
                 "carrier_hz": 1e9,
                 "link": {
                     "max_efficiency": 4.0
-                },  # reached nearly always, so rates do not depend on the order of service
+                },  # almost always reached, so rates do not depend on the order of service
                 "sharing": "dynamic",
                 "scheduler": "round_robin",
                 "budget": {"power_over_share": "per_resource_block"},
                 "background": background,
             },
-            rules={"pause_s": 3.0},  # the queue forgets the transfer
+            rules={"pause_s": 3.0},  # long enough for the queue to forget the transfer
         ).run()
         return np.array([row.uplink_end_s - row.uplink_start_s for row in world.rows.of[DeviceRound]])
 
@@ -45,5 +45,5 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
     error_s = took_s.std() / np.sqrt(ROUNDS)
     expected_s = alone_s / (1 - load)
     assert error_s < 0.05 * expected_s
-    # a slot of the transfer's own rounding, and of the other's, on top
+    # plus a slot for rounding up the transfer, and one for the transfers it shares with
     assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S

@@ -1,4 +1,4 @@
-"""The trust page's calibration to TR 38.901, against an independent Monte Carlo of the same network."""
+"""The trust page's calibration to TR 38.901, compared with an independent Monte Carlo of the same network."""
 
 import math
 import sys
@@ -12,12 +12,12 @@ import trust_calibration
 
 GHZ, DEVICES, QUANTILES = 6.0, 16_000, (5, 50, 95)
 NOISE_DBM = -174 + 10 * math.log10(20e6) + 9
-# standard errors: of the quantiles of three drops, whose devices share fields, seen over six seeds, and of the rest
+# standard errors of the quantiles of three drops, seen over six seeds: the devices of a drop share its fields
 SIGMAS, ERRORS_DB = 4, {"coupling gain": 0.5, "SINR": 0.27, "SINR without noise": 0.17}
 
 
 def lattice(isd_m: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nineteen sites [19, 2], and the translations [7, 2] that repeat them."""
+    """Return nineteen sites [19, 2] and the translations [7, 2] that repeat the layout."""
     a, b = np.array([1.0, 0.0]), np.array([0.5, math.sqrt(0.75)])
     cells = [(q, r) for q in range(-2, 3) for r in range(-2, 3) if abs(q + r) <= 2]
     steps = [(0, 0), (3, 2), (-2, 5), (-5, 3), (-3, -2), (2, -5), (5, -3)]
@@ -25,7 +25,7 @@ def lattice(isd_m: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sampled(path_loss: str) -> dict[str, np.ndarray]:
-    """Quantiles of the measures at devices in the middle cell, whose sight and shadowing are independent."""
+    """Return quantiles of the measures in the middle cell, for independent line of sight and shadowing."""
     isd_m, nearest_m, site_dbm, site_m, decay_m, highest_m = {
         "uma": (500.0, 35.0, 49.0, 25.0, 63.0, 13.0),
         "umi": (200.0, 10.0, 44.0, 10.0, 36.0, 22.5),
@@ -75,7 +75,7 @@ def sampled(path_loss: str) -> dict[str, np.ndarray]:
 
 
 def antenna_dbi(way: np.ndarray, flat: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """Gain [n, sites, 3]: an upright element of 65 degrees, and ten half a wavelength apart, tilted by 12 degrees."""
+    """Return gains [n, sites, 3] of panels: ten 65-degree elements in a column at half wavelengths, tilted by 12."""
     below = np.arctan2(down, flat)
     phase = math.pi * (np.sin(below) - math.sin(math.radians(12)))
     with np.errstate(invalid="ignore"):

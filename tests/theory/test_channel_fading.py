@@ -1,4 +1,4 @@
-"""Fading against the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
+"""Fading compared with the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
 
 Standard errors are those of the correlated process: the powers |h|^2 have autocorrelation rho^(2k) and hence
 long-run variance (1 + rho^2) / (1 - rho^2).
@@ -19,7 +19,7 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 KEY = 0x5EED << 64
 STANDARD_ERRORS = 4
 SIGNIFICANCE = 1e-3
-# 30 m/s; 10 m/s; a pedestrian, whose block edges are correlated
+# 30 m/s, 10 m/s, and a pedestrian's speed, at which the edges of blocks are correlated
 FAST, TABLE_I, PEDESTRIAN = 0.72, 0.9667, 0.9995
 
 
@@ -32,7 +32,7 @@ def test_mean_power_is_one(rho: float, slots: int) -> None:
 
 @pytest.mark.parametrize("rho", [FAST, TABLE_I, PEDESTRIAN])
 def test_envelope_is_rayleigh(rho: float) -> None:
-    # thinned until powers correlate by rho^(2k) < 1e-3
+    # thinned so that powers correlate by rho^(2k) < 1e-3
     apart = math.ceil(math.log(1e-3) / (2 * math.log(rho)))
     samples = 2_000
     envelope = np.sort(np.abs(LinkFading(KEY, rho).gain(0, apart * samples)[::apart]))
@@ -50,14 +50,14 @@ def test_envelope_is_rayleigh(rho: float) -> None:
         *itertools.product((TABLE_I, PEDESTRIAN, -0.6), (15,), (400,)),
         *itertools.product(
             (TABLE_I, PEDESTRIAN), (1500,), (400, BLOCK)
-        ),  # in TABLE_I; rho = -0.6 has no memory left
+        ),  # at this lag rho = -0.6 has no correlation left
     ],
 )
 def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, block: int) -> None:
     # h' = rho^k h + sqrt(1 - rho^(2k)) e gives Re(h* h') mean rho^k and variance (1 + rho^(2k)) / 2; the
-    # imaginary part has mean 0 and less variance. Pairs are far enough apart to be independent.
+    # imaginary part has mean 0 and a smaller variance. Pairs are far enough apart to be independent.
     pairs = 600
-    many = -(-16 * BLOCK // block)  # blocks: a pedestrian's fading forgets in 16 of the long ones
+    many = -(-16 * BLOCK // block)  # blocks: a pedestrian's fading decorrelates in 16 long ones
     apart = {"inside a block": many, "across blocks": many, "across pages of edges": block}[across] * block
     offset = block // 2 if across == "inside a block" else -(lag // 2 + 1)
     products = []
@@ -73,12 +73,12 @@ def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, bl
 
 
 def test_a_step_across_a_block_edge_is_as_small_as_any_other() -> None:
-    # |h[n] - h[n-1]|^2 has mean 2 (1 - rho); at rho near 1 this is far sharper than the correlation itself
+    # |h[n] - h[n-1]|^2 has mean 2 (1 - rho), which at rho near 1 tests the edge more sharply than the correlation
     blocks = 2_000
     gain = LinkFading(KEY, PEDESTRIAN).gain(0, blocks * BLOCK)
     steps = np.abs(np.diff(gain)) ** 2 / (2 * (1 - PEDESTRIAN))
     for chosen in (steps[BLOCK - 1 :: BLOCK], steps[BLOCK::BLOCK], steps[BLOCK // 2 :: BLOCK]):
-        # exponential with mean 1
+        # the normalised steps are exponential with mean 1
         assert abs(chosen.mean() - 1) < STANDARD_ERRORS / math.sqrt(chosen.size)
 
 

@@ -1,4 +1,4 @@
-"""Device drops and shadowing against their laws. Fixed seed; a correct program fails one seed in 1,000."""
+"""Device drops and shadowing follow their laws. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 
@@ -17,20 +17,20 @@ RING = {"inner_radius_m": 10.0, "outer_radius_m": 250.0}
 
 
 def distance_to_uniform(probabilities: np.ndarray) -> float:
-    """Kolmogorov-Smirnov statistic of values that should be uniform on [0, 1]."""
+    """Return the Kolmogorov-Smirnov statistic of values that should be uniform on [0, 1]."""
     ordered = np.sort(probabilities)
     steps = np.arange(len(ordered) + 1) / len(ordered)
     return float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
 
 
 def critical(count: int) -> float:
-    """Critical value of the statistic (Kolmogorov's limit law)."""
+    """Return the critical value of the statistic, by Kolmogorov's limit law."""
     return float(special.kolmogi(SIGNIFICANCE)) / math.sqrt(count)
 
 
 def test_distance_has_density_2d_over_the_ring() -> None:
     positions = sample_ring(np.random.default_rng(SEED), POINTS, **RING)
-    # integral of 2 d / (R^2 - d_min^2)
+    # the integral of the density 2 d / (R^2 - d_min^2)
     probability = (np.hypot(*positions.T) ** 2 - 10.0**2) / (250.0**2 - 10.0**2)
     assert distance_to_uniform(probability) < critical(POINTS)
 
@@ -48,7 +48,7 @@ def test_counts_are_poisson() -> None:
     counts = np.array([poisson_count(rng, density_per_km2=500.0, **RING) for _ in range(DROPS)])
     mean = 500.0 * math.pi * (0.25**2 - 0.01**2)
     assert abs(counts.mean() - mean) < STANDARD_ERRORS * math.sqrt(mean / DROPS)
-    # variance = mean; the fourth central moment of a Poisson number is mean + 3 mean^2
+    # a Poisson number has its mean as variance, and the fourth central moment mean + 3 mean^2
     assert abs(counts.var() - mean) < STANDARD_ERRORS * math.sqrt((mean + 2 * mean**2) / DROPS)
 
 

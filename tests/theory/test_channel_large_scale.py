@@ -1,6 +1,6 @@
-"""Shadowing and line of sight in space against their laws. A correct program fails for at most one seed in 1,000.
+"""Shadowing and line of sight in space follow their laws. A correct program fails at most one seed in 1,000.
 
-Fields of different keys are independent, so that one place over many keys is a sample of its law.
+Fields of different keys are independent, so the values at one place over many keys are a sample of the law.
 """
 
 import math
@@ -20,7 +20,7 @@ SEED = 0
 KEYS = 1000
 SIGNIFICANCE = 1e-4
 STANDARD_ERRORS = 4
-# Above exp(-d / d_corr), averaged over places; stated and derived exactly for GaussianFields
+# The mean correlation over places exceeds exp(-d / d_corr) by this at most; GaussianFields' tests derive it
 LAW = 0.012
 CARRIER_HZ = 3.5e9
 RADIO = {"carrier_hz": CARRIER_HZ, "bs_height_m": 10.0, "ut_height_m": 1.5}
@@ -35,7 +35,7 @@ def keys(seed: int, count: int = KEYS) -> range:
     return range(seed * count, (seed + 1) * count)
 
 
-LOS, NLOS = (10.0, 0), (13.0, 1)  # metres to 1/e, and stream
+LOS, NLOS = (10.0, 0), (13.0, 1)  # correlation distance in metres, and stream
 
 
 @lru_cache(maxsize=2)  # 70 MB each
@@ -45,12 +45,12 @@ def shadowing(seed: int, correlation_m: float, stream: int) -> FieldStack:
 
 
 def values(fields: FieldStack, positions: np.ndarray) -> np.ndarray:
-    """[n, KEYS] in double precision."""
+    """Return values [n, KEYS] in double precision."""
     return fields.at(np.asarray(positions, dtype=float))[0].astype(float)
 
 
 def distance_to_normal(sample: np.ndarray) -> float:
-    """Kolmogorov-Smirnov statistic of values that should be standard normal."""
+    """Return the Kolmogorov-Smirnov statistic of values that should be standard normal."""
     ordered = np.sort(special.ndtr(sample))
     steps = np.arange(len(ordered) + 1) / len(ordered)
     return float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
@@ -58,7 +58,7 @@ def distance_to_normal(sample: np.ndarray) -> float:
 
 @pytest.mark.parametrize(
     "place",
-    # nodes lie 1.25 m apart: on one, in the middle of a cell, on its side, anywhere
+    # nodes are 1.25 m apart: a place on a node, in the middle of a cell, on its side, and anywhere
     [(12.5, -25.0), (13.125, -24.375), (13.125, -25.0), (-51.7, 43.21)],
 )
 def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[float, float]) -> None:
@@ -69,11 +69,11 @@ def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[flo
 
 
 def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
-    # 9 places 40 m apart, e^-4: the squares correlate by e^-8
+    # 9 places 40 m apart correlate by e^-4, and their squares by e^-8
     grid = np.array([(x, y) for x in (-41.3, 0.7, 40.9) for y in (-40.2, 0.3, 41.1)])
     sample = values(shadowing(seed, *LOS), grid)
     tolerance = STANDARD_ERRORS / math.sqrt(2 * sample.size)
-    # sharp enough to see 3 %; the exact 1 % is derived in the unit tests
+    # the sample can show an error of 3 %; the unit tests derive the exact 1 %
     assert tolerance < 0.03
     assert abs(sample.std() - 1) < tolerance
 
@@ -82,7 +82,7 @@ def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
 @pytest.mark.parametrize(("correlation_m", "stream"), [LOS, NLOS])
 def test_correlation_at_a_distance(seed: int, lag_m: float, correlation_m: float, stream: int) -> None:
     rng = np.random.default_rng(seed)
-    # 9 pairs 40 m apart, which count as independent; somewhere in their cells, any direction
+    # 9 pairs 40 m apart, which count as independent, at random places of their cells and in random directions
     here = np.array([(x, y) for x in (-40, 0, 40) for y in (-40, 0, 40)]) + rng.uniform(-3, 3, (9, 2))
     angle = rng.uniform(0, 2 * math.pi, 9)
     there = here + lag_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -95,12 +95,12 @@ def test_correlation_at_a_distance(seed: int, lag_m: float, correlation_m: float
 
 
 def test_a_walk_through_one_field_meets_the_same_law() -> None:
-    """Averages over the places of a field are those over fields (ergodicity)."""
-    # 1 km of a straight line, 100 correlation lengths; 16 fields
+    """Averages over places of one field equal averages over fields (ergodicity)."""
+    # a straight line of 1 km is 100 correlation lengths; 16 fields
     fields = FieldStack([GaussianFields(keys=range(16), correlation_m=10.0, area_radius_m=501.0, stream=0)])
     x = np.arange(-500.0, 500.0, 0.5)
     sample = values(fields, np.stack([x, np.full_like(x, 0.4)], axis=1))
-    # Var of the time average of X Y for a Markov correlation: below (1 + rho^2) 2 d_corr / length per field
+    # the time average of X Y with a Markov correlation has a variance below (1 + rho^2) 2 d_corr / length per field
     length_m = 1000.0 * 16
     assert abs((sample**2).mean() - 1) < STANDARD_ERRORS * math.sqrt(2 * 10.0 / length_m)
     for lag_m in (5.0, 10.0, 20.0):
@@ -108,12 +108,12 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
         law = math.exp(-lag_m / 10.0)
         error = math.sqrt((1 + law**2) * 2 * (10.0 + lag_m) / length_m)
         measured = (sample[lag:] * sample[:-lag]).mean()
-        # one direction along the grid: the bias of single directions is below 0.03
+        # along a single direction of the grid, the bias is below 0.03
         assert abs(measured - law) < 0.03 + STANDARD_ERRORS * error
 
 
 def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
-    """UMi sites of these keys, all at the origin: at each place as many independent links."""
+    """Return UMi sites with these keys at the origin, so that each place has as many independent links."""
     return LargeScale(
         sites_m=np.zeros((len(sites), 2)),
         model=UMi(),
@@ -128,7 +128,7 @@ def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
 def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
     place = np.array([[13.0, 40.0]])
     los, nlos = values(shadowing(seed, *LOS), place)[0], values(shadowing(seed, *NLOS), place)[0]
-    # mean of products of independent standard normals: variance 1 / n
+    # the mean of n products of independent standard normals has variance 1 / n
     neighbours = los[:-1] * los[1:]
     assert abs(neighbours.mean()) < STANDARD_ERRORS / math.sqrt(KEYS - 1)
     assert abs((los * nlos).mean()) < STANDARD_ERRORS / math.sqrt(KEYS)
@@ -146,10 +146,10 @@ def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
 def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
-    """TR 38.901, Table 7.5-6: gains of two places 10 m apart, over sites that are independent."""
+    """Gains at two places 10 m apart correlate by the distance of TR 38.901, Table 7.5-6, over independent sites."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
-    # at one distance, so that path loss cancels
+    # both places are at one distance, so that path loss cancels
     side_m = math.sqrt(30.0**2 - (lag_m / 2) ** 2)
     there, here = subject.gain_db(np.array([[side_m, -lag_m / 2], [side_m, lag_m / 2]])).astype(float)
     law = math.exp(-lag_m / correlation_m)
@@ -168,7 +168,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @lru_cache(maxsize=1)
 def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
-    """Many sites at the origin: at each place, as many independent states."""
+    """Return many sites at the origin, so that each place has as many independent states."""
     count = 4 * KEYS
     return at_origin(keys(seed, count), radius_m, line_of_sight=mode)
 
@@ -184,7 +184,7 @@ def test_line_of_sight_has_its_probability(mode: str, seed: int, distance_m: flo
 
 @pytest.mark.parametrize("lag_m", [10.0, 50.0, 100.0])
 def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, seed: int, lag_m: float) -> None:
-    # two places on the circle of 60 m, lag_m apart: P(both in sight) is a bivariate normal probability
+    # two places on the circle of 60 m, lag_m apart: P(both in line of sight) is a bivariate normal probability
     half_angle = math.asin(lag_m / 2 / 60.0)
     positions = 60.0 * np.array(
         [(math.cos(angle), math.sin(angle)) for angle in (0.3 - half_angle, 0.3 + half_angle)]
@@ -193,8 +193,8 @@ def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, see
     threshold = float(special.ndtri(UMi().los_probability(60.0)))
     correlation = LAWS[mode](lag_m / 50.0)
     law = float(stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([threshold] * 2))
-    # the correlation of a single pair of places deviates from a rough field's law by 0.1 at most, from a smooth
-    # one's by 0.003; dP / d rho is the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)), below
+    # the correlation of a single pair of places differs from the law by up to 0.1 in a rough field, and by 0.003 in a
+    # smooth one; dP / d rho is the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)), which is below
     # 0.28 up to rho = 0.82 and below 0.57 up to 0.96
     error = math.sqrt(law * (1 - law) / both.size)
     built = 0.28 * 0.1 if mode == "probabilistic" else 0.57 * 0.003
@@ -202,7 +202,7 @@ def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, see
 
 
 def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
-    """Where P_LoS = 1/2, two places are both in sight with 1/4 + arcsin(rho) / (2 pi)."""
+    """Where P_LoS = 1/2, two places are both in line of sight with probability 1/4 + arcsin(rho) / (2 pi)."""
     low_m, high_m = 18.0, 130.0
     for _ in range(60):
         middle_m = (low_m + high_m) / 2
@@ -217,9 +217,9 @@ def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
 
 
 def test_line_of_sight_changes_as_often_as_rice_says() -> None:
-    """On a circle around a site the threshold u is the same: sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per metre.
+    """On a circle around a site the threshold u is constant: sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per metre.
 
-    The rough field of `probabilistic` changes three times as often: each change came with 20 dB, and with handovers.
+    The rough field of `probabilistic` changes three times as often, each time by 20 dB, and causes handovers.
     """
     distance_m, sites, steps = 80.0, 1000, 500
     angle = 2 * math.pi * np.arange(steps) / steps
@@ -232,7 +232,7 @@ def test_line_of_sight_changes_as_often_as_rice_says() -> None:
         in_sight = subject.line_of_sight(circle)
         changes[mode] = np.count_nonzero(in_sight != np.roll(in_sight, 1, axis=0), axis=0)
     error = changes["soft"].std() / math.sqrt(sites)
-    # steps of 1 m miss pairs of changes closer than that, and bilinear cells of 6 m round their corners: 1 %
+    # steps of 1 m miss pairs of changes within a step, and bilinear cells of 6 m smooth their corners: 1 %
     assert abs(changes["soft"].mean() - law) < STANDARD_ERRORS * error + 0.01 * law
     assert STANDARD_ERRORS * error < 0.1 * law
     assert changes["probabilistic"].mean() > 2 * law
@@ -242,11 +242,11 @@ def test_every_site_has_its_own_view() -> None:
     """Line of sight to neighbouring sites is decided independently."""
     count = 300
     subject = at_origin(range(count), 130.0, line_of_sight="probabilistic")
-    # places 100 m apart on a circle and more: e^-2; 4 places x 150 disjoint pairs of sites
+    # places 100 m or more apart on a circle correlate by e^-2; 4 places x 150 disjoint pairs of sites
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)
     products = in_sight[:, 0::2] * in_sight[:, 1::2]
-    # variance p^2 (1-p)^2 of a product; places count as one, the worst case
+    # a product has variance p^2 (1-p)^2; counting the places as one is the worst case
     variance = float(UMi().los_probability(100.0) * (1 - UMi().los_probability(100.0)))
     assert abs(products.mean()) < STANDARD_ERRORS * variance / math.sqrt(count / 2)
 
@@ -256,9 +256,9 @@ def test_every_site_has_its_own_view() -> None:
 def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula(
     mode: str, share: float
 ) -> None:
-    """Each by 38.901's formula at its distance; two at once by the bivariate normal distribution."""
+    """Each site is in line of sight by 38.901's formula, two at once by the bivariate normal distribution."""
     worlds, apart_m = 120, 150.0
-    # 37 places, and two sites a cell's width apart; the fields of 120 worlds
+    # 37 places, two sites that are a cell's width apart, and the fields of 120 worlds
     steps = np.array([(x, y) for x in range(-3, 4) for y in range(-3, 4) if abs(x + y) <= 3], float)
     places = apart_m * np.stack([steps[:, 0] + steps[:, 1] / 2, math.sqrt(0.75) * steps[:, 1]], axis=1)
     sites_m = np.array([[-40.0, 10.0], [160.0, 10.0]])
@@ -282,7 +282,7 @@ def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula
     law = np.array([at_once.cdf(pair) for pair in special.ndtri(each)])
 
     def assert_expected(seen: np.ndarray, expected: np.ndarray) -> None:
-        # places of a world may agree, worlds do not
+        # places within a world may be correlated, worlds are independent
         off = (seen - expected).mean(axis=1)
         assert abs(off.mean()) < STANDARD_ERRORS * off.std() / math.sqrt(worlds)
 

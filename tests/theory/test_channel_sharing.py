@@ -1,6 +1,6 @@
-"""Frames, caps and schedulers against theory.
+"""Frames, caps and schedulers compared with theory.
 
-Slots that are independent (rho = 0) make schedulers' long-run shares and rates expectations over iid
+With independent slots (rho = 0), schedulers' long-run shares and rates are expectations over iid
 exponential powers.
 """
 
@@ -50,15 +50,15 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
 
-    # one transfer after the other on a long link, six coherence times apart
+    # transfers follow each other on one long link, six coherence times apart
     link, gap = LinkFading(KEY, rho), math.ceil(-6 / math.log(rho))
     exact, first_slot = np.empty(count), 0
     for i in range(count):
         exact[i] = Flow(carrier, snr, link, first_slot).slots_exact(slots * mean * UNIT_BITS)
-        # every phase of the frame in turn
+        # transfers begin at every phase of the frame in turn
         first_slot += int(exact[i]) + gap
         first_slot += (i - first_slot) % 5
-    # Birnbaum and Saunders; half a slot or so of rounding up is within the tolerance
+    # by Birnbaum and Saunders; rounding up by about half a slot is within the tolerance
     renewal_mean = slots * (1 + shape**2 / 2)
     renewal_std = slots * shape * math.sqrt(1 + 1.25 * shape**2)
     assert exact.mean() == pytest.approx(renewal_mean, rel=MEAN_TOLERANCE)
@@ -68,11 +68,11 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
 def serve(
     scheduler: Scheduler, snrs: list[float], slots: int, rho: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Share of the slots and mean rate in bits/s/Hz of each flow."""
+    """Return each flow's share of the slots and its mean rate in bits/s/Hz."""
     log: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
     band = SharedBand(Watched(scheduler, log), BAND)
     for i, snr in enumerate(snrs):
-        # more than it can move
+        # a payload that no flow can finish
         bits = 10 * slots * math.log2(1 + snr) * UNIT_BITS
         band.add(i, bits, snr_whole_band=snr, fading=LinkFading(KEY + i, rho), slot=0)
     band.settle(slots)
@@ -82,23 +82,23 @@ def serve(
 
 
 def test_proportional_fair_gives_unequal_flows_equal_time() -> None:
-    # At low SNR the rate is snr g / ln 2 with iid g: the flow with the larger g / (its share of it) wins. By
-    # symmetry each has half of the slots, and in them the larger of two g: E[max] = 3/2.
+    # At low SNR the rate is snr g / ln 2 with iid g, and the flow with the larger g / (its average g) wins. By
+    # symmetry each flow has half of the slots, and in them the larger of two g: E[max] = 3/2.
     slots, snrs = 40_000, [1e-4, 1e-5, 1e-6]
     time, rate = serve(ProportionalFair(beta=0.999), snrs[:2], slots)
-    # choices alternate rather than repeat: the binomial error is more than enough
+    # choices alternate rather than repeat, so the binomial error is an upper bound
     assert time == pytest.approx([0.5, 0.5], abs=STANDARD_ERRORS * 0.5 / math.sqrt(slots))
-    # a win moves g^2 on average (E[max^2] = 7/2) / 2: variance of g x win = 7/4 - 9/16
+    # a win carries g^2 on average (E[max^2] = 7/2) / 2: the variance of g x win is 7/4 - 9/16
     error = STANDARD_ERRORS * math.sqrt(7 / 4 - 9 / 16) / 0.75 / math.sqrt(slots)
     assert rate / (np.array(snrs[:2]) / math.log(2)) == pytest.approx([0.75, 0.75], rel=error)
-    # three: H_3 = 1 + 1/2 + 1/3 times a third each
+    # with three flows: H_3 = 1 + 1/2 + 1/3, for a third of the slots each
     time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
     assert time == pytest.approx([1 / 3] * 3, abs=STANDARD_ERRORS * math.sqrt(2 / 9 / slots))
     assert rate / (np.array(snrs) / math.log(2)) == pytest.approx([11 / 18] * 3, rel=error * 1.5)
 
 
 def test_proportional_fair_settles_where_its_averages_say() -> None:
-    # At any SNR, T_k = E[f_k; f_k / T_k is the largest]: a fixed point over iid g, on a grid of quantiles.
+    # At any SNR, T_k = E[f_k; f_k / T_k is the largest]: a fixed point over iid g, found on a grid of quantiles.
     snrs, slots = [1.0, 100.0], 40_000
     g = -np.log1p(-(np.arange(800) + 0.5) / 800)
     f = [np.log2(1 + snr * g) for snr in snrs]
@@ -108,16 +108,16 @@ def test_proportional_fair_settles_where_its_averages_say() -> None:
         wins = np.array([(f[0][:, None] * first).mean(), (f[1] * ~first).mean()])
         average = 0.5 * (average + wins)
     time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
-    # a served slot's rate deviates by about itself at most
+    # the rate in a served slot deviates by about its mean at most
     error = STANDARD_ERRORS / math.sqrt(slots / 2)
     assert rate == pytest.approx(average, rel=error)
     assert time[0] == pytest.approx(first.mean(), rel=error)
-    # unlike at low SNR, the weaker flow's rate swings more, and it profits more from being picked
+    # unlike at low SNR, the weaker flow's rate varies more, and gains more from being picked
     assert rate[0] / float(ergodic_rate(snrs[0])) > rate[1] / float(ergodic_rate(snrs[1])) > 0.5
 
 
 def test_max_rate_moves_the_most() -> None:
-    # the best of n iid g at low SNR: H_n times the mean rate, shared equally
+    # the maximum of n iid g at low SNR is H_n times the mean rate, and the flows share it equally
     slots, count, snr = 20_000, 4, 1e-5
     time, rate = serve(MaxRate(), [snr] * count, slots)
     harmonic = 25 / 12
@@ -125,7 +125,7 @@ def test_max_rate_moves_the_most() -> None:
     error = STANDARD_ERRORS * math.sqrt(205 / 144 / slots)
     assert rate.sum() / (snr / math.log(2)) == pytest.approx(harmonic, abs=error)
     assert time == pytest.approx([0.25] * count, abs=STANDARD_ERRORS * math.sqrt(3 / 16 / slots))
-    # and a far flow starves: g of the near one below a thousandth of its own, 1 / 1001
+    # a far flow starves: the near one's g must be below a thousandth of the far one's, with probability 1 / 1001
     time, _ = serve(MaxRate(), [1e-3, 1e-6], slots)
     assert time[1] == pytest.approx(1 / 1001, abs=STANDARD_ERRORS * math.sqrt(1e-3 / slots))
 
@@ -140,7 +140,7 @@ def test_round_robin_shares_time_and_ignores_the_channel() -> None:
 
 
 def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -> None:
-    # Payloads of some thousand slots average the fading out: ends differ by the spread of the transfers only.
+    # Over payloads of some thousand slots fading averages out: ends differ only by the spread of the transfers.
     rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
 
     def ends(scheduler: Scheduler) -> list[int]:
@@ -153,7 +153,7 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
         return found
 
     together, equal = ends(MinMaxLatency()), ends(EqualShare())
-    # the widest of three transfers: relative spread sqrt(s2 / (mu^2 n)) at its own share
+    # the largest relative spread of the three transfers, sqrt(s2 / (mu^2 n)) at its share
     view = Flows(BAND, snr=np.array(snrs), remaining_bits=np.array(bits))
     shares = MinMaxLatency().shares(view)
     mean, variance = rate_moments(np.array(snrs) / shares, rho, BAND)
@@ -161,20 +161,20 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
     assert together[-1] - together[0] < 2 * STANDARD_ERRORS * spread * together[-1]
     assert together[-1] - together[0] < 0.1 * (equal[-1] - equal[0])
     assert together[-1] < equal[-1]
-    # expected end, within the spread
+    # the expected end, to within the spread
     expected = float((view.remaining_bits / view.mean_rate(shares)).max()) / UNIT_BITS
     assert together[-1] == pytest.approx(expected, rel=STANDARD_ERRORS * spread)
 
 
 def test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap() -> None:
-    # two-sample Kolmogorov-Smirnov over transfers of some thousand slots, all from the same phase
+    # two-sample Kolmogorov-Smirnov test of transfers of some thousand slots that begin at the same phase
     snr, rho, count = 10.0, 0.9667, 3000
     carrier = Carrier(1e6, 0.5e-3, UPLINK, 6.0)
     bits = 4000 * float(rate_moments(snr, rho, carrier)[0]) * UNIT_BITS
     exact = [Flow(carrier, snr, LinkFading(KEY + i, rho), 0).slots_exact(bits) for i in range(count)]
     rng = np.random.default_rng(3)
     drawn = [slots_renewal(bits, carrier, snr=snr, correlation=rho, rng=rng) for _ in range(count)]
-    # both end in S or U only
+    # both end only in S or U slots
     assert set(np.array(exact) % 5) == set(np.array(drawn) % 5) == {4, 0}
     at = np.sort(np.concatenate([exact, drawn]))
     below = [np.searchsorted(np.sort(sample), at, side="right") / count for sample in (exact, drawn)]

@@ -1,8 +1,8 @@
-"""J's Theorem 1 and I's Lemma 1 on a quadratic problem, whose constants are known exactly.
+"""J's Theorem 1 and I's Lemma 1 hold on a quadratic problem, whose constants are known exactly.
 
-Device k holds samples d with losses (w - d)' A (w - d) / 2: gradients A (w - d), so beta and mu are the largest and
-the smallest eigenvalue of A, the noise is sigma_k^2 = trace(A Cov_k A), and with zeta1 = 1 the divergence is
-zeta2 = sum_k a_k |A (c_k - c)|^2 at every w, c_k being the mean of device k's samples and c that of all.
+Device k has samples d with losses (w - d)' A (w - d) / 2 and gradients A (w - d): beta and mu are the largest and
+smallest eigenvalues of A, the noise is sigma_k^2 = trace(A Cov_k A), and with zeta1 = 1 the divergence is
+zeta2 = sum_k a_k |A (c_k - c)|^2 at every w, where c_k is the mean of device k's samples and c that of all samples.
 """
 
 import math
@@ -50,7 +50,7 @@ def one_round(w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def a_run(seed: int) -> pd.DataFrame:
-    """Measure a run exactly as `learning.theory` would."""
+    """Return a run's measurements, computed as `learning.theory` computes them."""
     rng, w, rows = np.random.default_rng(seed), np.array([6.0, -4.0, 3.0]), []
     noise = SHARES * (1 - BATCH / SIZES) * VARIANCES / BATCH
     for round_ in range(1, ROUNDS + 1):
@@ -79,7 +79,7 @@ def a_run(seed: int) -> pd.DataFrame:
 
 
 def test_estimated_constants_are_the_known_ones() -> None:
-    """The divergence is exact; a secant slope never exceeds beta, and reaches it along the steepest direction."""
+    """The divergence is exact; secant slopes stay below beta, and equal it along the steepest direction."""
     found = constants(a_run(0)).iloc[0]
     assert found.zeta2 == pytest.approx(ZETA2)
     assert MU <= found.beta_median <= found.beta <= BETA * (1 + 1e-12)
@@ -90,13 +90,13 @@ def test_estimated_constants_are_the_known_ones() -> None:
 
 
 def test_the_bound_holds_with_the_known_constants() -> None:
-    """The expectations are means over repeats; the slack of the bound is far beyond their standard error, checked."""
+    """Means over repeats stand for expectations; the bound's slack is more than 4 of their standard errors."""
     runs = [theorem1(a_run(seed), beta=BETA, zeta2=ZETA2) for seed in range(REPEATS)]
     left = np.array([run["gradient2"].mean() for run in runs])
     right = np.array([run["bound"].mean() for run in runs])
     error = (right - left).std(ddof=1) / math.sqrt(REPEATS)
     assert (right - left).mean() > 4 * error
-    # each of the terms counts: without noise and divergence the loss's progress alone would still have to do
+    # each term is positive, so that the bound does not hold by the loss's progress alone
     assert (np.array([[run[term].mean() for term in "abcd"] for run in runs]) > 0).all()
 
 
@@ -150,15 +150,15 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
     for factor, bounded in ((0.999, True), (1.001, False)):
         found = theorem1(row.assign(theory_lr=factor * limit), beta=BETA, zeta2=ZETA2).iloc[0]
         assert math.isfinite(found.bound) == bounded
-    # four steps: (0.5 - (1/4 - 1)^2) < 0, J's condition admits no rate
+    # with four steps (0.5 - (1/4 - 1)^2) < 0, and J's condition admits no learning rate
     four = theorem1(row.assign(theory_steps_min=4, theory_steps_max=4), beta=BETA, zeta2=ZETA2)
     assert float(four["lr_limit_steps"].iloc[0]) < 0
 
 
 def test_the_lemma_by_hand() -> None:
-    """Two universal samples; a client of (1, 0) before, one of (0, 1) after, 4 samples each.
+    """With two universal samples, a client has (1, 0) before and another (0, 1) after, with 4 samples each.
 
-    psi(g, g+1) = (1, 0)/4 - (0 + (0, 1))/4 = (1/4, -1/4), psi(g+1, g) its negative: the minima are -1/4 twice.
+    psi(g, g+1) = (1, 0)/4 - (0 + (0, 1))/4 = (1/4, -1/4), and psi(g+1, g) is its negative: both minima are -1/4.
     """
     found = lemma1(
         strong_convexity=2.0,
@@ -172,7 +172,7 @@ def test_the_lemma_by_hand() -> None:
 
 
 def test_minimisers_move_no_further_than_their_bound() -> None:
-    """I (11): device 0 leaves; the bound is met with equality where the shift lies along the flattest direction."""
+    """I (11) holds when device 0 leaves, with equality if the shift is along the flattest direction."""
     after = SHARES[1:] @ CENTRES[1:] / SHARES[1:].sum()
     bound = shift_of_minimisers(A @ (CENTRE - after), MU)
     assert np.linalg.norm(CENTRE - after) <= bound

@@ -1,4 +1,4 @@
-"""FEDL on quadratic losses: a step by hand, rounds in closed form, and the optimum that plain averaging misses."""
+"""FEDL on quadratic losses: a step by hand, rounds in closed form, and an optimum that plain averaging misses."""
 
 import numpy as np
 import torch
@@ -15,14 +15,14 @@ EXACT = 1e-9
 
 
 def slopes(w: torch.Tensor) -> torch.Tensor:
-    """[3, 2] gradients of the three losses, at one point or one for each."""
+    """Return [3, 2] gradients of the three losses, at a common point or one point each."""
     return torch.from_numpy(CURVATURES)[:, None] * (w - torch.from_numpy(OPTIMA))
 
 
 def round_of(
     algorithm: Fedl | FedAvg, w: torch.Tensor, state: ServerState, steps: int, lr: float
 ) -> tuple[torch.Tensor, ServerState]:
-    """Play a round of gradient descent on all three devices by the algorithm's own methods."""
+    """Run a round of gradient descent on all three devices with the algorithm's own methods."""
     local = w.expand(3, -1).clone()
     own = {RECEIVED_GRADIENT: slopes(w)}
     for _ in range(steps):
@@ -40,11 +40,11 @@ def begun(algorithm: Fedl) -> tuple[torch.Tensor, ServerState]:
 
 
 def test_two_rounds_of_one_step_by_hand() -> None:
-    """In the first coordinate, w = 1, lr = 0.1, eta = 0.5.
+    """The first coordinate starts at w = 1, with lr = 0.1 and eta = 0.5.
 
-    The gradients are 1 (1 - 3) = -2, 2 (1 + 1) = 4 and 4 (1 - 0.5) = 2. A plain step gives 1.2, 0.6 and 0.8, whose
-    mean is 0.6 + 0.18 + 0.16 = 0.94; there the gradients are -1.8, 3.2 and 1.2, and G = -0.9 + 0.96 + 0.24 = 0.3. In
-    the second round a device's first step is along eta G = 0.15 alone, so all come to 0.94 - 0.015 = 0.925.
+    The gradients are 1 (1 - 3) = -2, 2 (1 + 1) = 4 and 4 (1 - 0.5) = 2. A plain step leads to 1.2, 0.6 and 0.8, whose
+    mean is 0.6 + 0.18 + 0.16 = 0.94; the gradients there are -1.8, 3.2 and 1.2, and G = -0.9 + 0.96 + 0.24 = 0.3. In
+    the second round a device's first step is along eta G = 0.15 alone, so all reach 0.94 - 0.015 = 0.925.
     """
     algorithm = Fedl(eta=0.5)
     w, state = round_of(algorithm, *begun(algorithm), steps=1, lr=0.1)
@@ -55,9 +55,9 @@ def test_two_rounds_of_one_step_by_hand() -> None:
 
 
 def test_exact_minimisers_follow_the_recursion() -> None:
-    """A device that minimises exactly moves by -eta G / a_k, and its gradient there is grad F_k(w) - eta G.
+    """A device that minimises exactly moves by -eta G / a_k, where its gradient is grad F_k(w) - eta G.
 
-    So w+ = w - eta h G with h = sum p_k / a_k, and G+ = grad F(w) - eta G.
+    Hence w+ = w - eta h G with h = sum p_k / a_k, and G+ = grad F(w) - eta G.
     """
     eta, h = 0.3, SHARES @ (1 / CURVATURES)
     algorithm = Fedl(eta=eta)
@@ -71,7 +71,7 @@ def test_exact_minimisers_follow_the_recursion() -> None:
 
 
 def test_it_converges_to_the_optimum_and_plain_averaging_does_not() -> None:
-    """The recursion's matrix has spectral radius r < 1: after n rounds the error is of order r^n.
+    """The recursion's matrix has spectral radius r < 1, so that after n rounds the error is of order r^n.
 
     Plain averaging of exact minimisers stays at the mean of the devices' own optima.
     """

@@ -1,6 +1,6 @@
-"""How often devices hand over, against geometry: a straight walk crosses a fixed number of cell borders.
+"""Handover rates follow geometry: a straight walk crosses a known number of cell borders.
 
-A correct program fails one seed in 1,000 or less.
+A correct program fails at most one seed in 1,000.
 """
 
 import math
@@ -22,9 +22,9 @@ from tests.unit.engine.cells.watched import watched
 ISD_M = 200.0
 SPEED_M_S = 12.5
 SITES_M = hexagonal_sites(1, ISD_M)
-AREA_M = math.sqrt(3.0) * ISD_M  # devices begin within
+AREA_M = math.sqrt(3.0) * ISD_M  # devices start within this area
 STANDARD_ERRORS = 4
-# An isotropic walk at speed v through lines of length B per area crosses 2 v B / pi of them per second
+# An isotropic walk at speed v crosses 2 v B / pi borders per second, if borders have length B per area
 # (Buffon). Hexagons of area A and perimeter L share each edge with a neighbour: B = L / 2 / A, so that the
 # rate is v L / (pi A), here with L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2: 286 per hour.
 GEOMETRY_PER_S = SPEED_M_S * (6 * ISD_M / math.sqrt(3)) / (math.pi * ISD_M**2 * math.sqrt(3) / 2)
@@ -32,13 +32,13 @@ BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_la
 
 
 class Straight:
-    """Devices that walk straight on, each in its own direction, from uniform places of the pattern of cells."""
+    """Devices that walk straight on, each in its own direction, from uniform places of the layout."""
 
     moves = True
 
     def __init__(self, devices: int, seed: int) -> None:
         along, across, turns = np.random.default_rng(seed).random((3, devices))
-        # borders repeat by the steps between neighbouring sites: two such steps either way from a corner
+        # the pattern of borders repeats by steps between neighbouring sites: places cover two steps around a corner
         steps_m = SITES_M[[1, 2]]
         self._places_m = 2 * np.stack([along - 0.5, across - 0.5], axis=1) @ steps_m
         directions = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
@@ -52,7 +52,7 @@ class Straight:
 
 
 def handovers(devices: int, simulated_s: float, **world: Any) -> np.ndarray:
-    """[devices] handovers of each, see `changes`."""
+    """Return [devices] the number of handovers of each device; `changes` explains the arguments."""
     return np.bincount([event.device for event in changes(devices, simulated_s, **world)], minlength=devices)
 
 
@@ -65,7 +65,7 @@ def changes(
     line_of_sight: LineOfSight = "always",
     **rules: float,
 ) -> list[Any]:
-    """List all handovers; correlation: between sites, None: no shadowing."""
+    """Return all handovers; correlation is that of shadowing between sites, or None without shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -93,19 +93,19 @@ def changes(
 
 
 def test_without_shadowing_devices_hand_over_where_they_cross_a_border() -> None:
-    """Measured every 0.1 s, 1.25 m: of two crossings within, near a corner, one is seen; 0.2 % are such."""
+    """With measurements every 1.25 m, two crossings in one step, near a corner, count as one: 0.2 % are missed."""
     devices, simulated_s = 1000, 225.0
     each = handovers(devices, simulated_s, measurement_interval_s=0.1, **BARE)
     expected = GEOMETRY_PER_S * simulated_s
     error = each.std() / math.sqrt(devices) / expected
-    # 62 device-hours; crossings of one walk are more even than a Poisson process, whose error is 0.75 %
+    # 62 device-hours; crossings of one walk vary less than a Poisson process, whose error would be 0.75 %
     assert error < 1 / math.sqrt(devices * expected)
     assert STANDARD_ERRORS * error < 0.03
     assert each.mean() / expected == pytest.approx(1.0, abs=0.03)
 
 
 def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
-    """Lengths of chords of a cell between pairs of parallel edges, under lines of any direction and offset."""
+    """Return lengths of chords of a cell between pairs of parallel edges, for lines of any direction and offset."""
     turns = np.pi * (np.arange(720) + 0.5) / 720
     offsets_m = width_m * np.linspace(-1.2, 1.2, 1201)[:, None]
     along, across = np.array([np.cos(turns), np.sin(turns)]), np.array([-np.sin(turns), np.cos(turns)])
@@ -120,7 +120,7 @@ def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
 
 
 def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
-    """Only whole stays are seen: of those in simulated_s a share falling with their length."""
+    """Only whole stays are observed: the longer a stay, the less often it fits into simulated_s."""
     devices, simulated_s = 400, 150.0
     chords = chords_m((0.0, 60.0, 120.0), ISD_M)
     assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # Cauchy: pi area over perimeter
@@ -131,17 +131,17 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
     assert len(whole_m) > 3_000
     seen = np.cumsum(np.maximum(SPEED_M_S * simulated_s - chords, 0.0))
     found = np.arange(1, len(whole_m) + 1) / len(whole_m)
-    step_m = 1.25 + 1e-6  # between two measurements: a stay is so much longer or shorter than its chord
+    step_m = 1.25 + 1e-6  # measurements are a step apart, and so far a stay may differ from its chord
     low, high = (np.interp(whole_m + off_m, chords, seen / seen[-1]) for off_m in (-step_m, step_m))
-    # Kolmogorov's statistic at 1 in 1,000; stays of one walk are more even than independent ones
+    # Kolmogorov's statistic at 1 in 1,000; stays of one walk vary less than independent ones
     assert max((low - found).max(), (found - high).max()) < 1.95 / math.sqrt(len(whole_m))
 
 
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
-    """Cells of 500 m with three sectors are rhombi of 289 m: no rule of handover makes stays in them long.
+    """Cells of three sectors at 500 m are rhombi of 289 m, in which stays are short under any handover rule.
 
-    Who crosses h times as many borders as there are makes (h - 1) / 2 visits for each border to a cell within
-    another, so that (h - 1) / (2 h) of stays are such.
+    A device with h handovers per border crossed makes (h - 1) / 2 visits to a cell inside another per border, so
+    that these are (h - 1) / (2 h) of its stays.
     """
     isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
     sector = chords_m((0.0, 60.0), isd_m / 2)
@@ -162,15 +162,15 @@ def test_how_many_stays_are_short_by_geometry_alone() -> None:
 def test_shadowing_that_all_sites_share_moves_no_border() -> None:
     devices, simulated_s = 300, 20.0
     none, shared = (handovers(devices, simulated_s, correlation=rho, **BARE) for rho in (None, 1.0))
-    # single precision rounds gains of 100 dB by 8e-6 dB: at a border by less than 1 mm of the way
+    # single precision rounds gains of 100 dB by 8e-6 dB, which moves a border by less than 1 mm
     assert none.sum() > 300
     assert np.count_nonzero(none != shared) <= 1
 
 
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
-    """A walk of straight lines with A3, k = 4 and correlation 0.5, programmed apart, gave 388 per hour: 1.36.
+    """An independent program of straight walks with A3, k = 4 and correlation 0.5 gave 388 per hour: 1.36 per border.
 
-    Independent sites and raw measurements gave that program 1425 per hour, five times as many as geometry.
+    With independent sites and unfiltered measurements it gave 1425 per hour, five times as many as borders.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s
@@ -182,15 +182,15 @@ def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> Non
 
 
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
-    """1.5 to 2.4 changes for each cell that is new to a drive (uccmisl/5Gdataset); 2.4 of nr's cars in docs/trust.md.
+    """Measurements have 1.5 to 2.4 changes per new cell of a drive (uccmisl/5Gdataset); docs/trust.md has nr's 2.4.
 
-    A rough field of line of sight and an event that only leaves 3 dB below the serving cell made it 3.7.
+    A rough field of line of sight, with an event that leaves only 3 dB below the serving cell, gave 3.7.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s
     nr = handovers(devices, simulated_s, correlation=0.5, line_of_sight="soft", **NR["handover"])
     rough = handovers(devices, simulated_s, correlation=0.5, line_of_sight="probabilistic")
-    # those of a device come in pairs and more: the error is taken from how devices differ
+    # a device's handovers are correlated, so the error is estimated from the spread between devices
     error = nr.std() / math.sqrt(devices) / nr.mean()
     assert STANDARD_ERRORS * error < 0.2
     assert 1.5 < nr.sum() / expected < 2.4 * (1 + STANDARD_ERRORS * error)

@@ -1,6 +1,6 @@
-"""Handover rate of pedestrians, against an independently programmed walk between two sites.
+"""The handover rate of pedestrians, compared with an independently programmed walk between two sites.
 
-A correct program fails one seed in 1,000 or less.
+A correct program fails at most one seed in 1,000.
 """
 
 import math
@@ -26,23 +26,23 @@ from tests.unit.engine.cells.watched import watched
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "walk_among_sites.yaml"
 STANDARD_ERRORS = 4
-STEP_M = 1.0  # between two measurements
-MARGIN_DB = 4.0  # A3's offset and hysteresis, of nr
-SHARED = 0.5  # of the variance of the shadowing towards two sites
-LANES = np.linspace(-0.4, 0.4, 9)  # parallel to the line between the sites, in distances between them
-PAIRS = 20  # of sites at the same two places, each with shadowing of its own
+STEP_M = 1.0  # the distance between two measurements
+MARGIN_DB = 4.0  # A3's offset plus hysteresis, as in nr
+SHARED = 0.5  # share of the shadowing's variance that two sites have in common
+LANES = np.linspace(-0.4, 0.4, 9)  # offsets from the line between the sites, in units of their distance
+PAIRS = 20  # pairs of sites at the same two places, each with its own shadowing
 # TR 38.901, Tables 7.4.1-1 and 7.5-6, without line of sight: slope over log10 d3D, deviation, its correlation
-# distance, and the mast above the device
+# distance, and the height of the mast above the device
 NLOS: dict[type[PathLoss], tuple[float, float, float, float]] = {
     UMi: (35.3, 7.82, 13.0, 8.5),
     UMa: (39.08, 6.0, 50.0, 23.5),
 }
-# The fields are smoother than the process between their nodes, 13 m / 8 apart; see `GaussianFields`
+# Between their nodes, 13 m / 8 apart, the fields are smoother than the process; see `GaussianFields`
 FIELD = 0.05
 
 
 class Across:
-    """Devices that walk from the side of one site to that of the other, all lanes once for each pair of sites."""
+    """Devices that walk from one site towards the other, once on each lane for each pair of sites."""
 
     moves = True
 
@@ -58,7 +58,7 @@ class Across:
 
 
 def found(model: PathLoss, isd_m: float) -> np.ndarray:
-    """Return [devices] handovers on the way, by a network that measures after each step."""
+    """Return [devices] the handovers of each walk in a network that measures after each step."""
     large_scale = LargeScale(
         sites_m=np.tile([[-isd_m / 2, 0.0], [isd_m / 2, 0.0]], (PAIRS, 1)),
         model=model,
@@ -94,7 +94,7 @@ def found(model: PathLoss, isd_m: float) -> np.ndarray:
 
 
 def expected(model: type[PathLoss], isd_m: float, walks: int = 400) -> tuple[float, float]:
-    """Return handovers on the way and their error: shadowing is an Ornstein-Uhlenbeck process along it."""
+    """Return the mean number of handovers and its error, with shadowing as an Ornstein-Uhlenbeck process."""
     slope_db, std_db, correlation_m, height_m = NLOS[model]
     lanes_m = np.tile(LANES * isd_m, walks)
     rng = np.random.default_rng(1)
@@ -126,9 +126,9 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides on a fixed share of the distance between sites, and decorrelates over 13 m.
+    """Shadowing decides over a fixed share of the distance between sites, and decorrelates over 13 m.
 
-    So UMi makes twice as many handovers a border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
+    So UMi has twice as many handovers per border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """
     per_border = {isd_m: expected(UMi, isd_m)[0] for isd_m in (200.0, 400.0)}
     assert per_border[400.0] / per_border[200.0] == pytest.approx(2.0, abs=0.3)
@@ -136,9 +136,9 @@ def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
 
 
 def test_the_shipped_walk_hands_over_as_networks_do() -> None:
-    """1.5 to 2.4 a border (docs/trust.md), at most a quarter back within 5 s; all of `handover` at its defaults."""
+    """The default walk has 1.5 to 2.4 handovers per border (docs/trust.md); at most a quarter return within 5 s."""
     walk = yaml.safe_load(SCENARIO.read_text())
-    walk["devices"]["count"] = 300  # for less time: a tick takes as long with 100
+    walk["devices"]["count"] = 300  # fewer devices take less time
     scenario = Scenario.model_validate(walk)
     assert scenario.layout.sectors == 3
     world, rows, env = World(scenario, Streams(scenario.seed)), Rows(), simpy.Environment()
@@ -149,7 +149,7 @@ def test_the_shipped_walk_hands_over_as_networks_do() -> None:
     events = [event for event in rows.of[Event] if event.event == "handover"]
     assert network.borders is not None
     crossed = network.borders.crossed
-    # as of two independent Poisson processes; counts of the same walks are correlated, so their ratio varies less
+    # as for two independent Poisson processes; counts of the same walks are correlated, so the ratio varies less
     error = math.sqrt(1 / len(events) + 1 / crossed)
     assert STANDARD_ERRORS * error < 0.6
     per_border = len(events) / crossed

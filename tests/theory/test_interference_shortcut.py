@@ -1,4 +1,4 @@
-"""The error of the mean-noise shortcut for interference with capped rates, and its statement in the docstring."""
+"""The error of the mean-noise shortcut for interference with capped rates equals what the docstring states."""
 
 import itertools
 import re
@@ -12,19 +12,19 @@ from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.transfer import Flow
 
-CAP, SITES, ISD_M = 7.4, 7, 500.0  # NR's highest efficiency; a ring of neighbours
+CAP, SITES, ISD_M = 7.4, 7, 500.0  # NR's highest efficiency; a site with a ring of six neighbours
 POWER_DBM, NOISE_DBM = 43.0, -174.0 + 80.0 + 9.0  # 100 MHz, noise figure 9 dB
 SLOTS, Z = 3_000, 4.0
-# transfers by the shortcut over those by slot, in mean time, as this test's derivation gives it
+# mean transfer time by the shortcut over that by slot, as this test derives it
 ERROR = {0.1: 1.40, 0.2: 1.45, 0.3: 1.41, 0.5: 1.27}
 
 
 def ratios() -> tuple[np.ndarray, np.ndarray]:
-    """Power over noise from the own site [places] and from the others [places, 6], on a grid over one hexagon."""
+    """Return power over noise from the own site [places] and from others [places, 6], over a grid of one hexagon."""
     angles = np.arange(6) * np.pi / 3
     sites_m = ISD_M * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     steps = np.arange(-300.0, 301.0, 50.0)
-    places_m = np.array(list(itertools.product(steps, steps))) + 7.0  # the grid misses the site
+    places_m = np.array(list(itertools.product(steps, steps))) + 7.0  # so the grid misses the site
     to_m = np.linalg.norm(places_m[:, None] - np.vstack([[0.0, 0.0], sites_m]), axis=2)
     to_m = to_m[to_m.argmin(axis=1) == 0]
     loss_db = UMi().path_loss_db(np.maximum(to_m, 10.0), carrier_hz=3.5e9)
@@ -33,14 +33,14 @@ def ratios() -> tuple[np.ndarray, np.ndarray]:
 
 
 def capped(snr: np.ndarray) -> np.ndarray:
-    """Mean and variance [2, places] of min(log2(1 + snr h), CAP) over h ~ Exp(1), by its quantiles."""
+    """Return mean and variance [2, places] of min(log2(1 + snr h), CAP) over h ~ Exp(1), from its quantiles."""
     h = -np.log1p(-(np.arange(500) + 0.5) / 500)
     rates = np.minimum(np.log2(1 + snr[:, None] * h), CAP)
     return np.stack([rates.mean(axis=1), rates.var(axis=1)])
 
 
 def derived(load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rates [places] by slot, summed over which of the six send; their deviation; the rate by the shortcut."""
+    """Return rates [places] averaged over which of the six send, their deviation, and the shortcut's rates."""
     own, others = ratios()
     mean, square = np.zeros(len(own)), np.zeros(len(own))
     for sends in itertools.product((0, 1), repeat=SITES - 1):
@@ -73,7 +73,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
         ]
     )
     error = Z * deviation / np.sqrt(SLOTS)
-    assert (np.abs(found - mean) < error * 1.2).all()  # a tail of Z, of some hundred places
+    assert (np.abs(found - mean) < error * 1.2).all()  # some hundred places reach the tail of Z
     assert abs((1 / found).mean() - (1 / mean).mean()) < (error / mean**2).mean()
 
 

@@ -1,9 +1,9 @@
-"""Where algorithms settle on heterogeneous devices, with full batches and a constant learning rate.
+"""Points to which algorithms converge on heterogeneous devices, with full batches and a constant learning rate.
 
 Theory: the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections make each
-device stand still there, and not of FedAvg, whose devices drift to their own optima with more than one local
+device stand still there, but not of FedAvg, whose devices drift to their own optima with more than one local
 step (Karimireddy et al. 2020; Acar et al. 2021). p_k are the shares of the data, so w* is the optimum of the
-pooled data, and what is left of its gradient is the measure.
+pooled data, and the norm of the pooled gradient is the measure.
 """
 
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ from edgefl.learning.updates.trained_model import TrainedModel
 
 INPUTS, CLASSES = 4, 3
 SIZES = [20, 40, 60, 80]
-FLOAT32 = 2e-5  # a gradient of this size is rounding: sums of 200 terms of order 1 in float32
+FLOAT32 = 2e-5  # the rounding error of a gradient: sums of 200 terms of order 1 in float32
 
 rng = np.random.default_rng(3)
 X = rng.integers(0, 256, (sum(SIZES), INPUTS), dtype=np.uint8)
 OWN = np.split(np.arange(sum(SIZES)), np.cumsum(SIZES)[:-1])
-# labels at random, from another distribution on each device: no device's data are separable
+# random labels, from a different distribution on each device, so that no device's data are separable
 Y = np.concatenate(
     [rng.choice(CLASSES, n, p=p) for n, p in zip(SIZES, rng.dirichlet([0.7] * CLASSES, 4), strict=True)]
 )
@@ -43,7 +43,7 @@ MEAN, STD = 127.5, 74.0
 
 
 def pooled_gradient(w: np.ndarray) -> np.ndarray:
-    """Gradient over all data, each sample weighing alike, in float64."""
+    """Return the gradient over all data, with equal weights of all samples, in float64."""
     x = (X - MEAN) / STD
     logits = x @ w[: CLASSES * INPUTS].reshape(CLASSES, INPUTS).T + w[CLASSES * INPUTS :]
     p = np.exp(logits - logits.max(1, keepdims=True))
@@ -61,11 +61,11 @@ def train(
     join: int = 0,
     past: int = 0,
 ) -> np.ndarray:
-    """The model after some rounds from w = 0.
+    """Return the model after some rounds from w = 0.
 
     Args:
-        join: the first round of the last two devices; 0: they are there from the beginning.
-        past: rounds of a session that these two have had before, alone.
+        join: the round in which the last two devices join; 0 if they take part from the beginning.
+        past: the rounds of an earlier session that these two devices had alone.
     """
     module = Logistic().build((INPUTS,), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
@@ -96,12 +96,12 @@ def left(*args: Any, **kwargs: Any) -> float:
     return float(np.linalg.norm(pooled_gradient(train(*args, **kwargs))))
 
 
-# rounds until rounding is all that is left: with momentum each goes some three times as far, but swings
+# rounds until only rounding errors remain; momentum makes the steps about three times as long, but oscillates
 @pytest.mark.parametrize(("rounds", "lr", "momentum"), [(200, 0.5, 0.0), (250, 0.1, 0.9)])
 def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: float, momentum: float) -> None:
-    """With momentum too: divided by the number of steps, c_k would be off by the factor 1 - a/e each round.
+    """SCAFFOLD converges with momentum; dividing by the number of steps would scale c_k's error by 1 - a/e a round.
 
-    At e = 8 steps of momentum 0.9, a / e = 3.6: the factor -2.6 would blow up within rounds.
+    For e = 8 steps at momentum 0.9, a / e = 3.6: the factor -2.6 would diverge within a few rounds.
     """
     assert left(Scaffold(), rounds, lr, momentum, [8] * 4) < FLOAT32
     assert left(FedAvg(), rounds, lr, momentum, [8] * 4) > 50 * FLOAT32
@@ -116,7 +116,7 @@ def test_feddyn_settles_at_the_optimum() -> None:
 def test_they_settle_there_when_devices_join(
     algorithm: Algorithm, past: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A c or h without the late devices would leave a bias that all devices share."""
+    """If c or h ignored devices that join late, a bias common to all devices would remain."""
     how = (algorithm, 200, 0.5, 0.0, [8] * 4)
     assert left(*how, join=6, past=past) < FLOAT32
     monkeypatch.setattr(type(algorithm), "join", Algorithm.join)
@@ -128,15 +128,15 @@ def test_scaffold_settles_there_with_unequal_steps() -> None:
 
 
 def test_feddc_settles_at_the_optimum() -> None:
-    """At the optimum c_k - alpha h_k is each device's gradient, and c = h = 0: no device moves."""
+    """At the optimum c_k - alpha h_k equals each device's gradient, and c = h = 0, so that no device moves."""
     assert left(FedDc(alpha=0.3), 400, 0.3, 0.0, [8] * 4) < FLOAT32
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_fednova_follows_the_gradient_whatever_the_steps(momentum: float) -> None:
-    """As lr goes to 0 no device drifts: FedNova becomes a step along the pooled gradient.
+    """As lr goes to 0 devices do not drift, and FedNova becomes a step along the pooled gradient.
 
-    The cosine of the two is 1 - O(lr^2); FedAvg's step weights device k by its steps, which keeps an angle.
+    The cosine of the two is 1 - O(lr^2); FedAvg weights device k by its steps, and so an angle remains.
     """
     gradient = pooled_gradient(np.zeros(CLASSES * (INPUTS + 1)))
 

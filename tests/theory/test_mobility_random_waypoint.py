@@ -1,14 +1,14 @@
-"""Random waypoint on a disc against its stationary law. Fixed seeds; a correct program fails one in 1,000.
+"""Random waypoint on a disc follows its stationary law. Seeds are fixed; a correct program fails one in 1,000.
 
-The law of a walking device, on the disc of radius 1. Legs have uniform ends; seen at a random time, a leg
-counts by its duration, so (speed being constant) a place counts by the length of path through it. Through
-a place x in direction u, with a1 ahead and a2 behind it to the border, the legs that pass are those with
-one end behind and the other ahead; with ends in polar coordinates around x their number is
+The law of a walking device on the disc of radius 1: legs have uniform ends; observed at a random time, a leg
+counts in proportion to its duration, so (at constant speed) a place counts by the length of the paths through it.
+Through a place x in direction u, with a1 ahead and a2 behind it to the border, those legs pass that have one
+end behind and the other ahead; with ends in polar coordinates around x their number is
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 
-On the disc a1 a2 = 1 - r^2, and a1 + a2 = 2 sqrt(1 - r^2 cos^2 phi) is the chord, so that the density is in
-proportion to (1 - r^2) E(r), E the complete elliptic integral of the second kind.
+On the disc a1 a2 = 1 - r^2, and a1 + a2 = 2 sqrt(1 - r^2 cos^2 phi) is the chord, so that the density is
+proportional to (1 - r^2) E(r), where E is the complete elliptic integral of the second kind.
 """
 
 import math
@@ -31,12 +31,12 @@ SHORT_S = 1e-3
 
 
 def density(r: float) -> float:
-    """Per area on the unit disc; scipy's elliptic integral takes the square of the modulus."""
+    """Return the density per area on the unit disc; scipy's elliptic integral takes the square of the modulus."""
     return (1 - r**2) * float(special.ellipe(r**2))
 
 
 def radial_law(r: np.ndarray) -> np.ndarray:
-    """Probability that a walking device is within r of the centre, by quadrature."""
+    """Return the probability that a walking device is within r of the centre, by quadrature."""
     grid = np.linspace(0.0, 1.0, 2001)
     mass = integrate.cumulative_simpson([2 * math.pi * s * density(s) for s in grid], x=grid, initial=0)
     return np.interp(r, grid, mass / mass[-1])
@@ -53,16 +53,16 @@ def distances(movement: Movement, time_s: float) -> np.ndarray:
 
 
 def test_the_law_is_the_published_one() -> None:
-    """Hyytia et al. 2006: 45 / 64 per area in the centre; here with the mean leg of 128 / (45 pi)."""
+    """The centre has density 45 / 64 per area (Hyytia et al. 2006), with a mean leg of 128 / (45 pi)."""
     total, _ = integrate.quad(lambda s: 2 * math.pi * s * density(s), 0, 1)
     assert density(0.0) / total == pytest.approx(45 / 64, rel=1e-9)
-    # the integral over the circle is 4 density, and all places together hold area^2 x mean leg
+    # the integral over the circle is 4 density, and over all places it is area^2 x mean leg
     assert 4 * total == pytest.approx(math.pi**2 * MEAN_LEG, rel=1e-9)
 
 
 @pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
 def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
-    """Also for devices of very different speeds: the stationary law does not depend on the speed."""
+    """The stationary law does not depend on the speed, so slow devices have it, too."""
     movement = start(RandomWaypoint(area_factor=1.0))
     r = distances(movement, time_s)
     assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE
@@ -76,18 +76,18 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
-    # a leg takes 6 s: after a hundred legs positions are independent of the drop
+    # a leg takes about 6 s: after a hundred legs, positions are independent of the drop
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
 
 
 def leg_density(length: np.ndarray) -> np.ndarray:
-    """Of the distance of two uniform points on the unit disc (disc line picking)."""
+    """Return the density of the distance between two uniform points on the unit disc (disc line picking)."""
     return 4 * length / math.pi * np.arccos(length / 2) - 2 * length**2 / math.pi * np.sqrt(1 - length**2 / 4)
 
 
 @pytest.mark.parametrize("time_s", [0.0, 90.0])
 def test_legs_under_way_in_steady_state(time_s: float) -> None:
-    """Long legs are met in proportion to their length L, and what remains of them is uniform on [0, L]: the next
+    """A leg is observed in proportion to its length L, and a uniform part of it remains: the next
     waypoint is farther than d with probability E max(L - d, 0) / E L."""
     speed = 10.0
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed))
@@ -101,14 +101,14 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
             (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
         ]
         straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
-        # a turn within SHORT_S, 1 in 9,000, hides a device that goes straight on
+        # a turn within SHORT_S, 1 in 9,000, hides that a device goes straight on
         error = math.sqrt(beyond * (1 - beyond) / DEVICES)
         assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
 
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """At rest for pause / (pause + mean leg / speed), uniformly in area, with a uniform rest left."""
+    """Devices rest for a share pause / (pause + mean leg / speed), uniformly in area; the rest left is uniform."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)
@@ -119,7 +119,7 @@ def test_rests_in_steady_state(time_s: float) -> None:
     r = np.linalg.norm(now, axis=1) / RADIUS_M
     assert stats.kstest(r[~resting], radial_law).pvalue > SIGNIFICANCE
     assert stats.kstest(r[resting] ** 2, "uniform").pvalue > SIGNIFICANCE
-    # of those at rest, half are still there after half a pause
+    # half of the resting devices still rest after half a pause
     stayed = (movement.positions_m(time_s + pause_s / 2) == now).all(axis=1)[resting]
     assert abs(stayed.mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(resting.sum())
 
@@ -142,15 +142,15 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
     way_m = movement.positions_m(time_s + SHORT_S) - movement.positions_m(time_s)
     speed = np.linalg.norm(way_m, axis=1).mean() / SHORT_S
     error = math.sqrt((moment(2) - moment(1) ** 2) / DEVICES)
-    # a device that turns within SHORT_S appears to move less: by its whole path at most
+    # a device that turns within SHORT_S seems slower, by at most its whole path
     turning = 2 * fast**2 * SHORT_S / leg_m
     assert abs(speed - moment(1)) < STANDARD_ERRORS * error + turning
 
 
 def test_places_at_the_beginning_and_later_have_one_law() -> None:
-    """By default: other devices at time 0 than at 200 s, so that both samples are independent."""
+    """By default devices start in steady state; both samples are independent, as they contain different devices."""
     movement = start(RandomWaypoint())
-    outer = 1.3  # the default area over the cell
+    outer = 1.3  # radius of the default area, over that of the cell
     first, later = distances(movement, 0.0)[::2] / outer, distances(movement, 200.0)[1::2] / outer
     assert stats.ks_2samp(first, later).pvalue > SIGNIFICANCE
     # E r = 0.516: the integral of r times the radial density

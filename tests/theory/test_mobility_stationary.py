@@ -1,4 +1,4 @@
-"""Stationary laws of the mobility models, in closed form. Fixed seeds; a correct program fails one in 1,000."""
+"""Stationary laws of mobility models, in closed form. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 
@@ -37,7 +37,7 @@ def velocities_m_s(movement: Movement, time_s: float) -> np.ndarray:
 
 
 def assert_share(happened: np.ndarray, probability: float, bias: float = 0.0) -> None:
-    """A share of independent events agrees with their probability, up to a known bias."""
+    """Check that the share of independent events equals their probability, up to a known bias."""
     error = math.sqrt(probability * (1 - probability) / len(happened))
     assert abs(happened.mean() - probability) < STANDARD_ERRORS * error + bias
 
@@ -48,7 +48,7 @@ def assert_uniform(values: np.ndarray, low: float, high: float) -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 40.0, 700.0])
 def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> None:
-    # trips of about 160 m in a disc of 130 m: reflected more than once each
+    # trips of about 160 m in a disc of 130 m radius are reflected, often more than once
     movement = start(RandomDirection(travel_s=20.0, pause_s=5.0))
     at, velocity = movement.positions_m(time_s), velocities_m_s(movement, time_s)
     assert_uniform((at**2).sum(axis=1) / 130.0**2, 0, 1)
@@ -56,13 +56,13 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_share(walking, 20.0 / 25.0)
     heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
     assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
-    # relative to the place, where an effect of the border would show
+    # headings relative to the place would show an effect of the border
     assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
 
 def test_random_direction_changes_with_the_stated_mean_time() -> None:
-    # a disc of 1,000 m; only devices that cannot reach the border within 20 s at 1 m/s count
+    # in a disc of 1,000 m, only devices that cannot reach the border within 20 s at 1 m/s count
     model = RandomDirection(travel_s=20.0, speed_min_m_s=1, speed_max_m_s=1, area_factor=10)
     movement = start(model)
     inner = np.linalg.norm(movement.positions_m(30.0), axis=1) < 980.0
@@ -76,9 +76,9 @@ ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 
 
 def test_gauss_markov_speed() -> None:
-    """Normal with the stated mean and deviation, correlated alpha^n; reflections change neither."""
+    """The speed is normal with the stated mean and deviation, and correlates by alpha^n despite reflections."""
     movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
-    # in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
+    # speeds in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]
     for speed in speeds:
         assert stats.kstest(speed, stats.norm(MEAN, STD).cdf).pvalue > SIGNIFICANCE
@@ -93,12 +93,12 @@ class HalfSeconds(GaussMarkov):
 
 
 def test_gauss_markov_heading() -> None:
-    """The turn over n steps is normal with variance 2 std^2 (1 - alpha^n): its mean cosine is exp(-half of it)."""
+    """The turn over n steps is normal with variance 2 std^2 (1 - alpha^n); its mean cosine is exp(-variance / 2)."""
     model = HalfSeconds(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=0, area_factor=10)
     movement = start(model)
     headings = [np.arctan2(*velocities_m_s(movement, t).T[::-1]) for t in (2.25, 2.75, 4.25)]
     assert_uniform((headings[0] / (2 * math.pi)) % 1.0, 0, 1)
-    # only devices that cannot reach the border at 1,000 m within 2 s at 8 m/s
+    # only devices that cannot reach the border, at 1,000 m, within 2 s at 8 m/s count
     inner = np.linalg.norm(movement.positions_m(2.25), axis=1) < 960.0
     for later, steps in ((1, 1), (2, 4)):
         variance = 2 * HEADING_STD**2 * (1 - ALPHA**steps)
@@ -125,7 +125,7 @@ class Turning(Manhattan):
 
 @pytest.mark.parametrize("time_s", [0.0, 11.0, 400.0])
 def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
-    # uneven turns, and a border that is not a whole number of blocks away
+    # the turn probabilities are unequal, and the border is no whole number of blocks away
     movement = start(Rightwards(block_m=30.0))
     at, velocity = movement.positions_m(time_s), velocities_m_s(movement, time_s)
     east_west = np.abs(velocity[:, 0]) > 0.5
@@ -133,7 +133,7 @@ def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
     for axis, chosen in ((0, east_west), (1, ~east_west)):
         assert_uniform(at[chosen, axis], -RADIUS_M, RADIUS_M)
         assert_share(velocity[chosen, axis] > 0, 0.5)
-        # odd multiples of 15 m up to 75 m: six streets, equally likely
+        # streets at odd multiples of 15 m up to 75 m: six, which are equally likely
         streets = np.bincount(np.rint((at[chosen, 1 - axis] + 75.0) / 30.0).astype(int), minlength=6)
         assert stats.chisquare(streets).pvalue > SIGNIFICANCE
 
@@ -143,7 +143,7 @@ def test_manhattan_turns() -> None:
     left, right = Turning.left_probability, Turning.right_probability
     model = Turning(block_m=block_m, speed_min_m_s=speed, speed_max_m_s=speed)
     movement = start(model)
-    # a block takes 2 s; devices a block or more from the border cross exactly one junction
+    # a block takes 2 s, so devices a block or more from the border cross exactly one junction
     inner = np.abs(movement.positions_m(50.0)).max(axis=1) < RADIUS_M - block_m
     before, after = (np.rint(velocities_m_s(movement, t)[inner] / speed) for t in (50.0, 52.0))
     crossed = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
@@ -166,15 +166,15 @@ def test_highway_is_uniform_on_its_road(time_s: float) -> None:
 
 RHYTHM = ((0.0, (0.9, 0.0, 0.1)), (6.0, (0.2, 0.7, 0.1)), (18.0, (0.4, 0.1, 0.5)))
 DAY_S, STAY_S = 24_000.0, 3_000.0
-# from one end of the disc of 130 m to the other at 60 m/s
+# across the disc of 130 m radius at 60 m/s
 LONGEST_WALK_S = 260.0 / 60.0
 
 
 def bound_for(hour: float) -> np.ndarray:
-    """Probabilities of the places in the periodic law: the last decision was an exponential time ago.
+    """Return the probabilities of the places when the last decision was an exponential time ago.
 
-    They are the integral over s > 0 of p(hour - s) exp(-s / stay) / stay. As p repeats every
-    day, one day is integrated; each earlier day adds the same again times exp(-day / stay), a geometric series.
+    They are the integral over s > 0 of p(hour - s) exp(-s / stay) / stay. As p repeats daily, one day is
+    integrated; each earlier day adds the same times exp(-day / stay), a geometric series.
     """
     stay = STAY_S / DAY_S * HOURS
     steps = 24_000
@@ -203,7 +203,7 @@ def test_attraction_recurs_every_day(begin_hour: float) -> None:
     streams = Streams(SEED)
     homes = sample_ring(streams("drop"), DEVICES, inner_radius_m=10.0, outer_radius_m=130.0)
     movement = model.start(homes, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=streams)
-    # a device on its way is at no place: its last decision was at most the longest walk ago
+    # a walking device is at no place: its last decision was at most the longest walk ago
     on_the_way = LONGEST_WALK_S / STAY_S
     for hours in (0.0, 4.0, 9.0, 19.0, 24.0 + 9.0, 72.0 + 4.0):
         at = movement.positions_m(hours * DAY_S / HOURS)

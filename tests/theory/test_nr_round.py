@@ -1,4 +1,4 @@
-"""Rounds of thirty devices in one UMi cell with `preset: nr`, against an independent Monte Carlo."""
+"""Rounds of thirty devices in a UMi cell with `preset: nr`, compared with an independent Monte Carlo."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ QUANTITIES = ("downlink_s", "uplink_s", "slowest_s", "joules")
 
 
 def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
-    """Mean seconds of a downlink and an uplink, the round's length, and the mean joules of a device's transfers."""
+    """Return mean downlink and uplink times, the round's length, and a device's mean transfer energy."""
     scenario = {
         "name": "round",
         "seed": seed,
@@ -32,7 +32,7 @@ def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
 
 
 def by_hand() -> np.ndarray:
-    """The same [drops, 4] of the Monte Carlo."""
+    """Return [drops, 4] the same quantities from the Monte Carlo."""
     rng, rows = np.random.default_rng(11), []
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)
@@ -46,7 +46,7 @@ def by_hand() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """Sharing -> [drops, 4] of the same drops."""
+    """Return each sharing's [drops, 4] quantities, over the same drops."""
     folder = tmp_path_factory.mktemp("rounds")
     return {
         sharing: np.array(
@@ -57,7 +57,7 @@ def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
 
 
 def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray]) -> None:
-    """The means over drops differ by at most three standard errors; each drop draws all links."""
+    """The means over drops differ by at most three standard errors; each drop draws new links."""
     one, other = drops["dynamic"], by_hand()
     error = np.hypot(one.std(axis=0, ddof=1) / len(one) ** 0.5, other.std(axis=0, ddof=1) / len(other) ** 0.5)
     off = (one.mean(axis=0) - other.mean(axis=0)) / error
@@ -65,9 +65,9 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 
 
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
-    """The same drops: downlinks by half, as devices near the site leave their shares to the others.
+    """Dynamic downlinks take about half, as devices near the site finish and leave their shares to the others.
 
-    The last uplinks gain as much, except for devices with power for only a few blocks: a wider share does not help.
+    The last uplinks gain as much, except devices whose power suffices for a few blocks: a wider share does not help.
     """
     downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
     assert max(downlink, slowest) < 0.65

@@ -10,29 +10,29 @@ from edgefl.analysis.measures.sequential import half_width_factor, interval, pai
 
 ERROR = 0.05
 STUDIES, PAIRS = 4_000, 60
-SURE = 1e-6  # probability that a right program fails here
+SURE = 1e-6  # probability that a correct program fails here
 
 
 def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
-    """Return B_n(mean): the evidence against this mean, 1 at the beginning, as analysis/sequential.py defines it."""
+    """Return B_n(mean), the evidence against this mean as analysis/sequential.py defines it; it starts at 1."""
     centred = np.asarray(values, float) - mean
     pairs = len(centred)
     if pairs < 2:
         return 1.0
-    k = 1 + pairs  # a mixture whose spread is one deviation
-    # r = n mean^2 / sum of squares around the mean; this way it has no pole
+    k = 1 + pairs  # a mixture with a spread of one standard deviation
+    # with r = n mean^2 / sum of squares around the mean; this form has no pole
     share = pairs * centred.mean() ** 2 / float(centred @ centred)
     return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))
 
 
 def most_misses(studies: int) -> int:
-    """Number of misses exceeded with probability at most SURE, if each study misses with probability ERROR."""
+    """Return the number of misses exceeded with probability at most SURE if a study misses with probability ERROR."""
     return int(stats.binom.isf(SURE, studies, ERROR))
 
 
 @pytest.mark.parametrize("pairs", [2, 3, 8, 30])
 def test_its_mean_is_one(pairs: int) -> None:
-    """B is a function of Student's t, whose density is known."""
+    """B is a function of Student's t, whose density integrates it to 1."""
     k = 1 + pairs
 
     def evidence(t: float) -> float:
@@ -45,7 +45,7 @@ def test_its_mean_is_one(pairs: int) -> None:
 
 @pytest.mark.parametrize("seen", [1, 2, 5, 20])
 def test_it_neither_rises_nor_falls_on_average(seen: int) -> None:
-    """Given n values in units of |x_1|, the next is sqrt(sum x^2 / n) times a Student's t of n degrees of freedom."""
+    """Given n values in units of |x_1|, the next is sqrt(sum x^2 / n) times Student's t of n degrees of freedom."""
     values = np.random.default_rng(seen).normal(0.3, 2.0, seen)
     scale = math.sqrt(float(values @ values) / seen)
 
@@ -65,12 +65,12 @@ def test_the_interval_is_what_the_martingale_does_not_exclude() -> None:
 
 
 def paths(truth: float) -> np.ndarray:
-    """Differences of synthetic studies with a known mean: [studies, pairs]."""
+    """Return differences [studies, pairs] of synthetic studies with a known mean."""
     return np.random.default_rng(2).normal(truth, 0.7, (STUDIES, PAIRS))
 
 
 def half_widths(differences: np.ndarray, factors: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and half width of each study after each number of pairs from two on."""
+    """Return each study's mean and half width after each number of pairs from two on."""
     counts = np.arange(1, PAIRS + 1)
     means = differences.cumsum(axis=1) / counts
     squares = (differences**2).cumsum(axis=1) - counts * means**2
@@ -80,7 +80,7 @@ def half_widths(differences: np.ndarray, factors: list[float]) -> tuple[np.ndarr
 
 
 def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
-    """Missed at any number of pairs: 5 % of the studies at most. Student's interval misses more."""
+    """At most 5 % of the studies miss the truth at any number of pairs; Student's interval misses more often."""
     truth = 0.4
     student = [stats.t.isf(ERROR / 2, n - 1) / math.sqrt(n) for n in range(2, PAIRS + 1)]
     ours = [half_width_factor(n, ERROR) for n in range(2, PAIRS + 1)]
@@ -94,7 +94,7 @@ def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
 
 @pytest.mark.parametrize("precision", [0.35, 0.5])
 def test_stopped_where_it_is_narrow_enough(precision: float) -> None:
-    """The rule of a study: stop at the first interval as narrow as asked, else at the last pair."""
+    """A study stops at the first interval that is as narrow as requested, or at the last pair."""
     truth = -1.3
     factors = [half_width_factor(n, ERROR) for n in range(2, PAIRS + 1)]
     means, widths = half_widths(paths(truth), factors)

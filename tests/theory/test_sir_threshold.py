@@ -1,20 +1,20 @@
-"""Success above a threshold of the SIR in a Poisson network (Yang et al., 2020), against stochastic geometry.
+"""Success above an SIR threshold in a Poisson network (Yang et al., 2020), compared with stochastic geometry.
 
-A user at distance r from its site, loss d^-4, Rayleigh fading, interferers anywhere in the plane with the density of
-the sites: P(SIR > theta) = exp(-lambda pi r^2 sqrt(theta) pi / 2) (Haenggi and Ganti, 2009). In the authors' file no
-interferer is in the typical cell, so there the probability is larger.
+For a user at distance r from its site, with loss d^-4, Rayleigh fading and interferers anywhere in the plane at the
+sites' density, P(SIR > theta) = exp(-lambda pi r^2 sqrt(theta) pi / 2) (Haenggi and Ganti, 2009). In the authors'
+file no interferer is in the typical cell, so the probability there is larger.
 """
 
 import numpy as np
 
 from edgefl.examples.papers.yang_scheduling import EXPONENT, network
 
-DRAWS, SIGMAS, WINDOW = 3000, 4.0, 6.0  # half the window of the formula's draws, in 1 / sqrt(density)
+DRAWS, SIGMAS, WINDOW = 3000, 4.0, 6.0  # half the width of the formula's window, in 1 / sqrt(density)
 R, THETA = 0.3, 10.0
 
 
 def success(power: np.ndarray, own: float, rng: np.random.Generator) -> np.ndarray:
-    """Whether the SIR is above the threshold, [draws]; power: [draws, interferers] mean powers."""
+    """Return [draws] whether the SIR exceeds the threshold; power is [draws, interferers] mean powers."""
     interference = (power * rng.exponential(size=power.shape)).sum(1)
     return np.asarray(own * rng.exponential(size=len(power)) > THETA * interference)
 

@@ -1,4 +1,4 @@
-"""The numbers in scenarios/testbed_5g_lena.yaml that were computed rather than copied from the source."""
+"""The computed numbers in scenarios/testbed_5g_lena.yaml, which are not copied from the source, are right."""
 
 import math
 from pathlib import Path
@@ -14,13 +14,13 @@ DRAWS, DISTANCE_M, STEP_DB = 40_000, 100.0, 0.3
 
 
 def test_rates_are_as_far_from_shannons_as_those_of_5g_lena() -> None:
-    """NrAmc: log2(1 + snr / g) with g = -ln(5 BER) / 1.5, at a BER of 1e-5."""
+    """5G-LENA's NrAmc has log2(1 + snr / g) with g = -ln(5 BER) / 1.5 at a BER of 1e-5."""
     gap_db = 10.0 * math.log10(-math.log(5e-5) / 1.5)
     assert RADIO.budget.interference_margin_db == pytest.approx(gap_db - RADIO.link.snr_gap_db, abs=0.01)
 
 
 def test_blocks_carry_what_5g_lenas_do() -> None:
-    """26 blocks (4 % of the band are guards), 11 of 12 subcarriers, 12 of 14 symbols; in 38.101-1, 24 blocks."""
+    """5G-LENA has 26 blocks (4 % guard band), 11 of 12 subcarriers, and 12 of 14 symbols; 38.101-1 has 24 blocks."""
     blocks = int(10e6 * 0.96 / (12 * 30e3))
     assert 1 - RADIO.link.control_overhead == pytest.approx(blocks * 11 * 12 / (24 * 12 * 14), abs=1e-3)
     # 64QAM with a code rate of 948 / 1024
@@ -28,12 +28,12 @@ def test_blocks_carry_what_5g_lenas_do() -> None:
 
 
 def direction(azimuth: FloatArray, zenith: FloatArray) -> FloatArray:
-    """Return [n, 2] sines along a vertical panel: across and upwards."""
+    """Return [n, 2] sines of the angles at a vertical panel, horizontally and vertically."""
     return np.stack([np.sin(zenith) * np.sin(azimuth), np.cos(zenith)], axis=1)
 
 
 def beam(rows: int, columns: int, ahead: FloatArray, towards: FloatArray) -> FloatArray:
-    """Return the power gain [n] of a panel at half wavelengths that points ahead, in another direction."""
+    """Return [n] the power gain of a half-wavelength panel, whose beam points ahead, in another direction."""
     apart = math.pi * (towards - ahead)
     gain = np.ones(len(apart))
     for elements, phase in ((columns, apart[:, 0]), (rows, apart[:, 1])):
@@ -49,7 +49,7 @@ def gain_db(in_sight: bool) -> float:
     if not in_sight:
         a, c, e = 0.208 * lg_fc - 0.782, -0.13 * lg_fc + 2.03, 7.66 * lg_fc - 5.96
         offset_deg = e - 10 ** (a * math.log10(max(25.0, DISTANCE_M)) + c)
-    # azimuth and zenith spreads in degrees: of the site, and of the phone
+    # azimuth and zenith spreads in degrees, at the site and at the phone
     spreads = (
         [(10 ** (1.06 + 0.1114 * lg_fc), 10**zsd_lg), (10**1.81, 10**0.95)]
         if in_sight
@@ -79,8 +79,8 @@ def test_beams_on_the_direct_path_gain_this_much(in_sight: bool) -> None:
 
 
 def test_the_fading_stays_as_long_as_5g_lenas_channels() -> None:
-    """A channel that is redrawn every 150 ms has a correlation that falls linearly to 0 there: its integral is 75 ms.
-    The integral for a Gauss-Markov process's power is a slot over 2 |ln J0|, where J0(x) is 1 - x^2 / 4."""
+    """A channel redrawn every 150 ms has a correlation that falls linearly to 0 there: its integral is 75 ms. For
+    a Gauss-Markov power the integral is slot / (2 |ln J0|), with J0(x) = 1 - x^2 / 4."""
     speed_m_s = 2.8
     x = 2.0 * math.pi * speed_m_s * RADIO.carrier_hz / 299_792_458.0 * RADIO.slot_s
     assert RADIO.slot_s / (2.0 * x**2 / 4.0) == pytest.approx(0.075, rel=0.05)

@@ -1,4 +1,4 @@
-"""Weights 1 / (1 - q) make the mean of arrived updates unbiased; without them it favours strong links."""
+"""Weights 1 / (1 - q) make the mean of arrived updates unbiased; without the weights it favours strong links."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.updates.arrivals import Weighing
 from tests.unit.learning.softmax import ALL, DEVICES, EXACT, HELD, LR, plan, shares, track
 
-ARRIVES = np.linspace(0.15, 1.0, DEVICES)  # probabilities; the devices with the most data have the best links
+ARRIVES = np.linspace(0.15, 1.0, DEVICES)  # arrival probabilities; devices with more data have better links
 DRAWS, ERRORS = 400, 3.0
 
 
 def test_the_expectation_is_the_mean_of_all_participants() -> None:
-    """Within three standard errors over draws of arrivals, in the direction in which the plain mean is wrong."""
+    """Averaged over arrivals the weighted mean has no error, to 3 standard errors; the plain mean has one."""
     algorithm = FedAvg()
     one, _ = track(algorithm)
     rows = one.train(ALL, plan(algorithm, ALL, 1), LR, []).round.rows.double().numpy().copy()
@@ -19,7 +19,7 @@ def test_the_expectation_is_the_mean_of_all_participants() -> None:
     everyone = shares(ALL) @ rows
     rng, made, plain = np.random.default_rng(3), [], []
     for _ in range(DRAWS):
-        arrived = np.flatnonzero(rng.random(DEVICES) < ARRIVES).tolist()  # the last one always arrives
+        arrived = np.flatnonzero(rng.random(DEVICES) < ARRIVES).tolist()  # the last update always arrives
         one.model, one.waiting = begun, {id_: waiting[id_] for id_ in arrived}
         one.aggregate(arrived, HELD, Weighing(reweighed={id_: 1 / ARRIVES[id_] for id_ in arrived}))
         made.append(one.model.double().numpy())
@@ -30,7 +30,7 @@ def test_the_expectation_is_the_mean_of_all_participants() -> None:
         along = (np.array(models) - everyone) @ lean
         error = along.std(ddof=1) / np.sqrt(DRAWS)
         assert bool(abs(along.mean()) <= ERRORS * error) is unbiased
-    # all updates arrive with certainty: the plain mean
+    # if all updates arrive with certainty, the weighted mean is the plain mean
     one.model, one.waiting = begun, dict(waiting)
     one.aggregate(ALL, HELD, Weighing(reweighed=dict.fromkeys(ALL, 1.0)))
     assert np.abs(one.model.double().numpy() - everyone).max() < EXACT

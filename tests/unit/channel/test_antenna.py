@@ -1,4 +1,4 @@
-"""The panel of TR 38.901, Table 7.3-1, and the cells that several panels make of a site."""
+"""The panel of TR 38.901, Table 7.3-1, and sites whose cells have a panel each."""
 
 import cmath
 import math
@@ -13,7 +13,7 @@ HEIGHT_M = 8.5
 
 
 def at(azimuth_deg: float, elevation_deg: float = 0.0) -> tuple[np.ndarray, float]:
-    """A place 100 m away in a direction, and how much lower it is."""
+    """Return a place 100 m away in a direction, and its depth below the antenna."""
     angle = math.radians(azimuth_deg)
     flat = 100.0 * np.array([math.cos(angle), math.sin(angle)])
     return flat, -100.0 * math.tan(math.radians(elevation_deg))
@@ -23,16 +23,16 @@ def at(azimuth_deg: float, elevation_deg: float = 0.0) -> tuple[np.ndarray, floa
     ("azimuth_deg", "elevation_deg", "gain_dbi"),
     [
         (0.0, 0.0, 8.0),  # straight ahead
-        (32.5, 0.0, 5.0),  # half the beamwidth: 12 / 4 = 3 dB less
+        (32.5, 0.0, 5.0),  # at half the beamwidth, 12 / 4 = 3 dB less
         (-32.5, 0.0, 5.0),
         (65.0, 0.0, -4.0),  # 12 dB less
         (90.0, 0.0, 8.0 - 12 * (90 / 65) ** 2),
-        (110.0, 0.0, -22.0),  # 12 (110/65)^2 = 34 dB, held at 30
+        (110.0, 0.0, -22.0),  # 12 (110/65)^2 = 34 dB, limited to 30
         (180.0, 0.0, -22.0),
         (0.0, -32.5, 5.0),
         (0.0, 32.5, 5.0),
         (0.0, -89.999, 8.0 - 12 * (89.999 / 65) ** 2),
-        (180.0, -45.0, -22.0),  # the sum of both, too, is held at 30 dB
+        (180.0, -45.0, -22.0),  # the sum of both angles' losses is limited to 30 dB, too
     ],
 )
 def test_pattern_without_tilt(azimuth_deg: float, elevation_deg: float, gain_dbi: float) -> None:
@@ -49,7 +49,7 @@ def test_the_beam_is_turned_downwards(tilt_deg: float) -> None:
 
 
 def test_the_turn_is_that_of_38_901() -> None:
-    """Against (7.1-7) and (7.1-8) with gamma = 0, angle by angle, in many directions."""
+    """The gain equals (7.1-7) and (7.1-8) with gamma = 0, angle by angle, in many directions."""
     rng = np.random.default_rng(5)
     for azimuth_deg, tilt_deg in [(30.0, 10.0), (-150.0, 25.0), (200.0, -7.0)]:
         ways_m = rng.uniform(-200.0, 200.0, (200, 2))
@@ -72,7 +72,7 @@ def three_panels(azimuth_deg: float, downtilt_deg: float = 0.0) -> tuple[Panel, 
 
 
 def test_right_below_the_antenna_there_is_a_gain() -> None:
-    """Elevation -90 degrees: 12 (90/65)^2 = 23 dB less; tilted by 90 degrees, straight ahead."""
+    """Right below, an upright panel loses 12 (90/65)^2 = 23 dB; one tilted by 90 degrees loses nothing."""
     below = np.zeros(2)
     assert Panel(30.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8 - 12 * (90 / 65) ** 2)
     assert Panel(30.0, 90.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8.0)
@@ -86,13 +86,13 @@ def test_cells_are_numbered_site_by_site() -> None:
     gains_dbi = sectors.gain_dbi(places_m)
     assert gains_dbi.shape == (6, 6)
     assert gains_dbi.diagonal() == pytest.approx(8.0)
-    # its neighbours on the same site are 120 degrees away
+    # the other panels of its site look 120 degrees away
     assert gains_dbi[0, 1:3] == pytest.approx(-22.0)
     assert sectors.site_of(np.arange(6)).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_each_site_may_have_panels_of_its_own() -> None:
-    """One panel to the east; two, to the north and to the south-west: each is strongest at 8 dBi straight ahead."""
+    """Sites with one panel (east) and two (north, south-west) have their full 8 dBi straight ahead of each."""
     sites_m = np.array([[0.0, 0.0], [500.0, 0.0]])
     bearings = [[0.0], [90.0, 225.0]]
     sectors = Sectors(sites_m, [tuple(map(Panel, of)) for of in bearings], 0.0)

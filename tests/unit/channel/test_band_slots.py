@@ -1,6 +1,6 @@
-"""Groups of flows that have parts of a band by weight: 1 MHz and 0.5 ms slots, a cap of 1 bit/s/Hz.
+"""Groups of flows with weighted shares of a band of 1 MHz with 0.5 ms slots and a cap of 1 bit/s/Hz.
 
-Static links far above the cap: a share b moves 500 b bits per slot, exactly, whatever the scheduler.
+Links are static and far above the cap: a share b carries exactly 500 b bits per slot, under any scheduler.
 """
 
 from typing import Any
@@ -23,12 +23,12 @@ STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
 ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), MinMaxLatency()]
 NAMES = [type(scheduler).__name__ for scheduler in ALL]
 SLOTS = 400
-NEVER = 1e9  # bits: no flow ends meanwhile
-RELATIVE = 1e-9  # of rounding
+NEVER = 1e9  # bits, so many that no flow ends
+RELATIVE = 1e-9  # relative rounding error
 
 
 def band_of(scheduler: Scheduler, weights: list[float], **rules: Any) -> SharedBand:
-    """Group a flow by the first letter of its name: a, b ..."""
+    """Return a band that groups flows by the first letter of their names: a, b, c."""
     groups = Groups(lambda id_: "abc".index(str(id_)[0]), weights)
     return SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0, **rules), groups)
 
@@ -52,7 +52,7 @@ def test_throughput_of_busy_groups_goes_as_their_weights(scheduler: Scheduler, p
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Scheduler) -> None:
-    """To the last bit, and whatever its weight; links fade."""
+    """A single group has the results of a band without groups to the last bit, at any weight, over fading links."""
     alone = [band_of(scheduler, [0.01, 7.0]), SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0))]
     for band in alone:
         for number, id_ in enumerate(("a1", "a2", "a3")):
@@ -67,7 +67,7 @@ def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Schedu
 
 
 def test_what_a_group_leaves_goes_to_the_others() -> None:
-    """a moves 125 bits a slot beside b's 375; from slot 40 on, when b's 15,000 are there, 500."""
+    """a has 125 bits a slot beside b's 375, and 500 from slot 40 on, when b has moved its 15,000 bits."""
     band = band_of(EqualShare(), [1.0, 3.0])
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)
@@ -79,7 +79,7 @@ def test_what_a_group_leaves_goes_to_the_others() -> None:
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "by slot"])
 def test_meters_of_groups_add_up_to_one_power(scheduler: Scheduler) -> None:
-    """Per resource block one power is over the whole band: groups divide it by weight, and one alone has all."""
+    """Groups divide the band's one power by weight, and one that is alone has all of it."""
     band = band_of(scheduler, [1.0, 3.0], power="per_resource_block")
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)
@@ -99,7 +99,7 @@ def test_meters_of_groups_count_each_share_with_full_power() -> None:
 
 
 def test_who_joins_a_group_is_as_far_behind_as_its_least_served() -> None:
-    """Of round robin; those of other groups do not count: a1 would else wait until a2 had caught up with b."""
+    """In round robin a flow joins at the airtime of its own group's least served flow, not of other groups' flows."""
     band = band_of(RoundRobin(), [9.0, 1.0])
     band.add("a1", NEVER, slot=0, **STATIC)
     band.add("b", NEVER, slot=0, **STATIC)

@@ -1,4 +1,4 @@
-"""A panel's beam against rays drawn one by one, each received by every element with its own phase."""
+"""A panel's beam gain equals the mean over rays drawn one by one, which each element receives with its phase."""
 
 import math
 
@@ -13,27 +13,27 @@ from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.units import FloatArray
 
 LINKS, SEED, STANDARD_ERRORS = 40_000, 5, 5
-# columns across and rows upwards, with their distances in wavelengths
+# columns across and rows upwards, and their spacing in wavelengths
 AXES = ((8, 0.5), (4, 0.8))
 
 
 def steering(elements: int, spacing: float, sine: FloatArray) -> np.ndarray:
-    """[n, elements] the phases of a plane wave at this sine of its angle."""
+    """Return [n, elements] the phasors of a plane wave at the given sine of its angle."""
     return np.exp(2j * math.pi * spacing * np.arange(elements) * sine[:, None])
 
 
 def nearest_beam(elements: int, spacing: float, sine: FloatArray) -> FloatArray:
-    """The sine of the codebook's beam next to a direction: four per width of a beam, 1 / (N d)."""
+    """Return the sine of the nearest codebook beam: the codebook has four beams per beam width, 1 / (N d)."""
     step = 1.0 / (4 * elements * spacing)
     return np.round(sine / step) * step
 
 
 def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
-    """[links] the power that the best beam of each link receives on one ray of it, over one element's."""
+    """Return [links] the power that each link's best beam receives on one ray, over that of a single element."""
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))
-    # elevations near the horizon, at any distance from the codebook's beams
+    # elevations near the horizon, at any offset from the codebook's beams
     elevation = np.radians(rng.uniform(-8.0, 8.0, LINKS))
     across = np.radians(spread.azimuth_deg) * wider * rng.standard_normal(LINKS)
     upwards = np.radians(spread.zenith_deg) * wider * rng.laplace(scale=1.0 / math.sqrt(2.0), size=LINKS)
@@ -54,14 +54,14 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
     spread: Spread = getattr(spreads, state)
     gains = drawn_gains(spread, np.random.default_rng(SEED))
     error = float(gains.std() / math.sqrt(LINKS))
-    # rows look within 8 degrees of the horizon here and along it there: 1 % of their gain
+    # here rows look within 8 degrees of the horizon, in the code along it: 1 % of their gain
     assert 10 ** (beam_gain_db(spread) / 10) == pytest.approx(
         gains.mean(), abs=STANDARD_ERRORS * error, rel=0.01
     )
 
 
 def test_wider_spreads_take_the_gain_away() -> None:
-    """The gain of all 32 elements, less the codebook's 0.1 dB, if all paths have one direction."""
+    """If all paths have one direction, the gain is that of 32 elements, less 0.1 dB for the codebook."""
     all_db = beam_gain_db(Spread(0.0, 0.0, 0.0))
     assert all_db == pytest.approx(10 * math.log10(32), abs=0.2)
     gains_db = [beam_gain_db(Spread(0.0, wide_deg, 1.0)) for wide_deg in (0.0, 5.0, 10.0, 20.0, 40.0)]
@@ -81,7 +81,7 @@ def test_wider_spreads_take_the_gain_away() -> None:
 def test_spreads_are_the_medians_of_the_report(
     model: PathLoss, carrier_hz: float, delays_ns: tuple[float, float], azimuths_deg: tuple[float, float]
 ) -> None:
-    """38.901, Table 7.5-6, by hand; below 2 GHz (UMi) and 6 GHz (UMa, InH) those of that carrier."""
+    """38.901, Table 7.5-6, by hand; below 2 GHz (UMi) and 6 GHz (UMa, InH) the spreads at that carrier hold."""
     spreads = model.spreads(carrier_hz)
     assert spreads is not None
     assert [one.delay_s * 1e9 for one in spreads] == pytest.approx(delays_ns, rel=1e-3)

@@ -1,4 +1,4 @@
-"""J0 against SciPy's."""
+"""J0 equals SciPy's."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ EPS = float(np.finfo(float).eps)
 
 def test_j0_is_scipys() -> None:
     x = np.concatenate([np.linspace(0.0, 5.0, 5001), np.geomspace(1e-9, 1e-4, 500)])
-    # |J0| <= 1; its two polynomials and the product of zeros each round a few times
+    # |J0| <= 1; both polynomials and the product of zeros round a few times each
     assert [j0(float(one)) for one in x] == pytest.approx(special.j0(x), abs=4 * EPS)
 
 

@@ -1,4 +1,4 @@
-"""A band that is shared by resource blocks, slot by slot: its laws, and a transfer derived by hand."""
+"""A band shared by resource blocks, slot by slot: properties of any scheduler, and a transfer derived by hand."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 STEPS = Steps(smallest_part=1 / BLOCKS)
 ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), LearningFirst()]
 NAMES = [type(scheduler).__name__ for scheduler in ALL]
-# SNR on the whole band with full power, and the highest that power control allows on a block
+# SNR on the whole band with full power, and the highest SNR that power control allows on a block
 LINKS = [(0.02, np.inf), (0.3, 4.0), (2.0, 30.0), (50.0, 30.0), (300.0, 30.0)]
 
 
@@ -48,7 +48,7 @@ def fill(band: SharedBand, bits: float = 40_000.0, least_snr: float = 0.0) -> No
 
 
 class Given:
-    """What each run of `carried` was asked: the links and blocks of each served slot."""
+    """A record of the calls of `carried`: the links, given blocks and used blocks of each served slot."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slots: list[tuple[BlockLink, np.ndarray, np.ndarray]] = []
@@ -74,16 +74,16 @@ def ends_of(band: SharedBand, looks: int | None = None) -> dict[Any, int]:
 def test_no_block_is_left_while_a_flow_could_use_it(
     scheduler: Scheduler, power: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Work conservation, slot by slot: all blocks are given, or each flow has all that it can use."""
+    """In each slot either all blocks are given, or each flow has all that it can use."""
     given = Given(monkeypatch)
     band = band_of(scheduler, power)
-    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # a site concentrates no power
+    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # a site does not concentrate it
     while (due := band.next_end()) is not None:
         band.settle(due[0])
     slots = 0
     for link, blocks, _ in given.slots:
         if (blocks == BLOCKS).all():
-            continue  # what each would carry alone
+            continue  # a look at the rate that each would have alone
         most = usable(link, STEPS.whole, BLOCKS)
         assert blocks.dtype.kind == "i"
         assert (blocks <= most).all()
@@ -96,7 +96,7 @@ def test_no_block_is_left_while_a_flow_could_use_it(
 
 @pytest.mark.parametrize("scheduler", [RoundRobin(), ProportionalFair(), MaxRate()], ids=NAMES[1:4])
 def test_flows_at_the_highest_rate_take_turns(scheduler: Scheduler) -> None:
-    """Their channels are equally good: three with as many bits end within a slot of each, and each period has one."""
+    """Flows at the highest rate have equal channels: three with equal bits end within three periods of each other."""
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_ in range(3):
         band.add(id_, 1e6, snr_whole_band=1e6, fading=link, slot=0)
@@ -106,7 +106,7 @@ def test_flows_at_the_highest_rate_take_turns(scheduler: Scheduler) -> None:
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
-    """However often one looks, ends, airtimes and powers are the same to the last bit."""
+    """However often the band looks ahead, ends, airtimes and powers are the same to the last bit."""
     seen = []
     for looks in (None, 7, 25, 133):
         band = band_of(scheduler)
@@ -118,22 +118,22 @@ def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
 
 
 def test_a_transfer_by_hand() -> None:
-    """Two static uplinks with 12 of 24 blocks each: power control limits one, its amplifier the other."""
+    """Of two static uplinks with 12 of 24 blocks each, power control limits one, and its amplifier the other."""
     link = LinkFading(1, 1.0)
     h2 = float(link.power(0, 1)[0])
     table = Steps()
-    strong, most = 100.0, 10.0  # on the whole band; on a block
+    strong, most = 100.0, 10.0  # on the whole band, and on a block
     weak = 0.5
     band = band_of(EqualShare())
     bits = 200_000.0
     band.add("strong", bits, snr_whole_band=strong / h2, most_snr=most / h2, fading=link, slot=0)
     band.add("weak", bits, snr_whole_band=weak / h2, fading=link, slot=0)
-    # 12 blocks each: 100 x 24 / 12 = 200 is above 10, so that power control decides: 10 x 12 / 2,400 of its power
+    # 12 blocks each: 100 x 24 / 12 = 200 exceeds 10, so power control decides: it uses 10 x 12 / 2,400 of the power
     rate = 12 * float(table.efficiency(most)) / BLOCKS
     best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
-    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer than its blocks
+    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer blocks than its 12
     unit = HZ * SLOT_S
-    periods = bits / (rate * unit) / (16 / 14)  # an uplink slot and two symbols of each five
+    periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has an uplink slot and two symbols
     due = band.next_end()
     assert due is not None
     assert due[1] == ["strong"]
@@ -152,14 +152,14 @@ def test_no_power_is_above_the_amplifiers() -> None:
     for id_, (snr, most) in enumerate(LINKS):
         on, at_power = band.sent_by(id_)
         assert 0 < at_power <= on
-        if most > snr * BLOCKS:  # less than its power would be enough on no block
+        if most > snr * BLOCKS:  # power control does not limit it even on one block
             assert at_power == pytest.approx(on)
 
 
 def test_several_weak_flows_share_a_slot_and_a_strong_one_takes_it_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Power control reaches its target for a weak flow on 6 blocks: four fill 24. A strong one fills them alone."""
+    """A weak flow reaches its power-control target on 6 blocks, so four fill 24; a strong one fills 24 alone."""
     for snr, flows, each in ((1.0, 4, [6, 6, 6, 6]), (40.0, 2, [24, 0])):
         given = Given(monkeypatch)
         band = band_of(RoundRobin())
@@ -177,7 +177,7 @@ def test_several_weak_flows_share_a_slot_and_a_strong_one_takes_it_whole(
 def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A quarter of 24 blocks, and the other flow the rest, while both are there."""
+    """A radio that can use a quarter of the band gets 6 of 24 blocks, and the other flow gets the rest."""
     given = Given(monkeypatch)
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_, widest in enumerate((0.25, 1.0)):
@@ -189,7 +189,7 @@ def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
 
 
 def test_groups_have_their_blocks_and_what_another_cannot_use() -> None:
-    """Weights 1:3 of 24 blocks: 6 and 18; a group alone has all 24."""
+    """With weights 1:3 groups get 6 and 18 of 24 blocks; a group that is alone gets all 24."""
     groups = Groups(lambda id_: int(str(id_)), [1.0, 3.0])
     band = band_of(EqualShare(), "per_resource_block", groups=groups)
     link = LinkFading(1, 1.0)

@@ -1,4 +1,4 @@
-"""Flows that are alone in a band of blocks: one pass serves them as the band does event by event."""
+"""Flows that are alone in a band of blocks: one pass gives the same results as event by event."""
 
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ Powers = Literal["full", "per_resource_block"]
 def story_of(
     rng: np.random.Generator, flows: int, spread: int, bits: float
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Flows that join one after the other, several of them at a time, with unlike links and payloads."""
+    """Return flows that join over time, some of them together, with different links and payloads."""
     slots = np.sort(rng.integers(0, spread + 1, flows) + 700).tolist()
     return [
         (
@@ -75,7 +75,7 @@ def test_one_pass_is_what_the_events_make(
     steps: Steps | None,
     at_once: tuple[int, int],
 ) -> None:
-    """Wake-ups, ends, airtime, slots and power are equal to the last bit, wherever the pass is cut."""
+    """Wake-ups, ends, airtime, slots and power are equal to the last bit, wherever the pass is split."""
     story = story_of(np.random.default_rng(seed), flows, spread, 2e5)
     carrier = Carrier(20e6, 0.5e-3, frame, power=power, steps=steps, blocks=blocks, taps=3)
     one, many = SharedBand(EqualShare(), carrier), SharedBand(EqualShare(), carrier)
@@ -92,7 +92,7 @@ def test_one_pass_is_what_the_events_make(
 
 @pytest.mark.parametrize("joins", [767, 768, 890, 896, 897, 1024])
 def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
-    """Two long transfers, the second in the middle of the first: wake-ups are those of the band's plans."""
+    """The second of two long transfers joins during the first, and wake-ups still equal those of the band's plans."""
     carrier = Carrier(20e6, 0.5e-3, FRAMES[1], steps=Steps(), blocks=51)
     story = [
         (
@@ -110,13 +110,13 @@ def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
     expected = [(slot, many.add(**flow, slot=slot, expected=True)) for slot, flow in story]
     steps = list(many.planned(expected))
     assert steps == event_by_event(one, story)
-    assert steps[-1][0] > 1200  # the first of several looks
+    assert steps[-1][0] > 1200  # the first flow needs several looks
     assert repr(many.sent_slots) == repr(one.sent_slots)
 
 
 @pytest.mark.parametrize("case", range(20))
 def test_blocks_are_divided_among_the_flows_that_are_there(case: int) -> None:
-    """As slot by slot, among the flows that have joined and not left; some cannot use their share."""
+    """The division equals that of each slot, among the flows present in it; some cannot use their share."""
     rng = np.random.default_rng(case)
     flows, blocks, slots = int(rng.integers(2, 40)), int(rng.integers(1, 274)), 12
     few = rng.random((flows, slots)) < 0.3 * (case % 2)

@@ -19,7 +19,7 @@ def band(**rules: Any) -> Carrier:
 def test_what_a_payload_needs() -> None:
     assert band().unit_bits == 500
     assert band().need(1000) == 2
-    # a quarter of the band, four times the slots
+    # a quarter of the band needs four times the slots
     assert band().part(0.25) == Carrier(0.25e6, 0.5e-3)
     assert band().part(0.25).need(1000) == 8
     needs = band().needs(np.array([1000.0, 0.0, 7.0]), np.array([0.25, 1.0, 1 / 3]))
@@ -39,16 +39,16 @@ def test_rate_of_a_share() -> None:
     assert full.share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
     assert spread.share_rate(0.5, 3.0) == pytest.approx(1.0, rel=1e-15)
     assert band(cap=1.5).share_rate(0.5, 3.0) == 0.75
-    # nothing on no share, and one flow's share does not mind the others'
+    # no share carries nothing, and a flow's rate does not depend on the others' shares
     np.testing.assert_allclose(full.share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
     assert full.mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
     assert spread.mean_share_rate(0.25, 10.0) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
 
 
 def test_payloads_take_what_a_slot_carries_on_average() -> None:
-    """Half of the band in half of the slots: at SNR 1.5 a static link carries log2(4) / 2 bits/s/Hz in each of them.
+    """In half of the slots, half of the band at SNR 1.5 carries log2(4) / 2 bits/s/Hz on a static link.
 
-    One that fades carries its mean rate. The ergodic rate at SNR 3 and e^(1/3) E1(1/3) / ln 2 are the same number.
+    A fading link carries its mean rate: the ergodic rate at SNR 3, e^(1/3) E1(1/3) / ln 2.
     """
     half, static = band(weights=(1.0, 0.0)), np.array([True, False])
     ergodic = math.exp(1 / 3) * special.exp1(1 / 3) / math.log(2)
@@ -59,7 +59,7 @@ def test_payloads_take_what_a_slot_carries_on_average() -> None:
 
 
 def test_endless_transfers_are_refused_at_once() -> None:
-    # 1 bit/s/Hz at snr 1, in half of the slots
+    # 1 bit/s/Hz at SNR 1, in half of the slots
     half = band(weights=(1.0, 0.0))
     half.refuse_endless(MAX_SLOTS / 2, 1.0)
     with refused_at("", MAX_SLOTS, "snr 1", kind=ValueError):

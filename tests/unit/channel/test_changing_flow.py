@@ -1,4 +1,4 @@
-"""Transfers with a changing SNR: computing them together gives the same results as one by one."""
+"""Transfers with a changing SNR: computed together, they have the results of each computed alone."""
 
 import itertools
 
@@ -17,7 +17,7 @@ DOWNLINK, UPLINK = (Pattern().weights(direction) for direction in ("downlink", "
 
 
 def flows() -> list[ChangingFlow]:
-    """Flows of every kind: in a frame or not, with steps or without, disturbed alike, differently or not, static."""
+    """Return flows with and without frame, steps, fading and interference, which some of them share."""
     rng = np.random.default_rng(1)
     activity = TransmitterActivity(7, 8, 0.3)
     at_devices = Heard.each(activity, rng.exponential(size=(FLOWS, 8)))

@@ -1,4 +1,4 @@
-"""The shape of channel's components: frozen, and within their ranges."""
+"""Components of the channel package are frozen, and their values are within range."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Fading of a band with independent parts, and uplink power control."""
+"""Fading over a band with several independent parts, and uplink power control."""
 
 import math
 
@@ -19,9 +19,9 @@ def fading(correlation: float) -> DiverseFading:
 
 
 def test_the_power_is_gamma_of_as_many_taps() -> None:
-    """Independent in time: mean 1 and variance 1/L, of N draws of Gamma(L, 1/L) to within their errors."""
+    """At correlation 0 the power has the mean 1 and the variance 1/L of Gamma(L, 1/L), to within sampling errors."""
     power = fading(0.0).power(0, SLOTS)
-    # variance of a sample variance: (excess kurtosis + 2) s^4 / N, and a Gamma's excess kurtosis is 6 / L
+    # the variance of a sample variance is (excess kurtosis + 2) s^4 / N, and a Gamma's excess kurtosis is 6 / L
     error = np.sqrt((6 / TAPS + 2) / TAPS**2 / SLOTS)
     assert abs(power.mean() - 1) < 4 * np.sqrt(1 / TAPS / SLOTS)
     assert abs(power.var() - 1 / TAPS) < 4 * error
@@ -36,14 +36,14 @@ def test_it_is_a_function_of_the_slot() -> None:
 
 
 def test_a_full_band_of_nr_has_its_resource_blocks() -> None:
-    """273 blocks of 30 kHz subcarriers fill 98.28 MHz of 100 MHz (38.101-1, Table 5.3.2-1)."""
+    """38.101-1, Table 5.3.2-1: 273 blocks at 30 kHz subcarrier spacing fill 98.28 MHz of 100 MHz."""
     assert resource_blocks(98.28e6, 0.5e-3) == pytest.approx(273)
 
 
 @pytest.mark.parametrize("alpha", [0.8, 1.0])
 @pytest.mark.parametrize(("slot_s", "mu"), [(1e-3, 0), (0.5e-3, 1), (0.25e-3, 2), (0.125e-3, 3)])
 def test_power_is_that_of_the_standard(slot_s: float, mu: int, alpha: float) -> None:
-    """P = P0 + 10 log10(2^mu M) + alpha PL dBm (38.213, 7.1.1), here of 51 blocks; also where a device has less."""
+    """P = P0 + 10 log10(2^mu M) + alpha PL dBm (38.213, 7.1.1), for M = 51 blocks; it may exceed a device's power."""
     loss_db = np.array([80.0, 100.0, 140.0])
     p_dbm = -90.0 + 10.0 * math.log10(2**mu * 51) + alpha * loss_db
     share = wanted_power(loss_db, 51.0, 0.2, p0_dbm=-90.0, alpha=alpha, slot_s=slot_s)
@@ -53,7 +53,7 @@ def test_power_is_that_of_the_standard(slot_s: float, mu: int, alpha: float) -> 
 
 @pytest.mark.parametrize("slot_s", [1e-3, 0.5e-3, 0.125e-3])
 def test_what_arrives_in_a_hertz_does_not_depend_on_the_slot(slot_s: float) -> None:
-    """A band of 36 MHz has fewer and wider blocks with shorter slots; P0 holds for 180 kHz."""
+    """Shorter slots give 36 MHz fewer and wider blocks, but P0 holds per 180 kHz: the received power is the same."""
     share = wanted_power(100.0, resource_blocks(36e6, slot_s), 2.0, p0_dbm=-90.0, alpha=1.0, slot_s=slot_s)
     assert share * 2.0 * 1e-10 / 36e6 == pytest.approx(1e-12 / 180e3)
 
@@ -64,9 +64,9 @@ def test_what_arrives_in_a_hertz_does_not_depend_on_the_slot(slot_s: float) -> N
 def test_independent_parts_are_the_diversity_of_a_band_with_an_exponential_profile(
     megahertz: int, delay_ns: float
 ) -> None:
-    """Channels drawn path by path: the mean power over the band has the variance 1 / L."""
+    """In channels drawn path by path, the mean power over the band has the variance 1 / L."""
     rng, draws, paths = np.random.default_rng(3), 4000, 400
-    # 400 delays up to 12 spreads apart, each with its power of the exponential profile
+    # 400 delays, up to 12 delay spreads long, with powers of the exponential profile
     delays_s = np.linspace(0.0, 12.0 * delay_ns * 1e-9, paths)
     powers = np.exp(-delays_s / (delay_ns * 1e-9))
     powers /= powers.sum()
@@ -77,7 +77,7 @@ def test_independent_parts_are_the_diversity_of_a_band_with_an_exponential_profi
     response = gains @ np.exp(-2j * np.pi * np.outer(delays_s, frequencies_hz))
     mean_power = np.trapezoid(np.abs(response) ** 2, frequencies_hz, axis=1) / (megahertz * 1e6)
     parts = independent_parts(megahertz * 1e6, delay_ns * 1e-9)
-    # the variance of n gamma variables of shape L has the relative error sqrt((2 + 6 / L) / n)
+    # the variance of n gamma variables of shape L has a relative error of sqrt((2 + 6 / L) / n)
     error = math.sqrt((2 + 6 / parts) / draws)
     assert mean_power.var() * parts == pytest.approx(1.0, abs=4 * error + 0.01)
 
@@ -88,7 +88,7 @@ def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
         1 + (2 * math.pi * 180e3 * 50e-9) ** 2 / 6, rel=1e-3
     )
     assert independent_parts(1e9, 1e-6) == pytest.approx(2e3, rel=2e-3)
-    # without a jump where it is called flat
+    # there is no jump where the band starts to count as flat
     assert independent_parts(1.0, 0.99e-4 / (2 * math.pi)) == pytest.approx(
         independent_parts(1.0, 1.01e-4 / (2 * math.pi)), abs=1e-6
     )
@@ -96,7 +96,7 @@ def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
 
 @pytest.mark.parametrize("correlation", [0.5, 0.99, 0.9999])
 def test_the_power_of_parts_has_the_correlation_of_gauss_markov_fading(correlation: float) -> None:
-    """Over many links, Cov(g_0, g_k) = rho^(2k) / L at lags within a page, across its edges and across grids."""
+    """Over many links, Cov(g_0, g_k) = rho^(2k) / L at lags within a page, across page edges, and across grids."""
     links, begin = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE - 3
     power = power_of_many(links, np.full(len(links), begin), 3 * PAGE)
     for first, lag in ((0, 1), (2, 1), (1, 4), (5, 16), (40, 100), (0, PAGE), (PAGE // 2, 2 * PAGE)):
@@ -110,7 +110,7 @@ def test_the_power_of_parts_has_the_correlation_of_gauss_markov_fading(correlati
 
 @pytest.mark.parametrize("correlation", [0.9, 0.999, 0.99999, 0.9999999])
 def test_power_changes_as_little_as_it_should(correlation: float) -> None:
-    """E (g_k - g_0)^2 = 2 (1 - rho^2k) / L after k slots; rounding errors would show where it is smallest."""
+    """After k slots E (g_k - g_0)^2 = 2 (1 - rho^2k) / L; rounding errors would show where it is smallest."""
     links, apart = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE // 2
     power = power_of_many(links, np.zeros(len(links), dtype=int), 5 * PAGE)
     for lag in (1, 2, 4):
@@ -123,10 +123,10 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 
 @pytest.mark.parametrize(("correlation", "apart"), [(0.5, 1), (0.95, 1), (0.99, 1), (0.9999, 64)])
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
-    """Of many slots together, not of two: the mean, the deepest fade and the turns of 300, across a page's edge.
+    """Over 300 slots across a page's edge, mean, deepest fade and turns have the law of the mean of plain links.
 
-    The other side are L plain links, each filled slot by slot, of which the mean power is taken. Slots are read as
-    far apart as those that have random numbers of their own.
+    The reference is the mean power of L plain links, each drawn slot by slot. Slots are read as far apart as
+    those for which random numbers are drawn.
     """
     count, parts, slots = 1500, 4, 300
     first = np.full(count, PAGE - 40)
@@ -148,7 +148,7 @@ def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apa
 
 @pytest.mark.parametrize(("left", "right", "cosine"), [(1.0, 1.0, 0.99), (0.3, 2.0, 0.1), (1.5, 0.02, -0.6)])
 def test_a_point_half_way_has_the_moments_of_its_vector(left: float, right: float, cosine: float) -> None:
-    """m = w (left + right) + e with 2 L numbers e ~ N(0, v): means and covariances of |m|^2, m left and m right."""
+    """m = w (left + right) + e with 2 L numbers e ~ N(0, v) has the derived moments of |m|^2, m left and m right."""
     draws, parts, weight, variance = 200_000, 3, 0.4, 0.05
     rng, product = np.random.default_rng(5), cosine * math.sqrt(left * right)
     added = math.sqrt(variance) * rng.standard_normal((draws, 2, 1))

@@ -1,11 +1,11 @@
-"""Hand sums with Table I of the journal paper: 1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW."""
+"""Energy with Table I of the journal paper, by hand: 1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW."""
 
 import pytest
 
 from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 
 CPU = {"clock_hz": 1e9, "flops_per_cycle": 8.0}
-# SVHN: 667,178 parameters x 91.04 FLOPs, 5 iterations of 128 samples
+# SVHN model: 667,178 parameters x 91.04 FLOPs; 5 iterations of 128 samples
 SVHN_FLOPS = 667_178 * 91.04
 
 

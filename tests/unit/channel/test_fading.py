@@ -12,7 +12,7 @@ from tests.refusals import refused_at
 
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
 KEY = 2**100 + 12345
-# one grid of edges above the slots; two, for pedestrians; alternating; static
+# a grid of edges above the slots; two grids, for pedestrians; alternating signs; static
 CORRELATIONS = [0.9667, 0.99966, -0.9, 1.0]
 
 
@@ -34,7 +34,7 @@ def test_slot_correlation_golden_values(speed_m_s: float, rho: float) -> None:
 
 @pytest.mark.parametrize(("speed_m_s", "rho"), [(1.0, 0.999663722), (30.0, 0.719471957), (60.0, 0.110008)])
 def test_slot_correlation_against_the_exact_speed_of_light(speed_m_s: float, rho: float) -> None:
-    # Golden values with c = 299,792,458 m/s: the same speed in units of c, so ours asks for a lower one.
+    # Golden values use c = 299,792,458 m/s; with c = 3e8 the same Doppler needs a slightly different speed.
     same_doppler = speed_m_s * 3e8 / 299_792_458
     assert slot_correlation(same_doppler, **RADIO) == pytest.approx(
         rho, abs=5.1e-7 if speed_m_s == 60 else 5.1e-10
@@ -48,7 +48,7 @@ def test_speeds_beyond_the_first_bessel_zero_are_refused_with_limit_and_remedy()
     assert 0 < slot_correlation(limit_m_s * (1 - 1e-9), **RADIO) < 1e-8
     with refused_at("", "speed_m_s 70", "65.6", "slot_s below 0.000469", kind=ValueError):
         slot_correlation(70.0, **RADIO)
-    # the remedy works
+    # the proposed remedy works
     assert slot_correlation(70.0, carrier_hz=3.5e9, slot_s=0.000468) > 0
 
 
@@ -56,7 +56,7 @@ def test_speeds_beyond_the_first_bessel_zero_are_refused_with_limit_and_remedy()
 @pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
 def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block: int) -> None:
     # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).
-    # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, the covariance must be rho^|i-j|.
+    # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, its covariance must be rho^|i-j|.
     weights = grids(rho, block)[0].weights
     assert weights is not None
     step = np.zeros((block + 1, block + 2))
@@ -82,7 +82,7 @@ def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block
 def test_reads_in_any_order_and_size_agree_bit_by_bit(
     rho: float, pieces: list[tuple[int, int]], page: int, block: int
 ) -> None:
-    # `page` puts the reads across the end of a page of edges, too
+    # `page` places the reads across the end of a page of edges
     whole = LinkFading(KEY, rho, block).gain(page, 8 * BLOCK)
     link = LinkFading(KEY, rho, block)
     for first, count in pieces:
@@ -105,11 +105,11 @@ def test_a_static_link_never_changes() -> None:
 
 
 def test_a_link_that_is_almost_static_changes_by_its_innovation() -> None:
-    # At 1 mm/s: 1 - rho = (2 pi fd tau)^2 / 4 = 3.4e-10; a step's size has mean square 2 (1 - rho).
+    # At 1 mm/s 1 - rho = (2 pi fd tau)^2 / 4 = 3.4e-10; a step's size has mean square 2 (1 - rho).
     rho = slot_correlation(1e-3, **RADIO)
     gain = LinkFading(KEY, rho).gain(10**9, 2 * BLOCK)
     steps = np.abs(np.diff(gain)) ** 2 / (2 * (1 - rho))
-    # exponential with mean 1, nearly independent
+    # steps are exponential with mean 1, and nearly independent
     assert abs(steps.mean() - 1) < 4 / math.sqrt(steps.size)
 
 
@@ -120,7 +120,7 @@ def test_streams_belong_to_slot_and_purpose() -> None:
         for slot in (0, 1, 2**40)
         for stream in (0, 1)
     }
-    # ... and not to what was read before, nor do they repeat the fading's own numbers
+    # ... and do not depend on earlier reads; nor do they repeat the fading's own numbers
     link.power(0, 10)
     assert link.generator(1, 1).standard_normal(4).tolist() == draws[1, 1]
     page = LinkFading(KEY, 0.0).gain(0, 4) * math.sqrt(2)

@@ -1,4 +1,4 @@
-"""Fields in one table: each layer equals the field on its own, and its nodes the stored values."""
+"""Fields in a common table: each layer has the values of the field alone, and its nodes the stored values."""
 
 import tracemalloc
 
@@ -59,10 +59,10 @@ def test_a_node_has_the_value_that_was_written_for_it() -> None:
     for number, layer in enumerate(LAYERS):
         table = np.empty((layer.width, layer.width, 3), np.float32)
         layer.fill(table)
-        # whole numbers of spacings from the origin, half of them left of it or below
+        # nodes lie at whole multiples of the spacing, half of them left of the origin or below it
         across, up = rng.integers(-int(40.0 / layer.spacing_m), int(40.0 / layer.spacing_m), (2, 30))
         values = FieldStack(LAYERS).at(np.stack([across, up], axis=1) * layer.spacing_m)[number]
-        # a multiple of the spacing may round off the node, by 1e-14 of a spacing
+        # a multiple of the spacing may miss its node by a rounding error of 1e-14 spacings
         np.testing.assert_allclose(values, table[up + layer.half, across + layer.half], rtol=0, atol=1e-6)
 
 
@@ -74,14 +74,14 @@ def test_one_field_each_is_what_all_fields_are_there() -> None:
 
 
 def test_places_that_were_asked_for_before_are_not_taken_for_others() -> None:
-    """A few places are remembered: not when they have moved since, be it within the array that held them."""
+    """Remembered positions are not reused after they changed, not even if they changed within the same array."""
     stack, here, there = FieldStack(LAYERS), places(5), places(5, seed=7)
     of_here, of_there = (FieldStack(LAYERS).at(positions_m) for positions_m in (here, there))
     held = here.copy()
     for _ in range(2):
         found = stack.at(held)
         np.testing.assert_array_equal(found, of_here)
-        found += 1.0  # the array belongs to the caller
+        found += 1.0  # the caller may change the returned array
     held[:] = there
     np.testing.assert_array_equal(stack.at(held), of_there)
     np.testing.assert_array_equal(stack.at(held[:4]), of_there[:, :4])
@@ -94,7 +94,7 @@ def test_a_stack_of_nothing_has_nothing_anywhere() -> None:
 
 
 def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next stack of the same layers reads the same table; other layers, or another order, have their own."""
+    """A second stack of the same layers reads the same table; other layers or orders have their own."""
     made, fill = [], GaussianFields.fill
 
     def counted(layer: GaussianFields, table: np.ndarray) -> None:
@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """Only nodes of static positions are cached, until another position is read."""
+    """With `few`, only nodes of the first places are stored until another place is read; values are the same."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -137,7 +137,7 @@ def test_places_may_be_told_before_they_are_read_some_at_a_time() -> None:
 
 
 def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
-    """Among a million places, finding the nodes of each takes longer than drawing all nodes."""
+    """For very many places, finding the nodes of each takes longer than drawing all nodes, so all are drawn."""
     whole, few = FieldStack(LAYERS), FieldStack(LAYERS, few=True)
     many_m = places(sum(one.width**2 for one in LAYERS) // 4)
     few.read_first(many_m)
@@ -149,16 +149,16 @@ def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("area_radius_m", [1000.0, 2500.0, 5000.0])
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
-    """Nine sites' shadowing, 50 m wide; the allocations are counted while the first places are read.
+    """Memory while the first places are read is close to the estimate, for nine sites' shadowing 50 m wide.
 
-    The estimate is a lower bound: at most 3 % too high, and at least three quarters of the real need.
+    The estimate is at most 3 % above the real need, and at least three quarters of it.
     """
     _node_law.cache_clear()
     layer = GaussianFields(
         keys=range(9), correlation_m=50.0, area_radius_m=area_radius_m, stream=0, common=Common(9, 0.5)
     )
     stack = FieldStack([layer], few=few)
-    FieldStack(LAYERS).at(places(90))  # imports what is used first
+    FieldStack(LAYERS).at(places(90))  # imports modules on first use
     tracemalloc.start()
     stack.at(places(90))
     height = tracemalloc.get_traced_memory()[1]
@@ -168,7 +168,7 @@ def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, f
 
 @pytest.fixture
 def repeating(monkeypatch: pytest.MonkeyPatch) -> GaussianFields:
-    """Two fields over 2 km, for which there is memory for some 300 m."""
+    """Return two fields over 2 km, with memory for only some 300 m."""
     monkeypatch.setattr(gaussian_fields, "MAX_BYTES", 2**20)
     monkeypatch.setattr(gaussian_fields, "REPEATING_BYTES", 2**19)
     fields = GaussianFields(keys=[1, 2], correlation_m=10.0, area_radius_m=2000.0, stream=0)
@@ -177,7 +177,7 @@ def repeating(monkeypatch: pytest.MonkeyPatch) -> GaussianFields:
 
 
 def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
-    """A period along either axis of the grid, which is turned by the angle whose tangent is 0.618."""
+    """Fields have a period along both axes of their grid, which is turned by the angle of tangent 0.618."""
     stack, positions_m = FieldStack([repeating]), places(300)
     period_m = repeating.period * repeating.spacing_m
     turn = np.arctan((np.sqrt(5) - 1) / 2)
@@ -188,16 +188,16 @@ def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
         # rounding moves a place by a billionth of a grid cell
         np.testing.assert_allclose(stack.at(positions_m + shift), here, atol=1e-5)
     assert np.abs(stack.at(positions_m + along / 2) - here).max() > 1
-    # on the seam, where a tiny negative coordinate wraps to the period itself
+    # at the seam a tiny negative coordinate wraps to the period itself
     seam = np.array([[0.0, 0.0], [-1e-17, -1e-17], [1e-17, -1e-17]])
     np.testing.assert_allclose(stack.at(seam), np.broadcast_to(stack.at(seam[:1]), (1, 3, 2)), atol=1e-5)
 
 
 def test_repeating_fields_keep_their_law(repeating: GaussianFields) -> None:
-    """Standard normal, with correlation exp(-d / 10 m) across places that no period separates.
+    """Values are standard normal, with correlation exp(-d / 10 m) between places that no period separates.
 
-    8,000 places over 2 km in fields of 320 m x 320 m, about 1,000 independent patches of 10 m: means of squares and
-    of products are within 0.1, three standard errors sqrt(2 / 1,000) each.
+    8,000 places over 2 km in fields of 320 m x 320 m are about 1,000 independent patches of 10 m: means of squares
+    and products are within 0.15, more than three standard errors of sqrt(2 / 1,000).
     """
     stack = FieldStack([repeating])
     positions_m = np.random.default_rng(8).uniform(-1300.0, 1300.0, (8000, 2))

@@ -1,4 +1,4 @@
-"""Gaussian fields: the exact law of the construction, its errors, and the independence of two fields."""
+"""Gaussian fields: the exact law of the construction, its errors, and the independence of fields."""
 
 import math
 from typing import get_args
@@ -14,20 +14,20 @@ SEED = 3
 
 
 def places(count: int, radius_m: float) -> np.ndarray:
-    """[count, 2] uniform over a disc."""
+    """Return [count, 2] uniform places in a disc."""
     rng = np.random.default_rng(SEED)
     radius, angle = radius_m * np.sqrt(rng.random(count)), 2 * math.pi * rng.random(count)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
 def node_correlation(fields: GaussianFields) -> np.ndarray:
-    """[size, size] correlation of two nodes over their distance around the torus."""
+    """Return [size, size] the correlation of two nodes by their offset around the torus."""
     amplitude = fields.law.amplitude.astype(float)
     return fft.irfft2(amplitude**2, s=(len(amplitude), len(amplitude)))
 
 
 def correlation_of(fields: GaussianFields, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """[n] exact covariance of the fields at two places, sum of w_i w_j C(node_i - node_j)."""
+    """Return [n] the exact covariance of the field at two places: the sum of w_i w_j C(node_i - node_j)."""
     nodes = node_correlation(fields)
     total = np.zeros(len(here))
     first, second = (FieldStack([fields]).places(places_m) for places_m in (here, there))
@@ -51,10 +51,10 @@ def test_fields_are_standard_normal_everywhere(
     law: CorrelationLaw, correlation_m: float, radius_m: float
 ) -> None:
     fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0, law=law)
-    # the square roots of a spectrum that came out negative would be nan
+    # a negative value in the spectrum would make square roots nan
     assert np.isfinite(fields.law.amplitude).all()
     here = places(4000, radius_m)
-    # weights in single precision, squared
+    # weights are squared in single precision
     np.testing.assert_allclose(correlation_of(fields, here, here), 1.0, rtol=0, atol=1e-6)
 
 
@@ -64,18 +64,18 @@ def test_fields_are_standard_normal_everywhere(
     [(0.05, 0.025), (0.1, 0.025), (0.15, 0.012), (0.5, 0.012), (1.0, 0.012), (2.0, 0.012)],
 )
 def test_correlation_falls_exponentially(correlation_m: float, lag: float, too_high: float) -> None:
-    """The exact law of what is built, no sampling: as close to exp(-d / d_corr) as GaussianFields states."""
+    """The exact correlation, computed without sampling, is as close to exp(-d / d_corr) as GaussianFields states."""
     fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=200.0, stream=0)
     here = places(20_000, 100.0)
     deviation = correlation_of(fields, here, here + lag * correlation_m * directions(20_000)) - math.exp(-lag)
-    # the mean over 20,000 pairs of deviations of 0.03 is known to 2e-4
+    # the mean of 20,000 deviations of about 0.03 is known to 2e-4
     assert 0 < deviation.mean() < too_high
     assert math.sqrt(np.mean(deviation**2)) < 0.035
 
 
 @pytest.mark.parametrize("lag", [0.1, 0.25, 0.5, 1.0, 1.5])
 def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
-    """The exact law of what is built, for every pair of places as GaussianFields states; the rough one is far off."""
+    """The exact correlation is as close to a Gaussian as GaussianFields states; the rough field's is far off."""
     fields, rough = (
         GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=200.0, stream=0, law=law)
         for law in ("gaussian", "exponential")
@@ -83,7 +83,7 @@ def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
     here = places(3000, 100.0)
     there = here + lag * 50.0 * directions(3000)
     assert np.abs(correlation_of(fields, here, there) - math.exp(-(lag**2))).max() < 0.003
-    if lag != 1.0:  # the distance at which the two correlation laws meet
+    if lag != 1.0:  # at this distance the two correlation laws agree
         assert np.abs(correlation_of(rough, here, there) - math.exp(-(lag**2))).max() > 0.01
 
 
@@ -102,7 +102,7 @@ def test_fields_are_continuous_across_cells() -> None:
     edge = np.stack([np.full(200, 3 * spacing_m), np.linspace(-30, 30, 200)], axis=1)
     step_m = 1e-7
     left, right = (FieldStack([fields]).at(edge + np.array([move_m, 0.0])) for move_m in (-step_m, step_m))
-    # nodes lie within 6 of 0, slopes below 2 x 6 per spacing; rounding in single precision
+    # nodes are within 6 of 0, so slopes are below 2 x 6 per spacing; values round in single precision
     np.testing.assert_allclose(left, right, rtol=0, atol=2 * step_m * 12 / spacing_m + 1e-5)
 
 

@@ -9,7 +9,7 @@ def test_points_lie_on_the_ring() -> None:
     positions = sample_ring(np.random.default_rng(SEED), 10_000, inner_radius_m=10.0, outer_radius_m=250.0)
     distance = np.hypot(*positions.T)
     assert positions.shape == (10_000, 2)
-    # cos^2 + sin^2 may miss 1 by rounding
+    # cos^2 + sin^2 may differ from 1 by rounding
     assert distance.min() >= 10.0 * (1 - 1e-12)
     assert distance.max() <= 250.0 * (1 + 1e-12)
 
@@ -27,7 +27,7 @@ def test_no_points() -> None:
 
 
 def test_within_is_what_hypot_says_at_the_very_border() -> None:
-    """Places a few roundings to either side of a radius, one inside, one outside, one nowhere."""
+    """`within` agrees with hypot a few roundings to either side of a radius, inside, outside, and for nan."""
     angle = np.random.default_rng(5).uniform(0, 2 * np.pi, 20_000)
     radius_m = 250.0 * (1.0 + np.random.default_rng(6).integers(-8, 9, len(angle)) * 2.0**-52)
     places_m = np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)

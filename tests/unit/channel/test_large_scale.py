@@ -1,4 +1,4 @@
-"""Large-scale gain: a function of the position, the sum of path loss, state and shadowing only."""
+"""Large-scale gain is a function of the position: the sum of path loss, state and shadowing."""
 
 import math
 from typing import Any
@@ -21,14 +21,14 @@ SEED = 3
 ISD_M = 100.0
 AREA_M = 170.0
 KEYS = [2**127 + 97 * site for site in range(7)]
-# double precision: sums of a few terms around 100 dB
+# error in double precision of sums of a few terms around 100 dB
 DOUBLE_DB = 1e-9
-# single precision, as LargeScale states
+# error in single precision, as LargeScale states
 SINGLE_DB = 1e-3
 
 
 def large_scale(**changes: Any) -> LargeScale:
-    """Seven UMi sites 100 m apart."""
+    """Return seven UMi sites 100 m apart."""
     arguments: dict[str, Any] = {
         "sites_m": hexagonal_sites(1, ISD_M),
         "model": UMi(),
@@ -43,7 +43,7 @@ def large_scale(**changes: Any) -> LargeScale:
 
 
 def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray:
-    """[count, 2] uniform over the area."""
+    """Return [count, 2] uniform places in the area."""
     rng = np.random.default_rng(seed)
     radius, angle = radius_m * np.sqrt(rng.random(count)), 2 * math.pi * rng.random(count)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -56,7 +56,7 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
     gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
-    # another object, another order, with other positions, one by one
+    # another object gives the same values for other subsets of places, in another order
     again = large_scale(**SPATIAL)
     order = np.random.default_rng(SEED).permutation(5000)[:700]
     np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])
@@ -85,7 +85,7 @@ def test_without_shadowing_gain_is_minus_path_loss(
     model: PathLoss, heights: tuple[float, float], area_m: float, state: str, wrapped: bool
 ) -> None:
     radio = {"carrier_hz": 3.5e9, "bs_height_m": heights[0], "ut_height_m": heights[1]}
-    # 60 m apart, as InH ends at 150 m
+    # sites are 60 m apart, as InH ends at 150 m
     sites_m, wraparound = hexagonal_sites(1, 60.0), Wraparound(1, 60.0) if wrapped else None
     subject = large_scale(
         sites_m=sites_m,
@@ -116,12 +116,12 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
         large_scale(line_of_sight=state, **options).links_to(positions, sites)[0]
         for options in ({"shadowing_std_db": 0.0}, {"shadowing_std_db": None}, {"shadowing_std_db": 1.0})
     )
-    # the field itself: the site's key, one stream per state
+    # the field has the site's key, and one stream per state
     field = GaussianFields(
         keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
     )
     normal = FieldStack([field]).at(positions)[0][np.arange(2000), sites]
-    # the field is in single precision: 4 standard deviations of 8 dB round by 2e-6 dB
+    # the field is in single precision: 4 standard deviations of 8 dB round by up to 2e-6 dB
     np.testing.assert_allclose(shadowed, bare - std_db * normal, rtol=0, atol=1e-5)
     np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
 
@@ -152,7 +152,7 @@ def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
 
 @pytest.mark.parametrize("state", ["probabilistic", "soft"])
 def test_what_sites_share_of_their_line_of_sight_moves_nothing_else(state: str) -> None:
-    """Shared in full at one distance from all sites, they are in sight together; shadowing is what it was."""
+    """Sites at one place that share line of sight in full agree on it; sharing leaves the shadowing unchanged."""
     positions, alone = places(2000), large_scale(line_of_sight=state, shadowing_std_db=None)
     shared = large_scale(line_of_sight=state, shadowing_std_db=None, los_common=Common(5, 1.0))
     same = (alone.line_of_sight(positions) == shared.line_of_sight(positions)).all(axis=1)
@@ -184,7 +184,7 @@ def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_on
 @pytest.mark.parametrize("std_db", [0.0, None])
 def test_links_among_sites_are_the_links_and_the_measurements(state: str, std_db: float | None) -> None:
     positions, sites = places(300), np.random.default_rng(SEED).integers(7, size=300)
-    positions[0] = 0.0  # at a site: held at the minimum distance
+    positions[0] = 0.0  # at a site, where the minimum distance applies
     subject, apart = (large_scale(line_of_sight=state, shadowing_std_db=std_db) for _ in range(2))
     gain_db, distance_m, everywhere_db = subject.links_among(positions, sites)
     for found, expected in zip((gain_db, distance_m), apart.links_to(positions, sites), strict=True):
@@ -221,21 +221,21 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
     gains_db = [one.gain_db(positions) for one in (always, never)]
     linear = [10 ** (one.astype(float) / 10) for one in gains_db]
     expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
-    # P_LoS is tabulated within 1e-5: where it is nearly certain that is 2e-3 of the margin, 0.01 of the state
-    # and 0.2 dB in the midst of a change; elsewhere single precision
+    # the table of P_LoS errs by 1e-5: where line of sight is nearly certain this is 2e-3 of the margin, 0.01 of the
+    # state, and 0.2 dB in the middle of a change; elsewhere single precision limits the error
     found = soft.gain_db(positions)
     np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
     assert np.median(np.abs(found - expected)) < SINGLE_DB
-    certain = np.abs(margin) > 0.01  # whose sign no rounding turns
+    certain = np.abs(margin) > 0.01  # margins whose sign rounding cannot change
     np.testing.assert_array_equal(soft.line_of_sight(positions)[certain], margin[certain] > 0)
     one = soft.links_to(positions, np.full(3000, 3))[0]
     np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
-    # where line of sight is certain, both agree up to 1 - s^2 < 0.014
+    # where line of sight is certain, both states agree up to 1 - s^2 < 0.014
     assert np.abs(found - gains_db[0])[margin > 3].max() < 0.1
 
 
 def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
-    """A walk of 60 m by steps of 1 mm: losses and fields change by 0.1 dB per step, the hard state by 10."""
+    """In steps of 1 mm, gains change by at most 0.5 dB where the state is soft, and jump where it is not."""
     walk = np.stack([np.linspace(30.0, 90.0, 60_001), np.full(60_001, 21.0)], axis=1)
     steps_db = {
         state: np.abs(
@@ -275,10 +275,10 @@ def test_the_threshold_gives_exactly_the_models_probability(
     log_square = np.log(distance**2 + (heights[0] - heights[1]) ** 2).astype(np.float32)
     probability = special.ndtr(subject._thresholds.at(log_square).astype(float))
     error = np.abs(probability - model.los_probability(distance))
-    # a cell of the table is 5e-4 in ln d3D^2, at d3D = 30 m less than 1 cm; its own height aside
+    # a cell of the table is 5e-4 in ln d3D^2, which is less than 1 cm at d3D = 30 m
     near_a_kink = np.min(np.abs(distance[:, None] - kinks_m), axis=1) < 0.05
     assert error[~near_a_kink].max() < 1e-5
-    # the open office jumps by 0.0028, the mixed one by 0.0038; elsewhere it is the slope that changes
+    # the open office jumps by 0.0028 and the mixed office by 0.0038; elsewhere only the slope changes
     assert error[near_a_kink].max() < (4e-3 if isinstance(model, InH) else 2e-4)
 
 
@@ -288,7 +288,7 @@ def test_too_close_is_held_at_the_minimum() -> None:
     np.testing.assert_allclose(
         subject.links_to(near, [0, 0])[0], subject.links_to(at, [0, 0])[0], rtol=0, atol=1e-12
     )
-    # 10 m exactly is not too close, and neither is its rounding
+    # 10 m exactly is not too close, nor is a distance that rounds to 10 m
     circle = 10.0 * np.stack([np.cos(np.arange(99)), np.sin(np.arange(99))], axis=1)
     for where, held in ((near, [True] * 2), (circle, [False] * 99)):
         assert subject.is_held(subject.links_to(where, [0] * len(held))[1]).tolist() == held
@@ -301,7 +301,7 @@ def test_nobody_is_somewhere() -> None:
 
 
 def test_wraparound_bounds_the_distances_that_can_occur() -> None:
-    # without it, 4950 m are too far; with it no place is farther than 100 sqrt(7) / sqrt(3) m
+    # without wrap-around 4950 m would be too far; with it, places are at most 100 sqrt(7) / sqrt(3) m away
     subject = large_scale(area_radius_m=4950.0, wraparound=Wraparound(1, ISD_M))
     positions = places(100, 4950.0)
     farthest = max(subject.links_to(positions, np.full(100, site))[1].max() for site in range(7))
@@ -319,17 +319,17 @@ def test_free_space_by_probability_is_free_space() -> None:
 
 def test_memory_of_19_sites_over_1200_m() -> None:
     subject = large_scale(sites_m=hexagonal_sites(2, 200.0), keys=range(19), area_radius_m=600.0, **SPATIAL)
-    # widths 2 ceil(600 x 8 / d_corr) + 3 nodes for d_corr 10, 13 and 50 m
+    # a field is 2 ceil(600 x 8 / d_corr) + 3 nodes wide, for d_corr = 10, 13 and 50 m
     assert subject.memory_bytes == 4 * 19 * (963**2 + 743**2 + 195**2)
     assert subject.memory_bytes < 200e6
-    # nothing of it is made before it is read
+    # the table is not made before it is read
     assert "_table" not in vars(subject.fields)
 
 
 def test_sites_beyond_the_range_are_not_received() -> None:
-    """Two UMi sites 8 km apart, without shadowing: the farther one is beyond 5 km, except near the middle.
+    """Of two UMi sites 8 km apart, without shadowing, the farther is beyond 5 km except near the middle.
 
-    By Table 7.4.1-1 beyond the breakpoint of 210 m, PL = 32.4 + 40 lg d3D + 20 lg 3.5 - 9.5 lg(210^2 + 8.5^2).
+    Beyond the breakpoint of 210 m, Table 7.4.1-1 has PL = 32.4 + 40 lg d3D + 20 lg 3.5 - 9.5 lg(210^2 + 8.5^2).
     """
     sites_m = [[-4000.0, 0.0], [4000.0, 0.0]]
     subject = large_scale(sites_m=sites_m, keys=KEYS[:2], area_radius_m=4500.0)
@@ -340,11 +340,11 @@ def test_sites_beyond_the_range_are_not_received() -> None:
     loss_db = 32.4 + 40 * np.log10(np.hypot(apart_m, 8.5)) + 20 * math.log10(3.5)
     loss_db -= 9.5 * math.log10(breakpoint_m**2 + 8.5**2)
     expected_db = np.where(apart_m < 5000.0, -loss_db, -np.inf)
-    # the published breakpoint has c = 3e8 m/s: 0.01 dB from the exact constant
+    # the published breakpoint uses c = 3e8 m/s; the exact constant moves the loss by 0.01 dB
     np.testing.assert_allclose(subject.gain_db(places_m), expected_db, atol=0.01)
     own_db, distances_m, of_all_db = subject.links_among(places_m, np.ones(5, dtype=int))
     np.testing.assert_array_equal(of_all_db, subject.gain_db(places_m))
-    # a link that there still is takes the loss at the end of the range
+    # an existing link keeps the loss at the end of the range
     at_end_db = -loss_db[0, 1] + 40 * math.log10(math.hypot(6000.0, 8.5) / math.hypot(5000.0, 8.5))
     np.testing.assert_allclose(own_db, np.append(at_end_db, -loss_db[1:, 1]), atol=0.01)
     np.testing.assert_allclose(distances_m, apart_m[:, 1])
@@ -353,7 +353,7 @@ def test_sites_beyond_the_range_are_not_received() -> None:
 
 def test_places_without_any_site_in_range() -> None:
     subject = large_scale(sites_m=[[-4000.0, 0.0], [4000.0, 0.0]], keys=KEYS[:2], area_radius_m=6000.0)
-    # 4,000 m from both along y: 5,657 m; on the axis 0 m: 4,000 m
+    # along y, the distance to both is 5,657 m at 4,000 m; at the origin it is 4,000 m
     places_m = np.array(
         [[0.0, 4000.0], [0.0, 0.0], [5900.0, 0.0], [0.0, 2999.0], [0.0, 3001.0], [np.nan, 0.0]]
     )

@@ -1,4 +1,4 @@
-"""Hexagonal layouts: counts and distances of the triangular grid, and the torus around it."""
+"""Hexagonal layouts: counts and distances of the triangular grid, and wrap-around distances on its torus."""
 
 import math
 
@@ -15,7 +15,7 @@ SEED = 5
 
 
 def copies(rings: int, reach: int) -> np.ndarray:
-    """[C, 2] translations m t1 + n t2 up to |m|, |n| = reach, written out from the definition."""
+    """Return [C, 2] translations m t1 + n t2 with |m|, |n| up to reach, from the definition."""
     angle = math.atan2(math.sqrt(0.75) * rings, rings + 1 + 0.5 * rings)
     step_m = ISD_M * math.sqrt(1 + 3 * rings * (rings + 1))
     t1, t2 = (step_m * np.array([math.cos(turn), math.sin(turn)]) for turn in (angle, angle + math.pi / 3))
@@ -24,7 +24,7 @@ def copies(rings: int, reach: int) -> np.ndarray:
 
 
 def brute_distance_m(positions: np.ndarray, sites: np.ndarray, translations: np.ndarray) -> np.ndarray:
-    """[n, S] distance to the nearest copy, by trying all of them."""
+    """Return [n, S] the distance to each site's nearest copy, by trying all copies."""
     plain = displacement_m(positions, sites)
     return np.linalg.norm(plain[:, :, None, :] - translations, axis=-1).min(axis=-1)
 
@@ -39,7 +39,7 @@ def test_centre_first_then_counter_clockwise_from_the_x_axis() -> None:
     np.testing.assert_array_equal(sites[0], 0.0)
     angles = np.degrees(np.arctan2(sites[1:, 1], sites[1:, 0])) % 360
     np.testing.assert_allclose(angles, [*range(0, 360, 60), *range(0, 360, 30)], atol=1e-9)
-    # ring 2: corners at twice the distance, the sites between them at sqrt(3)
+    # ring 2 has corners at twice the distance, and the sites between them at sqrt(3)
     np.testing.assert_allclose(
         np.linalg.norm(sites[1:], axis=1) / ISD_M, [1] * 6 + [2, math.sqrt(3)] * 6, rtol=1e-12
     )
@@ -61,7 +61,7 @@ def test_torus_every_site_sees_the_same_distances(rings: int) -> None:
     sites = hexagonal_sites(rings, ISD_M)
     seen = np.sort(np.linalg.norm(Wraparound(rings, ISD_M).displacement_m(sites, sites), axis=-1), axis=1)
     np.testing.assert_allclose(seen, np.broadcast_to(seen[0], seen.shape), atol=1e-9)
-    # what the centre sees, it sees without wrap-around
+    # the centre sees the same distances without wrap-around
     np.testing.assert_allclose(seen[0], np.sort(np.linalg.norm(sites, axis=1)), atol=1e-9)
 
 
@@ -73,10 +73,10 @@ def test_without_wraparound_the_edge_sees_something_else() -> None:
 
 @pytest.mark.parametrize("rings", RINGS)
 def test_nearest_of_the_six_shifted_clusters(rings: int) -> None:
-    # the usual definition of wrap-around: the nearest of the layout and its six shifted copies
+    # wrap-around is usually defined as the nearest of the layout and its six shifted copies
     rng = np.random.default_rng(SEED)
     sites = hexagonal_sites(rings, ISD_M)
-    # uniform over the inscribed circles of the cells
+    # places are uniform over the inscribed circles of the cells
     radius, angle = 0.5 * ISD_M * np.sqrt(rng.random(3000)), 2 * math.pi * rng.random(3000)
     positions = sites[rng.integers(len(sites), size=3000)] + np.stack(
         [radius * np.cos(angle), radius * np.sin(angle)], axis=1
@@ -96,7 +96,7 @@ def test_nearest_of_all_copies_anywhere(rings: int) -> None:
     displacement = wraparound.displacement_m(positions, sites)
     expected = brute_distance_m(positions, sites, copies(rings, 6))
     np.testing.assert_allclose(np.linalg.norm(displacement, axis=-1), expected, atol=1e-9)
-    # it leads to a copy: what was taken off the plain displacement is a translation, m t1 + n t2
+    # the displacement leads to a copy: its difference from the plain one is a translation m t1 + n t2
     t2, t1 = copies(rings, 1)[[5, 7]]
     taken_off = (displacement_m(positions, sites) - displacement).reshape(-1, 2)
     numbers = np.linalg.solve(np.stack([t1, t2], axis=1), taken_off.T)
@@ -105,14 +105,14 @@ def test_nearest_of_all_copies_anywhere(rings: int) -> None:
 
 @pytest.mark.parametrize(("dtype", "tolerance_m"), [(np.float64, 1e-9), (np.float32, 1e-3)])
 def test_square_distance_is_that_of_the_displacement(dtype: type, tolerance_m: float) -> None:
-    # single precision: coordinates below 3 steps, 2616 m, round by 1.2e-4 m, and a few of them add up
+    # single precision: coordinates below 3 steps (2616 m) round by 1.2e-4 m, and a few of these errors add up
     wraparound = Wraparound(2, ISD_M)
     sites = hexagonal_sites(2, ISD_M)
     positions = np.random.default_rng(SEED).uniform(-2, 2, (2000, 2)) * wraparound.step_m
     apart = wraparound.aligned_axes(positions.T)[:, :, None] - wraparound.aligned_axes(sites.T)[:, None]
     square = wraparound.square_distance(apart.astype(dtype))
     assert square.dtype == dtype
-    # below zero only by rounding, next to a site
+    # next to a site, rounding may make it negative
     distance = np.sqrt(np.maximum(square, 0.0))
     expected = np.linalg.norm(wraparound.displacement_m(positions, sites), axis=-1)
     np.testing.assert_allclose(distance, expected, atol=tolerance_m)
@@ -120,7 +120,7 @@ def test_square_distance_is_that_of_the_displacement(dtype: type, tolerance_m: f
 
 def test_largest_distance_is_reached_at_the_corners_of_the_world() -> None:
     wraparound = Wraparound(2, ISD_M)
-    # around one site, the nearest-copy region is a hexagon of circumradius step / sqrt(3)
+    # the places nearest to one site form a hexagon of circumradius step / sqrt(3)
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 801) * wraparound.step_m] * 2), axis=-1).reshape(-1, 2)
     farthest = np.linalg.norm(wraparound.displacement_m(grid, [[0.0, 0.0]]), axis=-1).max()
     spacing = wraparound.step_m / 400

@@ -1,4 +1,4 @@
-"""Many transfers computed together against each alone: the same numbers, to the last bit."""
+"""Transfers computed together have the numbers of each computed alone, to the last bit."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.refusals import refused_at
 
 KEY = 0x3A3A << 64
 FAST = 0.9667
-# 10 m/s at 3.5 GHz and 0.5 ms; pedestrians; almost no change from slot to slot; a link that never changes
+# 10 m/s at 3.5 GHz and 0.5 ms; pedestrians; nearly uncorrelated slots; a static link
 SPEEDS_M_S = [10.0, 1.0, 65.0, 0.0]
 FRAMES = [None, Pattern("DDDSU").weights("uplink"), Pattern("DDDSU").weights("downlink")]
 BAND = Carrier(1e6, 0.5e-3)
@@ -30,7 +30,7 @@ def links(keys: Any, correlations: Any) -> list[LinkFading]:
 
 @st.composite
 def transfers(draw: st.DrawFn) -> dict[str, Any]:
-    """What `slots_of_many` takes, apart from the links themselves."""
+    """Draw the arguments of `slots_of_many`, except for the links."""
     count = draw(st.integers(1, 12))
 
     def each(values: st.SearchStrategy[Any]) -> list[Any]:
@@ -41,7 +41,7 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
     )
     together = draw(near_an_edge)
     return {
-        # a key may come twice: two transfers over one link
+        # a key may occur twice, for two transfers over one link
         "keys": each(st.integers(0, 9)),
         "correlations": [
             slot_correlation(speed, carrier_hz=3.5e9, slot_s=0.5e-3)
@@ -63,7 +63,7 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
 def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
     carrier = Carrier(1e6, 0.5e-3, story.pop("weights"), story.pop("cap"))
     keys, correlations = story.pop("keys"), story.pop("correlations")
-    # the same key at another correlation is another link
+    # the same key with another correlation is another link
     alone, shared = (
         {pair: LinkFading(KEY + pair[0], pair[1]) for pair in zip(keys, correlations, strict=True)}
         for _ in range(2)
@@ -87,7 +87,7 @@ def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
 
 
 def test_auto_draws_the_same_ones_by_renewal() -> None:
-    # on both sides of where `auto` changes over, for want of slots and of coherence times
+    # on both sides of the limits of `auto`, in slots and in coherence times
     rate = float(BAND.mean_efficiency(10.0))
     slow = 0.999
     bits = [
@@ -115,14 +115,14 @@ def test_one_value_may_serve_all() -> None:
 def test_a_transfer_that_only_fades_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "MAX_SLOTS", 50)
     how: dict[str, Any] = {"share": 1.0, "snr": 1.0, "fading": links([1], [FAST]), "first_slot": 0}
-    # some 0.86 bits/s/Hz a slot; 1 bit/s/Hz at most, by Jensen
+    # a slot carries some 0.86 bits/s/Hz on average, and at most 1 bit/s/Hz by Jensen's inequality
     with refused_at("", "50 slots", kind=ValueError):
         slots_of_many(BAND, 49 * UNIT_BITS, fidelity="slot", **how)
 
 
 @pytest.mark.parametrize("weights", FRAMES)
 def test_only_pages_of_a_transfer_are_drawn(weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Links of a wide band have short pages: each is read up to the one in which its transfer ends."""
+    """Links of a wide band have short pages, which are drawn only up to the one in which the transfer ends."""
     drawn: set[tuple[int, int]] = set()
     draws = DiverseFading._drawn
 

@@ -1,4 +1,4 @@
-"""Links that are read together have the fading that each has alone."""
+"""Links that are read together have the same fading as each alone."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ CORRELATIONS = [0.0, 0.9667, 0.99966, -0.9]
 def test_many_links_read_together_are_each_alone(
     correlations: list[float], first: int, spread: int, count: int
 ) -> None:
-    blocks = [BLOCK, 400]  # of links that are read together, as those of two radios are not
+    blocks = [BLOCK, 400]  # links with different block lengths are read together, as with two radios
     together, alone = (
         [LinkFading(KEY + i, rho, blocks[i % 2]) for i, rho in enumerate(correlations)] for _ in range(2)
     )
@@ -33,7 +33,7 @@ def test_many_links_read_together_are_each_alone(
     for at in (first_slots, first_slots + count):
         expected = [link.power(int(slot), count) for link, slot in zip(alone, at, strict=True)]
         np.testing.assert_array_equal(power_of_many(together, at, count), expected)
-        # and what they keep is right, too
+        # the values that the links keep are right, too
         again = [link.power(int(slot), count) for link, slot in zip(together, at, strict=True)]
         np.testing.assert_array_equal(again, expected)
 
@@ -45,7 +45,7 @@ def test_links_that_were_drawn_together_keep_only_their_own() -> None:
 
 
 def test_what_was_drawn_ahead_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five hundred links of speeds of their own, one of which stands still."""
+    """Reading five hundred links of different speeds, one of them static, after `draw_ahead` draws nothing."""
     count, slot = 500, 7_123
     correlations = [*np.linspace(0.9, 0.9999, count - 1), 1.0]
     ahead, alone = ([LinkFading(KEY + i, rho, 400) for i, rho in enumerate(correlations)] for _ in range(2))

@@ -1,4 +1,4 @@
-"""Rates in steps, diversity, and transfers whose SNR changes."""
+"""Rates in steps, diversity, and transfers with a changing SNR."""
 
 import math
 
@@ -36,7 +36,7 @@ LAYERED = [Steps(layers=2), Steps(layers=4), Steps(cap=5.2, layers=8), Steps(sma
 
 @pytest.mark.parametrize("steps", [Steps(), Steps(0.0), Steps(3.3), Steps(cap=5.2), Steps(cap=0.2), *LAYERED])
 def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
-    """By leading bits: every step's SNR, its neighbours among the numbers, powers of two, and the ends."""
+    """The look-up by leading bits equals a search, at every step's SNR and its neighbours, powers of 2, and ends."""
     at = np.concatenate([steps.needs, 2.0 ** np.arange(-40, 41), 2.0 ** np.arange(-40, 41) * 1.125])
     ends = [0.0, -0.0, 5e-324, 1e-300, 1e300, np.inf]
     draws = 10 ** np.random.default_rng(3).uniform(-6, 6, 2000)
@@ -54,7 +54,7 @@ def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
     [(Steps(layers=4), [1, 2, 3, 4]), (Steps(smallest_part=1 / 8), [1 / 8, 1 / 4, 1 / 2, 1])],
 )
 def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: list[float]) -> None:
-    """l layers have 1/l of the power each and carry l times as much; a part of the band likewise, the other way."""
+    """l layers have 1/l of the power each and carry l times as much; parts of the band do the opposite."""
     one = Steps()
     draws = 10 ** np.random.default_rng(3).uniform(-3, 5, 3000)
     tried = [time * one.efficiency(draws / time) for time in times]
@@ -64,7 +64,7 @@ def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: li
 def test_four_layers_reach_the_peak_that_the_standard_computes() -> None:
     """38.306, 4.1.2: 4 layers x 8 bit x 948/1024 x 273 x 12 / (0.5 ms / 14) x (1 - 0.14) = 2.337 Gbit/s at 100 MHz.
 
-    Here the band has no guard: 100 MHz in place of 98.28; and the symbols' cyclic prefixes are left out, 7 %.
+    The band here has no guard: 100 MHz instead of 98.28 MHz; and cyclic prefixes are left out, 7 %.
     """
     standard = 4 * 8 * 948 / 1024 * 273 * 12 / (0.5e-3 / 14) * 0.86
     carrier = Carrier(100e6, 0.5e-3, steps=Steps(layers=4), goodput=0.86)
@@ -124,13 +124,13 @@ def test_readings_that_find_the_same_change_nothing(
 
 
 def informed(snr: np.ndarray, bits: int) -> np.ndarray:
-    """Return the mean information [draws] of parts at SNRs [parts, draws], 2 dB from Shannon, up to the bits."""
+    """Return the mean information [draws] of parts at SNRs [parts, draws], 2 dB from Shannon, limited to `bits`."""
     return np.minimum(np.log2(1 + snr / 10**0.2), bits).mean(axis=0)
 
 
 @pytest.mark.parametrize("parts", [2, 4, 11])
 def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts: int) -> None:
-    """Parts drawn one by one, scaled to one mean power: uniform on a simplex, as exponentials of one sum are."""
+    """At the needed mean SNR, parts on a uniform simplex (scaled exponentials) carry the rate's bits on average."""
     rng, draws = np.random.default_rng(5), 100_000
     steps = Steps(parts=parts)
     drawn = rng.exponential(size=(parts, draws))
@@ -143,9 +143,9 @@ def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts:
 
 @pytest.mark.parametrize("parts", [2, 11])
 def test_rates_over_parts_are_those_of_codes_over_parts_drawn_one_by_one(parts: int) -> None:
-    """The highest rate whose modulation informs enough in each draw, instead of its expectation at the mean power.
+    """By mean power, rates match those of codes that decode if the parts of each draw carry enough information.
 
-    Slots with one mean power differ in what they inform: with two parts more than with many.
+    Slots of one mean power carry different information, with two parts more so than with many.
     """
     drawn = np.random.default_rng(7).exponential(size=(parts, 40_000))
     steps = Steps(parts=parts)

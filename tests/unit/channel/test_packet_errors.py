@@ -1,4 +1,4 @@
-"""Whether packets arrive: the closed form against the integral, and draws against the closed form."""
+"""Packet errors: the closed form equals the integral, and draws follow the closed form."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ DRAWS, SIGMAS = 4000, 4.0
 @pytest.mark.parametrize("taps", [1, 2, 4, 64])
 @pytest.mark.parametrize("ratio", [1e-6, 1e-2, 0.5, 3.0])
 def test_the_closed_form_is_the_mean_over_the_fading(taps: int, ratio: float) -> None:
-    """E exp(-c / X), X of density Gamma(L, 1/L), by numerical integration."""
+    """The closed form equals E exp(-c / X) for X of density Gamma(L, 1/L), integrated numerically."""
     power = stats.gamma(taps, scale=1.0 / taps)
     ends = [power.ppf(1e-13), *power.ppf([0.01, 0.5, 0.99]), power.isf(1e-13)]
     mean = sum(
@@ -31,7 +31,7 @@ def test_limits() -> None:
 
 
 def test_a_threshold_is_exceeded_as_often_as_the_fading_is_strong() -> None:
-    """Rayleigh: exp(-theta / SNR); several taps: the share of drawn means above it; without fading: 0 or 1."""
+    """The probability is exp(-theta / SNR) under Rayleigh fading, a share of draws with taps, and 0 or 1 without."""
     snr = np.array([0.5, 2.0, 10.0, 100.0])
     assert ThresholdErrors(2.0).arrives(snr) == pytest.approx(np.exp(-2.0 / snr))
     drawn = np.random.default_rng(3).exponential(size=(20_000, 4)).mean(axis=1)
@@ -48,6 +48,6 @@ def test_as_many_are_lost_as_the_closed_form_says(errors: PacketErrors) -> None:
     hits = [errors.drawn(fading, 2.0, slot)[1] for slot in range(DRAWS)]
     lost = 1.0 - float(errors.arrives(2.0))
     assert abs(np.mean(hits) - lost) < SIGMAS * np.sqrt(lost * (1 - lost) / DRAWS)
-    # a function of link and slot: weaker packets are lost wherever stronger ones are
+    # losses are a function of link and slot: a weaker packet is lost wherever a stronger one is
     assert hits[:50] == [errors.drawn(fading, 2.0, slot)[1] for slot in range(50)]
     assert all(errors.drawn(fading, 1.0, slot)[1] for slot in range(DRAWS) if hits[slot])

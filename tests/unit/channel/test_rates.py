@@ -22,7 +22,7 @@ PLAIN = Carrier(1e6, 0.5e-3)
 @pytest.mark.parametrize("snr", [0.05, 1.3, 40.0])
 @pytest.mark.parametrize("rho", [0.0, 0.3, -0.6])
 def test_rate_moments_are_the_laguerre_series(snr: float, rho: float) -> None:
-    # a_m = E[f L_m] by numerical integration: no integration by parts, no table. rho^(2m) < 1e-8 from m = 18.
+    # a_m = E[f L_m] by numerical integration, without integration by parts or a table. From m = 18, rho^(2m) < 1e-8.
     def coefficient(m: int) -> float:
         value, _ = integrate.quad(
             lambda g: math.log2(1 + snr * g) * special.eval_laguerre(m, g) * math.exp(-g), 0, 80, limit=200
@@ -36,18 +36,18 @@ def test_rate_moments_are_the_laguerre_series(snr: float, rho: float) -> None:
     series = square - coefficient(0) ** 2 + 2 * np.sum(squares * ratio / (1 - ratio))
     mean, long_run_variance = rate_moments(snr, rho, PLAIN)
     assert mean == pytest.approx(coefficient(0), rel=1e-9)
-    # the table's interpolation
+    # the tolerance is that of the table's interpolation
     assert long_run_variance == pytest.approx(series, rel=2e-4)
 
 
 @pytest.mark.parametrize("rho", [0.0, FAST, 0.99966])
 def test_rate_moments_limits(rho: float) -> None:
     ln2 = math.log(2)
-    # log2(1 + snr g) ~ snr g / ln 2: only L_1 = 1 - g, a_1^2 = (snr / ln 2)^2
+    # log2(1 + snr g) ~ snr g / ln 2: only L_1 = 1 - g contributes, a_1^2 = (snr / ln 2)^2
     snr = 1e-8
     first = (snr / ln2) ** 2 * (1 + rho**2) / (1 - rho**2)
     assert rate_moments(snr, rho, PLAIN)[1] == pytest.approx(first, rel=1e-4)
-    # log2(1 + snr g) ~ log2 snr + log2 g: a_m = -1 / (m ln 2), and Var log2 g = pi^2 / (6 ln^2 2)
+    # log2(1 + snr g) ~ log2 snr + log2 g has a_m = -1 / (m ln 2), and Var log2 g = pi^2 / (6 ln^2 2)
     m = np.arange(1.0, 200_000.0)
     ratio = rho ** (2 * m)
     high = (math.pi**2 / 6 + 2 * np.sum(ratio / (m**2 * (1 - ratio)))) / ln2**2
@@ -55,7 +55,7 @@ def test_rate_moments_limits(rho: float) -> None:
 
 
 def coefficient(m: int, snr: float, cap: float) -> float:
-    """a_m = E[f L_m] by its definition."""
+    """Return a_m = E[f L_m] by its definition."""
     edge = (2**cap - 1) / snr
     value, _ = integrate.quad(
         lambda g: min(math.log2(1 + snr * g), cap) * special.eval_laguerre(m, g) * math.exp(-g),
@@ -84,7 +84,7 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
     w = np.array(weights or (1.0,))
 
     def covariance(k: int) -> float:
-        # between the rates of slots k apart
+        # covariance of the rates of slots k apart
         if k == 0:
             return square - a[0] ** 2
         return sum(a[m] ** 2 * rho ** (2 * m * abs(k)) for m in orders[1:])
@@ -92,19 +92,19 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
     expected = sum(covariance(k) * float(np.mean(w * np.roll(w, -k))) for k in lags)
     mean, long_run_variance = rate_moments(snr, rho, Carrier(1e6, 0.5e-3, weights, cap))
     assert mean == pytest.approx(a[0] * w.mean(), rel=1e-8)
-    # the table's interpolation
+    # the tolerance is that of the table's interpolation
     assert long_run_variance == pytest.approx(expected, rel=3e-4)
 
 
 def test_rare_deep_fades_below_the_cap() -> None:
-    # 40 dB and a cap that 22 dB reach: fades matter until orders m of some 1 / g, g = 0.017 where the cap sets in
+    # 40 dB with a cap reached at 22 dB: fades matter up to orders m of some 1 / g, where g = 0.017 reaches the cap
     snr, cap, terms = 1e4, 7.4, 2500
     top = cap * math.log(2)
     nodes, weights = np.polynomial.legendre.leggauss(100)
     u, du = top * (nodes + 1) / 2, top * weights / 2
     g = np.expm1(u) / snr
     orders = np.arange(1, terms + 1)
-    # a_m = -(1/m) integral of g e^-g L^(1)_(m-1) df, f = u / ln 2; the polynomials by scipy
+    # a_m = -(1/m) integral of g e^-g L^(1)_(m-1) df with f = u / ln 2; the polynomials are scipy's
     polynomials = special.eval_genlaguerre(orders[:, None] - 1, 1.0, g)
     a = -(polynomials @ (g * np.exp(-g) * du)) / (orders * math.log(2))
     mean = float(integrate.quad(lambda t: math.exp(-(2**t - 1) / snr), 0, cap)[0])
@@ -115,7 +115,7 @@ def test_rare_deep_fades_below_the_cap() -> None:
         late = 2 * a**2 * ratio / (1 - ratio)
         expected = variance + np.sum(late)
         assert rate_moments(snr, rho, Carrier(1e6, 0.5e-3, cap=cap))[1] == pytest.approx(expected, rel=3e-4)
-        # where fading is slow, the 256 orders that are summed one by one would not do
+        # under slow fading, the 256 orders that are summed one by one are not enough
         assert (np.sum(late[256:]) > 3e-3 * expected) == (rho > 0.99)
 
 
@@ -125,7 +125,7 @@ def test_a_cap_that_is_never_reached_changes_nothing() -> None:
         free, capped = rate_moments(snr, rho, PLAIN), rate_moments(snr, rho, Carrier(1e6, 0.5e-3, cap=16.0))
         np.testing.assert_allclose(capped[0], free[0], rtol=1e-12)
         np.testing.assert_allclose(capped[1], free[1], rtol=1e-4)
-    # and a frame that always serves is none
+    # a frame that always serves equals no frame
     np.testing.assert_array_equal(
         rate_moments(snr, FAST, Carrier(1e6, 0.5e-3, (1.0, 1.0))), rate_moments(snr, FAST, PLAIN)
     )
@@ -147,7 +147,7 @@ def test_one_link_is_one_of_many(framed: Carrier) -> None:
 def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
     taps: int, steps: Steps | None, cap: float | None
 ) -> None:
-    """a_m = E[f P_m] by its definition, P_m the Laguerre polynomials of a Gamma(L) variable scaled to variance 1."""
+    """Moments match a_m = E[f P_m] by definition, with P_m the normalised Laguerre polynomials of Gamma(L)."""
     rho, orders = 0.42, np.arange(13)  # rho^(2m) < 1e-9 from m = 12 on
     edges = np.concatenate([[0.0], np.geomspace(1e-9, 120.0, 4000)])
     carrier = Carrier(1e6, 0.5e-3, cap=cap, steps=steps, taps=taps)
@@ -173,8 +173,8 @@ def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
 @pytest.mark.parametrize("taps", [1, 2, 6])
 @pytest.mark.parametrize("steps", [Steps(layers=2), Steps(smallest_part=0.25)], ids=["whole", "part"])
 def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps) -> None:
-    """Parseval: the a_m^2 of all orders sum to Var f. Those beyond the first 256 are 0.7 to 3 % of it: slowly fading
-    links need them. 120 bins sample what oscillates: to a third of the least of these."""
+    """By Parseval the a_m^2 of all orders sum to Var f. Those beyond the first 256 are 0.7 to 3 % of it, needed for
+    slow fading. 120 bins sample their oscillation to within a third of the smallest."""
     snr = np.array([0.5, 20.0, 300.0])
     variance, first = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps).sum(axis=1)
     _, late = _late_steps(snr, steps, taps)
@@ -184,7 +184,7 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
 
 @pytest.mark.parametrize("taps", [1, 2])
 def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
-    """Parseval again. The more links are beyond the cap, the more of Var f lies beyond the first 256 orders."""
+    """Parseval holds for caps, too. The more often a link exceeds the cap, the more of Var f is beyond 256 orders."""
     snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
     variance, squares = _capped_terms(snr, cap, taps)
     _, late = _late_terms(snr, cap, taps)
@@ -197,7 +197,7 @@ def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
 @pytest.mark.parametrize("parts", [2, 5, 11])
 @pytest.mark.parametrize("rho", [0.5, 0.967])
 def test_rate_moments_over_parts_are_those_of_simulated_parts(parts: int, rho: float) -> None:
-    """The long-run variance of slots' rates over parts drawn one by one, in batches much longer than their memory."""
+    """The long-run variance equals that of simulated parts, in batches much longer than their memory."""
     snr, batches, slots = 10.0, 1500, 600
     steps, rng = Steps(layers=2, parts=parts), np.random.default_rng(3)
     noise = rng.standard_normal((slots, 2 * parts, batches)) / math.sqrt(2.0)
@@ -206,7 +206,7 @@ def test_rate_moments_over_parts_are_those_of_simulated_parts(parts: int, rho: f
         h = h if slot == 0 else rho * h + math.sqrt(1 - rho * rho) * noise[slot]
         total += steps.efficiency(snr * np.square(h).sum(axis=0) / parts)
     mean, variance = rate_moments(snr, rho, Carrier(1e6, 0.5e-3, steps=steps, taps=parts))
-    # a batch's ends cost s2 about a memory of 1 / (1 - rho^2) slots of the 600
+    # a batch's ends lower its variance by about 1 / (1 - rho^2) of its 600 slots
     assert total.mean() / slots == pytest.approx(
         float(mean), abs=5 * math.sqrt(float(variance) / slots / batches)
     )

@@ -1,4 +1,4 @@
-"""Errors of the channel package: each names the wrong value, in every function that receives it."""
+"""Errors of the channel package name the wrong value, in every function that receives it."""
 # ruff: noqa: F401 - the table calls what is imported
 
 from math import inf, nan
@@ -59,7 +59,7 @@ def fields(**changes: Any) -> None:
     GaussianFields(**{"keys": [1], "correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0} | changes)
 
 
-# what is named | the call | values of x
+# words that the message must contain | the call | values of x
 REFUSED = """
 from 10 to 5000 m | UMi().path_loss_db(x, carrier_hz=3.5e9) | 0.0; 9.99; 5000.1; nan; [100.0, 5.0]
 from 10 to 5000 m | UMa().path_loss_db(x, carrier_hz=3.5e9) | 9.99; 5000.1; nan; -20.0
@@ -170,7 +170,7 @@ neighbours | add({"power": "per_resource_block"}, neighbours=1.0)
 
 
 def cases() -> list[tuple[str, str, Any]]:
-    """Return the rows of the table, one for each value."""
+    """Return the table's rows, one row for each value."""
     rows = [line.split(" | ") for line in REFUSED.strip().splitlines()]
     return [
         (noun, call, x) for noun, call, *values in rows for x in (values[0] if values else "0").split("; ")

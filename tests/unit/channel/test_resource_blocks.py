@@ -1,4 +1,4 @@
-"""Resource blocks of a band: how many, how they are divided, and what a flow carries on them."""
+"""Resource blocks of a band: their number, their division, and the rate of a flow on them."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_another_bandwidth_has_the_blocks_that_fit_into_95_percent_of_it() -> No
 def test_a_flow_uses_the_number_of_blocks_that_carries_most(
     layers: int, most_blocks: int, parts: int
 ) -> None:
-    """Of all numbers up to the given one, with its power spread over them, and no more than power control allows."""
+    """The flow uses the best number of blocks, with its power spread over them and limited by power control."""
     steps, shape = Steps(layers=layers, parts=parts), (30, 60)
     given = RNG.integers(0, most_blocks + 1, shape)
     alone, most = 10 ** RNG.uniform(-1, 6, shape), 10 ** RNG.uniform(-1, 5, shape)
@@ -62,7 +62,7 @@ def test_a_site_carries_the_same_on_every_block() -> None:
 
 
 def test_blocks_are_usable_down_to_the_lowest_rate() -> None:
-    """A flow with twice the lowest SNR on one block uses two; below it on one block, or under control, none."""
+    """A flow with twice the lowest SNR on a block uses two; below the lowest SNR, or held below it, it uses none."""
     steps = Steps()
     alone = np.array([[2.0], [0.99], [1e9], [2.0]]) * steps.lowest_snr * (1 + 1e-9)
     most = np.array([[np.inf], [np.inf], [np.inf], [0.5 * steps.lowest_snr]])
@@ -79,13 +79,13 @@ def test_every_block_goes_to_a_flow_that_can_use_it_and_equally(case: int) -> No
     np.testing.assert_array_equal(given.sum(axis=0), np.minimum(blocks, most.sum(axis=0)))
     for slot in range(slots):
         more = most[:, slot] > given[:, slot]
-        if more.any():  # flows that could use another block have as many as others, up to the remainder
+        if more.any():  # flows that could use another block have as many as the others, up to the remainder
             assert given[:, slot].max() - given[more, slot].min() <= 1
 
 
 @pytest.mark.parametrize(("flows", "blocks"), [(30, 273), (7, 3), (400, 273)])
 def test_the_remainder_goes_round(flows: int, blocks: int) -> None:
-    """Over as many slots as there are flows, all have the same."""
+    """Over as many slots as there are flows, all flows get equally many blocks."""
     given = divide(np.full((flows, flows), blocks), blocks, 11 + np.arange(flows))
     assert (given.sum(axis=1) == blocks).all()
 

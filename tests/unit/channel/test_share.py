@@ -32,7 +32,7 @@ def test_ergodic_rate_golden_values() -> None:
 @pytest.mark.parametrize("snr", [0.01, 1 / 31, 1 / 30, 1 / 29, 0.3, 20.0])
 def test_ergodic_rate_is_the_mean_over_fading_on_both_sides_of_its_switch(snr: float) -> None:
     mean, _ = integrate.quad(lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, 60, epsabs=0, epsrel=1e-12)
-    # the probability beyond g = 60 is e^-60
+    # the probability of g beyond 60 is e^-60
     assert ergodic_rate(snr) == pytest.approx(mean, rel=1e-11)
 
 
@@ -40,20 +40,20 @@ def test_ergodic_rate_limits() -> None:
     assert ergodic_rate(0.0) == 0
     # E log2(1 + snr g) = snr (1 - snr + ...) / ln 2
     assert ergodic_rate(1e-200) == pytest.approx(1e-200 / math.log(2), rel=1e-14)
-    # and log2 snr - gamma / ln 2 for huge snr
+    # for a huge SNR it is log2 snr - gamma / ln 2
     high = math.log2(1e200) - np.euler_gamma / math.log(2)
     assert ergodic_rate(1e200) == pytest.approx(high, rel=1e-14)
 
 
 def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
-    # 17 dB as above, less 7 dB noise figure, less 3 dB and 5 dB margin
+    # 17 dB as above, less 7 dB of noise figure, and less 3 and 5 dB of margin
     noise = noise_w(dbm_to_watt(-174.0), 100e6, noise_figure_db=7.0, interference_margin_db=[3.0, 5.0])
     snr = dbm_to_watt(23.0) * db_to_linear(-100.0) / noise
     np.testing.assert_allclose(linear_to_db(snr), [7.0, 5.0], atol=1e-12)
 
 
 def test_power_over_a_share() -> None:
-    # the SNR on a quarter of the band: four times, or the same
+    # the SNR on a quarter of the band is four times as high, or the same
     for rule, factor, power_w in (("full", 4.0, 0.2), ("per_resource_block", 1.0, 0.05)):
         on_share = power_w * 1e-10 / noise_w(4e-21, 25e6)
         whole = 0.2 * 1e-10 / noise_w(4e-21, 100e6)
@@ -64,7 +64,7 @@ def test_power_over_a_share() -> None:
 @pytest.mark.parametrize("snr", [1e-3, 0.3, 25.0, 1e4, 1e9])
 @pytest.mark.parametrize("cap", [0.5, 7.4])
 def test_capped_ergodic_rate_is_the_mean_over_fading(snr: float, cap: float) -> None:
-    # up to the g at which the cap sets in; there it holds for the rest
+    # integrate to the g that reaches the cap; beyond it the cap holds
     edge = (2**cap - 1) / snr
     below, _ = integrate.quad(
         lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, min(edge, 60), epsabs=0, epsrel=1e-12, limit=200
@@ -85,14 +85,14 @@ def test_capped_ergodic_rate_limits() -> None:
     for limit in (ergodic_rate(math.inf, 7.4), ergodic_rate([math.inf], 7.4)[0], ergodic_rate(1e300, 7.4)):
         assert limit == pytest.approx(7.4, rel=1e-12)
     assert ergodic_rate(0.0, 7.4) == 0
-    # a cap that is never reached, beyond what 2^cap can hold
+    # a cap beyond the largest 2^cap is never reached
     assert ergodic_rate(10.0, 5000.0) == ergodic_rate(10.0)
     assert ergodic_rate([10.0], 5000.0)[0] == pytest.approx(ergodic_rate(10.0), rel=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_limited_shares_leave_nothing_that_another_can_use(seed: int) -> None:
-    """The largest shares within the limits, in proportion where no limit binds: by bisection of the factor."""
+    """Limited shares are the largest within the limits, and proportional below them: bisection finds the factor."""
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.ones(6)) * rng.choice([0.5, 1.0])
     share[rng.random(6) < 0.2] = 0.0

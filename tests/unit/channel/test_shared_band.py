@@ -1,6 +1,6 @@
-"""Flows that share a band: 1 MHz and 0.5 ms slots, so that a bit/s/Hz on the whole band is 500 bits per slot.
+"""Flows that share a band of 1 MHz with 0.5 ms slots: a bit/s/Hz on the whole band is 500 bits per slot.
 
-By hand: static links far above a cap of 1 bit/s/Hz, so that a share b moves 500 b bits per slot, exactly.
+Static links far above a cap of 1 bit/s/Hz carry exactly 500 b bits per slot on a share b.
 """
 
 import math
@@ -31,7 +31,7 @@ UNIT_BITS = 500.0
 FAST = 0.9667
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
-# static links of this key and the next seven are within 2 dB or better than their mean
+# the static links of this key and the next seven are at most 2 dB below their mean
 KEY = 7
 ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), MinMaxLatency()]
 NAMES = [type(scheduler).__name__ for scheduler in ALL]
@@ -46,7 +46,7 @@ def by_hand(scheduler: Scheduler, **rules: Any) -> SharedBand:
 
 
 def ends_of(band: SharedBand) -> dict[Any, int]:
-    """Run the band dry: slot at which each flow ends."""
+    """Run the band until it is empty, and return the slot at which each flow ends."""
     ends: dict[Any, int] = {}
     while (following := band.next_end()) is not None:
         slot, ids = following
@@ -59,7 +59,7 @@ def test_a_flow_that_ends_leaves_its_share_to_the_other() -> None:
     band = by_hand(EqualShare())
     band.add("a", 5_000, slot=0, **STATIC)
     band.add("b", 10_000, slot=0, **STATIC)
-    # 250 bits per slot each: a ends after 20 slots; then b has 5,000 left at 500 per slot
+    # each has 250 bits per slot: a ends after 20 slots; then b has 5,000 bits left, at 500 per slot
     assert band.next_end() == (20, ["a"])
     assert band.settle(20) == ["a"]
     assert band.moved_bits("b") == 5_000
@@ -75,7 +75,7 @@ def test_a_flow_that_joins_takes_its_share() -> None:
     band.add("a", 10_000, slot=5, **STATIC)
     assert band.next_end() == (25, ["a"])
     band.add("b", 1_000, slot=9, **STATIC)
-    # a: 2,000 bits in slots 5 to 8, then 250 per slot while b is there: 4 slots; then 7,000 left
+    # a moves 2,000 bits in slots 5 to 8, and 250 per slot in 4 slots beside b; then it has 7,000 left
     assert band.moved_bits("a") == 2_000
     assert ends_of(band) == {"b": 13, "a": 27}
 
@@ -85,9 +85,9 @@ def test_a_flow_that_is_cut_off_keeps_what_it_moved() -> None:
     band.add("a", 5_000, slot=0, **STATIC)
     band.add("b", 5_000, slot=0, **STATIC)
     assert band.remove("a", 8) == 2_000
-    # b: 2,000 in 8 slots, 3,000 more in 6
+    # b moves 2,000 bits in 8 slots, and 3,000 more in 6
     assert band.next_end() == (14, ["b"])
-    # a flow that leaves in the slot boundary in which it ends is complete
+    # a flow that leaves at the slot boundary where it ends is complete
     assert band.remove("b", 14) == 5_000
     assert band.next_end() is None
     assert band.settle(14) == []
@@ -97,7 +97,7 @@ def test_flows_that_end_together_are_handed_out_together() -> None:
     band = by_hand(EqualShare())
     for name in ("c", "a", "b"):
         band.add(name, 990, slot=0, **STATIC)
-    # 166.7 bits per slot; in the order in which they joined
+    # each has 166.7 bits per slot; they end in the order in which they joined
     assert band.next_end() == (6, ["c", "a", "b"])
     assert band.settle(6) == ["c", "a", "b"]
 
@@ -107,7 +107,7 @@ def test_a_frame_serves_in_its_slots_only() -> None:
     for scheduler in ALL:
         band = by_hand(scheduler, weights=UPLINK)
         band.add("a", 571.5, slot=0, **STATIC)
-        # 71.4 + 500 in the first period are too few by a hair
+        # 71.4 + 500 in the first period are just too few
         assert band.next_end() == (9, ["a"])
         assert band.settle(3) == []
         assert band.moved_bits("a") == 0
@@ -116,7 +116,7 @@ def test_a_frame_serves_in_its_slots_only() -> None:
 
 
 def test_power_over_a_share() -> None:
-    # static SNR 3: half the band carries log2(1 + 6) / 2 with full power, log2(1 + 3) / 2 = 1 otherwise
+    # at a static SNR of 3, half the band carries log2(1 + 6) / 2 with full power, and log2(1 + 3) / 2 = 1 otherwise
     link = LinkFading(1, 1.0)
     snr = 3.0 / float(link.power(0, 1)[0])
     for power, rate in (("full", math.log2(7) / 2), ("per_resource_block", 1.0)):
@@ -129,7 +129,7 @@ def test_power_over_a_share() -> None:
 
 @dataclass(frozen=True)
 class InEverySlot(Scheduler):
-    """Equal shares, decided again in every slot."""
+    """Equal shares that are decided again in each slot."""
 
     per_slot: ClassVar[bool] = True
 
@@ -139,11 +139,11 @@ class InEverySlot(Scheduler):
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), InEverySlot()], ids=["held", "by slot"])
 def test_neighbours_send_as_many_shares_as_are_in_use(scheduler: Scheduler) -> None:
-    """Static SNR 3, and 2 once over the noise from each share of the others: 3 / (1 + 2 K) / b on a share b."""
+    """With SNR 3 and interference of 2 per share of the others, the SINR on a share b is 3 / (1 + 2 K) / b."""
     link = LinkFading(1, 1.0)
     snr = 3.0 / float(link.power(0, 1)[0])
     band = band_of(scheduler)
-    half = math.log2(1 + 3 / (1 + 2 * 2) / 0.5) / 2  # bits/s/Hz of each of two
+    half = math.log2(1 + 3 / (1 + 2 * 2) / 0.5) / 2  # rate of each of two flows, bits/s/Hz
     for name, slots in (("a", 10), ("b", 20)):
         band.add(
             name, slots * half * UNIT_BITS * 0.999, snr_whole_band=snr, neighbours=2.0, fading=link, slot=0
@@ -206,12 +206,12 @@ class Join:
     bits: int
     snr: float
     rho: float
-    stays: int | None  # cut off so many slots later
+    stays: int | None  # slots after which it is cut off
 
 
 @st.composite
 def joins(draw: st.DrawFn) -> list[Join]:
-    """Up to eight flows that come and go, in order of time."""
+    """Draw up to eight flows that join and leave, in order of time."""
     found = draw(
         st.lists(
             st.builds(
@@ -230,10 +230,10 @@ def joins(draw: st.DrawFn) -> list[Join]:
 
 
 def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] = ()) -> dict[int, tuple]:
-    """Slot and bits with which each flow ends or is cut off; `look` settles or asks in between."""
+    """Return the slot and bits with which each flow ends or is cut off; `look` settles or asks in between."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # at one slot: look, then leave, then join
+    # at the same slot: first look, then leave, then join
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 
@@ -270,13 +270,13 @@ def test_looking_changes_nothing(
 ) -> None:
     rules: dict[str, Any] = {"weights": weights, "power": power, "cap": 6.0}
     untouched = play(band_of(scheduler, **rules), story)
-    # bit for bit
+    # equal to the last bit
     assert play(band_of(scheduler, **rules), story, look) == untouched
     assert untouched.keys() == set(range(len(story)))
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """The same by brute force: one slot after the other, shares decided in each."""
+    """Return the same by brute force: shares are decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}
@@ -324,13 +324,13 @@ def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, powe
 def test_as_slot_by_slot_the_long_way(
     scheduler: Scheduler, story: list[Join], weights: Weights, power: Any
 ) -> None:
-    # weights are binary fractions: airtime is exact, and ties are ties
+    # weights are binary fractions, so that airtime is exact and ties are exact
     story = [join for join in story if join.snr > 0.1] or [Join(0, 100_000, 1.0, FAST, None)]
     expected = slot_by_slot(scheduler, story, weights, power)
     found = play(band_of(scheduler, weights=weights, power=power), story)
     for i, (slot, bits) in expected.items():
         assert found[i][0] == slot
-        # bits instead of bits/s/Hz, summed
+        # the band sums bits, the brute force bits/s/Hz
         assert found[i][1] == pytest.approx(bits, rel=1e-9, abs=1e-9)
 
 
@@ -367,7 +367,7 @@ def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
     for i, snr in enumerate((0.5, 5.0, 50.0)):
         band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
     band.settle(slots)
-    # it has planned further ahead
+    # the band has planned further ahead
     return {slot: log[slot] for slot in sorted(log) if slot < slots}
 
 
@@ -377,7 +377,7 @@ def test_round_robin_takes_turns() -> None:
 
 
 def test_round_robin_shares_a_frame_s_special_slots() -> None:
-    # with two flows and S, U in turn, counting turns would give all of U to one
+    # with two flows and S, U in turn, counting turns would give all U slots to one flow
     log = watch(RoundRobin(), 5000, weights=UPLINK)
     served = np.zeros(3)
     for slot in log:
@@ -418,9 +418,9 @@ def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
         band.settle(1000)
         band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
         band.settle(until)
-        if until == 1001:  # golden ergodic rate at SNR 10, halved
+        if until == 1001:  # the golden ergodic rate at SNR 10, halved
             assert log[1000][2][1] == pytest.approx(2.906514808 / 2, rel=1e-9)
-    # round robin: from now on in turns
+    # from here on, round robin alternates
     assert [log[slot][0] for slot in range(1000, 1100)] == [0, 1] * 50
 
 
@@ -431,7 +431,7 @@ def test_min_max_latency_ends_static_flows_together(power: Any) -> None:
         band.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
     slot, ids = band.next_end()  # type: ignore[misc]
     assert ids == [0, 1, 2]
-    # no later than with equal shares, which are redistributed
+    # it ends no later than with equal shares, which are redistributed
     equal = band_of(EqualShare(), power=power)
     for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
         equal.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
@@ -497,10 +497,10 @@ def test_misuse_is_named() -> None:
 
 def test_transfers_that_cannot_end_are_refused() -> None:
     band = band_of(EqualShare(), power="per_resource_block", cap=1.0)
-    # alone 3e8 slots at 1 bit/s/Hz
+    # alone, a flow needs 3e8 slots at 1 bit/s/Hz
     with pytest.raises(ValueError, match=str(MAX_SLOTS)):
         band.add("a", 3e8 * UNIT_BITS, slot=0, **STATIC)
-    # alone 1.5e8 each, together 3e8
+    # alone, each needs 1.5e8 slots; together they need 3e8
     for name in "ab":
         band.add(name, 1.5e8 * UNIT_BITS, slot=0, **STATIC)
     with pytest.raises(ValueError, match="2 flows"):
@@ -509,7 +509,7 @@ def test_transfers_that_cannot_end_are_refused() -> None:
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "per slot"])
 def test_how_long_a_band_has_run_is_no_limit_of_its_transfers(scheduler: Scheduler) -> None:
-    """A transfer may take MAX_SLOTS; a band runs for as long as it likes, 28 hours at 0.5 ms and on."""
+    """A transfer may take MAX_SLOTS, but a band runs without limit, beyond 28 hours of 0.5 ms slots."""
     began = [0, MAX_SLOTS, 3 * MAX_SLOTS]
     band = by_hand(scheduler)
     for slot in began:

@@ -26,7 +26,7 @@ def test_a_direction_may_live_on_special_slots() -> None:
 
 def test_no_weights_are_every_slot_in_full() -> None:
     assert frame_of(None).plain
-    # a frame of full slots is none
+    # a frame of full slots only is the plain frame
     assert frame_of((1.0, 1.0)) is frame_of(None)
     assert frame_of(np.array([1.0, 0.5])) is frame_of((1.0, 0.5))
     assert frame_of(None).slots(7, 2.5) == 3
@@ -50,7 +50,7 @@ def test_slots_is_the_first_count_with_enough_airtime(
     count = frame.slots(first_slot, airtime)
     assert frame.airtime(first_slot, count) > airtime - 1e-9
     assert frame.airtime(first_slot, count - 1) < airtime + 1e-9
-    # the last slot serves the direction
+    # the last slot must serve the direction
     assert frame.weights_from(first_slot + count - 1, 1)[0] > 0
     assert frame.slots(first_slot, 0.0) == 0
 
@@ -68,13 +68,13 @@ def test_autocorrelation_by_its_definition(weights: tuple[float, ...]) -> None:
 def test_on_time_adds_up_slot_by_slot(
     weights: tuple[float, ...], first_slot: int, whole: int, part: float
 ) -> None:
-    """From the boundary of first_slot on: whole slots, and a part of the next one."""
+    """On-time counts whole slots from the boundary of first_slot, and a part of the next slot."""
     slot_s = 0.5e-3
     on = OnTime(Frame(weights), slot_s, first_slot)
     expected = sum(weights[(first_slot + n) % len(weights)] for n in range(whole))
     expected += part * weights[(first_slot + whole) % len(weights)]
     time_s = (first_slot + whole + part) * slot_s
-    # the time itself is off by a rounding
+    # the time itself has a rounding error
     assert on.until_s(time_s) == pytest.approx(expected * slot_s, rel=1e-12, abs=4 * math.ulp(time_s))
 
 

@@ -1,4 +1,4 @@
-"""Transfers on one link: 1 MHz and 0.5 ms slots, so that a bit/s/Hz is 500 bits per slot."""
+"""Transfers on one link of 1 MHz with 0.5 ms slots: a bit/s/Hz is 500 bits per slot."""
 
 import math
 from typing import Any
@@ -28,12 +28,12 @@ def carrier(weights: Any = None, cap: float | None = None) -> Carrier:
 
 
 def flow(weights: Any = None, cap: float | None = None, **link: Any) -> Flow:
-    """A link in such a band; moving at 10 m/s or so, and from slot 0 on, unless told otherwise."""
+    """Return a flow on that link, which fades as at about 10 m/s and begins in slot 0 by default."""
     return Flow(carrier(weights, cap), **{"fading": LinkFading(KEY, FAST), "first_slot": 0, **link})
 
 
 def payload(slots: float, snr: float) -> float:
-    """Bits that take `slots` slots at the ergodic rate."""
+    """Return the bits that take `slots` slots at the ergodic rate."""
     return slots * float(ergodic_rate(snr)) * BITS_PER_UNIT
 
 
@@ -74,7 +74,7 @@ def test_a_static_link_is_solved_in_closed_form_at_every_fidelity(
         flow(fidelity=fidelity, snr=snr, fading=fading, first_slot=9, direction="downlink").slots(bits)
         for fidelity in ("slot", "renewal", "auto")
     }
-    # a whole number of slots may round either way in bits; a quarter may not
+    # bits of a whole number of slots may round either way; with a quarter slot of excess they cannot
     assert len(found) == 1
     assert found <= ({need_slots, need_slots + 1} if excess == 0 else {need_slots + (excess > 0)})
     moved = flow(snr=snr, fading=fading, first_slot=0).bits_carried(need_slots)
@@ -82,7 +82,7 @@ def test_a_static_link_is_solved_in_closed_form_at_every_fidelity(
 
 
 class _FixedNormal:
-    """Stands in for a generator: the normal draw X is known."""
+    """A stand-in for a random generator, whose normal draw X is given."""
 
     def __init__(self, x: float) -> None:
         self.x = x
@@ -93,7 +93,7 @@ class _FixedNormal:
 
 @pytest.mark.parametrize("x", [-3.0, 0.0, 2.0])
 def test_renewal_solves_its_equation(x: float) -> None:
-    # the first n with mu n - need >= X sqrt(s2 n)
+    # it returns the first n with mu n - need >= X sqrt(s2 n)
     snr, bits = 5.0, payload(10_000, 5.0)
     rng: Any = _FixedNormal(x)
     count = slots_renewal(bits, carrier(), snr=snr, correlation=FAST, rng=rng)
@@ -165,17 +165,17 @@ def test_slots_exact_is_the_first_slot_that_completes_the_payload(
     efficiency = np.log2(1 + snr * LinkFading(KEY, rho).power(first_slot, count))
     at = np.arange(first_slot, first_slot + count)
     rates = np.minimum(efficiency, cap or math.inf) * np.array(weights or [1.0])[at % len(weights or [1.0])]
-    # sums in another order, hence the rounding
+    # the sums differ in their order, hence in rounding
     assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
     assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
-    # it ends in a slot that serves it
+    # a transfer ends in a slot that serves it
     assert rates[-1] > 0
     moved = flow(snr=snr, fading=LinkFading(KEY, rho), first_slot=first_slot, **rules).bits_carried(count)
     assert moved == pytest.approx(rates.sum() * BITS_PER_UNIT, rel=1e-12)
 
 
 def test_a_static_link_in_a_frame_by_hand() -> None:
-    # capped at 1 bit/s/Hz: 500 bits per slot in full; U is slot 4, 9, ..., S of 2/14 slot 3, 8, ...
+    # at the cap of 1 bit/s/Hz a full slot carries 500 bits; U is slot 4, 9, ..., and S with 2/14 is slot 3, 8, ...
     link: dict[str, Any] = {"snr": 1e9, "fading": LinkFading(KEY, 1.0), "cap": 1.0, "weights": UPLINK}
     assert flow(first_slot=0, **link).slots_exact(60.0) == 4  # 500 x 2/14 = 71.4
     assert flow(first_slot=0, **link).slots_exact(500.0) == 5
@@ -190,7 +190,7 @@ def test_a_static_link_in_a_frame_by_hand() -> None:
 
 
 def test_expected_slots_of_a_frame() -> None:
-    # a quarter of the time serves the uplink, less 2 %; golden ergodic rate at snr 10: 2.906514808 bits/s/Hz
+    # 16/70 of the time serves the uplink; the golden ergodic rate at SNR 10 is 2.906514808 bits/s/Hz
     bits = payload(1000, 10.0)
     assert flow(snr=10.0).expected_slots(1000 * 2.906514808 * BITS_PER_UNIT) == pytest.approx(1000, rel=1e-9)
     assert flow(snr=10.0, weights=UPLINK).expected_slots(bits) == pytest.approx(1000 / (16 / 70), rel=1e-12)
@@ -200,7 +200,7 @@ def test_expected_slots_of_a_frame() -> None:
 @pytest.mark.parametrize("x", [-2.0, 0.0, 1.0])
 @pytest.mark.parametrize("first_slot", range(5))
 def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, first_slot: int) -> None:
-    # the first n with mu airtime(n) - need >= X sqrt(s2 T), T the solution without phase
+    # it returns the first n with mu airtime(n) - need >= X sqrt(s2 T), T being the solution without phase
     snr, bits, rng = 5.0, payload(5000, 5.0), _FixedNormal(x)
     framed = carrier(UPLINK, 4.0)
     how: dict[str, Any] = {"snr": snr, "correlation": FAST, "rng": rng}
@@ -233,9 +233,9 @@ def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any, rho: float) -> 
     whole = flow(**at).slots(bits)
     moved = [flow(**at).bits(slots, bits) for slots in range(whole + 1)]
     grows = np.diff(moved) > 0
-    # in S and U only, from slot 3 of the first period on
+    # bits grow in S and U slots only, from slot 3 of the first period on
     np.testing.assert_array_equal(grows, np.array(UPLINK)[np.arange(first_slot, first_slot + whole) % 5] > 0)
-    # W tau times the sum may round
+    # W tau times the sum may differ by rounding
     assert moved[-1] == pytest.approx(bits, rel=1e-12)
     assert flow(**at).bits(2 * whole, bits) == bits
     if fidelity == "slot":
@@ -243,7 +243,7 @@ def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any, rho: float) -> 
 
 
 def test_a_frame_makes_a_transfer_endless_sooner() -> None:
-    # 1e8 slots at 1 bit/s/Hz: over the limit if the frame serves a sixteenth of the time
+    # 1e8 slots at 1 bit/s/Hz exceed the limit if the frame serves a sixteenth of the time
     bits = 1e8 * BITS_PER_UNIT
     link: dict[str, Any] = {"snr": 1e3, "cap": 1.0, "first_slot": 0}
     sparse = (1.0, *[0.0] * 15)

@@ -11,7 +11,7 @@ def test_definitions() -> None:
     assert db_to_linear(30.0) == pytest.approx(1000.0, rel=1e-14)
     assert linear_to_db(0.1) == pytest.approx(-10.0, rel=1e-14)
     assert dbm_to_watt(0.0) == 0.001
-    # Table I of the journal paper rounds 43 dBm to 20 W: 10^1.3 = 19.95
+    # Table I of the journal paper rounds 43 dBm, 19.95 W, to 20 W
     assert dbm_to_watt(43.0) == pytest.approx(10**1.3, rel=1e-14)
     assert watt_to_dbm(0.2) == pytest.approx(10 * math.log10(200), rel=1e-14)
 

@@ -1,4 +1,4 @@
-"""A wrong answer of a user's own component is one error: file, line, method and what was wanted, with code 2."""
+"""A wrong return value of a user's component is one error: file, line, method and the expected value; exit code 2."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ BACKGROUND = {
         "budget": {"power_over_share": "per_resource_block"},
     }
 }
-# base class, method, what it returns (`right` is the base's answer), where in the scenario, words of the error
+# base class, method, its return value (`right` is the base's value), the component's key, words of the error
 CASES: list[tuple[str, str, str, Mapping, str]] = [
     (SCAFFOLD, "init_state", "None", ALGORITHM, "None: return the server's state"),
     (FEDAVG, "receive", "right.start", ALGORITHM, f"shape ({M},): return a Received"),

@@ -1,4 +1,4 @@
-"""Clock words in settings: what they mean, what is refused, and that a run's scenario.yaml loads back."""
+"""Clock times in settings: their meaning, refused values, and a run's scenario.yaml, which loads back."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ devices:
 
 
 class Settings(Strict):
-    """Some."""
+    """Settings with clock times."""
 
     hour: Hour
     hours: tuple[Hour, ...] = ()
@@ -81,7 +81,7 @@ def test_other_words_are_refused_with_a_remedy(written: Any, message: str) -> No
     for given, place in (({"hour": written}, ("hour",)), ({"hour": 1, "hours": (2, written)}, ("hours", 1))):
         with pytest.raises(ValidationError, match=re.escape(message)) as error:
             Settings.model_validate(given)
-        # an impossible number is an error of the whole key
+        # the error of an impossible number concerns the whole key
         assert error.value.errors()[0]["loc"][:1] == place[:1]
 
 

@@ -1,4 +1,4 @@
-"""An untrusted scenario runs no code; a user's own parts are found, and their errors take one line."""
+"""An untrusted scenario runs no code; a user's own components are found, and their errors take one line."""
 
 import sys
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ here = 1
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a user's own parts that is not the current one; scenarios may not run code."""
+    """Make a folder with a user's components, which is not the current folder; scenarios may not run code."""
     (tmp_path / "somewhere").mkdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -88,7 +88,7 @@ def test_a_strangers_scenario_runs_no_code(
 def test_with_leave_it_is_found_in_the_scenarios_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(outside.ALLOW, "0")  # a value that turns permission off
+    monkeypatch.setenv(outside.ALLOW, "0")  # a value that denies permission
     file = scenario(folder, "mine_only:Mine")
     with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)
@@ -155,7 +155,7 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
 
 
 def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As timm meets it where PyTorch is of its CPU index and torchvision is not."""
+    """A torchvision of another package index than PyTorch's is an error that names the remedy."""
     monkeypatch.setenv(outside.ALLOW, "1")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)

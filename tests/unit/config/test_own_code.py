@@ -15,7 +15,7 @@ PART = "import helper\n\n\nclass Mine:\n    step = 1\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on Python's path, with a part, its helper, and a package; what is imported from it is forgotten."""
+    """Make a folder on Python's path with a component, its helper, and a package, which are forgotten afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "part.py").write_text(PART)
     (tmp_path / "helper.py").write_text("def late():\n    from group import deep\n")
@@ -62,10 +62,10 @@ def test_a_hash_does_not_depend_on_the_folder(folder: Path, tmp_path_factory: py
     ("edited", "changes"),
     [
         ("part.py", True),
-        ("helper.py", True),  # that it imports
-        ("group/__init__.py", True),  # of a package that its helper imports in a function
+        ("helper.py", True),  # imported by part.py
+        ("group/__init__.py", True),  # its helper imports a module of this package in a function
         ("group/deep.py", True),
-        ("group/deeper.py", True),  # imported there relatively
+        ("group/deeper.py", True),  # imported relatively by deep.py
         ("stranger.py", False),
     ],
 )
@@ -112,7 +112,7 @@ def test_installed_code_is_its_distribution_and_version() -> None:
 def test_a_package_of_a_lower_environment_is_installed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followed into its imports, the code of Flower, PyTorch and scikit-learn took two minutes to hash."""
+    """Name and version stand for an installed package, as hashing the code that PyTorch imports took two minutes."""
     packages = tmp_path / "system" / "site-packages"
     (packages / "lowest-2.7.dist-info").mkdir(parents=True)
     (packages / "lowest-2.7.dist-info" / "METADATA").write_text("Name: lowest\nVersion: 2.7\n")
@@ -130,7 +130,7 @@ def test_edgefl_itself_is_left_out() -> None:
 
 
 def test_a_notebooks_class_is_what_it_was_compiled_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no file."""
+    """A class of a notebook has no file, and its hash is that of its compiled code."""
     notebook = ModuleType("notebook_cell")
     monkeypatch.setitem(sys.modules, "notebook_cell", notebook)
 

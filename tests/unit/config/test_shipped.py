@@ -1,4 +1,4 @@
-"""Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
+"""Scenarios shipped with edgefl are found from any folder, and packages that hide edgefl's own are named."""
 
 import hashlib
 import tomllib
@@ -39,7 +39,7 @@ def test_the_paths_of_the_readme_work_from_anywhere(elsewhere: Path) -> None:
     (elsewhere / "scenarios/traces").mkdir(parents=True)
     trace.write_text("mine")
     assert shipped.data(trace) == trace
-    # a missing file of the user's stays what it is: its reader names it
+    # the path of a missing user file is unchanged, so that its reader names it
     assert shipped.find(Path("none.yaml"), "scenario") == Path("none.yaml")
 
 
@@ -84,7 +84,7 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
     for name in ("my_learner.py", "outside.yaml", "notebooks/lesson_1_radio.ipynb"):
         assert (elsewhere / "mine" / name in written) == (folder == shipped.EXAMPLES)
     assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
-    assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
+    assert shipped.copy(elsewhere / "mine", folder) == written  # identical files may exist already
     written[0].write_text("mine")
     with refused_at("", written[0].name):
         shipped.copy(elsewhere / "mine", folder)

@@ -1,4 +1,4 @@
-"""Every value of a scenario: no nan, no infinity, no true for 1, no text for a number. Messages stay short."""
+"""A scenario accepts no nan, no infinity, no true for 1, and no text for a number. Messages stay short."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ def refusal(folder: Path, text: str, *sets: str) -> str:
 
 
 def models() -> dict[str, type[BaseModel]]:
-    """All that is checked: components by kind and name, sections, and the models within them, by name."""
+    """Return the models that are checked, by name: components, sections, and the models within sections."""
     found: dict[str, type[BaseModel]] = {
         f"{kind}/{name}": parameters_of(registry.get(kind, name))
         for kind in registry.KINDS
@@ -68,7 +68,7 @@ def _types(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def with_number(annotation: Any, number: float) -> Any:
-    """Return a value of this type with the number somewhere in it; None: the type has no float."""
+    """Return a value of this type that contains the number, or None if the type has no float."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is float:
         return number
@@ -119,7 +119,7 @@ def test_no_number_is_infinite_or_nan(name: str) -> None:
 
 
 def bounds(field: FieldInfo) -> set[str]:
-    """Return the sides on which a field, or its parts, are bounded."""
+    """Return the sides on which a field or its parts are bounded."""
     found = list(field.metadata)
     waiting = [field.annotation]
     while waiting:
@@ -170,7 +170,7 @@ def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: 
 
 @pytest.mark.parametrize("key", MOVED)
 def test_keys_of_earlier_versions_say_where_they_are_now(tmp_path: Path, key: str) -> None:
-    """In an override, and in a file with its line; what they are named has them."""
+    """An override and a file with its line name the key's present place, and the key exists there."""
     section, _, name = key.partition(".")
     now = f"{section}.{MOVED[key]}"
     assert f"--set {key}=1 {key}: has moved to another section: write {now}" in refusal(

@@ -1,4 +1,4 @@
-"""No text raises any exception but EdgeflError, and parsed values survive a round trip."""
+"""Changed text raises no exception but EdgeflError, and parsed values survive a round trip."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ learning:
   model: logistic
   algorithm: {name: fedprox, mu: *lr}
 """
-# characters with a meaning in YAML, and some forbidden ones
+# characters with a meaning in YAML, and some that YAML forbids
 PIECES = [
     "\n", "\n  ", "\n    ", "\t", "\r", " ", ": ", "- ", "? ", "# ", "---\n", "...\n", "%YAML 1.1\n", "{", "}", "[",
     "]", ",", "&fast ", "*fast", "&b ", "*b", "<<: ", "!", "!!int ", "!!str ", "!!map ", "!<x> ", "|\n", ">-\n", "'",
@@ -47,7 +47,7 @@ BOUNDED = settings(
 )
 
 pieces = st.sampled_from(PIECES) | st.text(max_size=3)
-# position, number of characters that are deleted, text that replaces them
+# position, number of deleted characters, and the text in their place
 edits = st.lists(st.tuples(st.integers(0, len(GOOD)), st.integers(0, 12), pieces), min_size=1, max_size=5)
 
 
@@ -63,7 +63,7 @@ def edited(changes: list[tuple[int, int, str]]) -> str:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with refusals() as messages:
         value = parse_value(text, "--set x")
-        # compared by its text, as nan is not itself
+        # compared as text, as nan does not equal itself
         assert repr(parse_value(write(value), "--set x")) == repr(value)
     assert all(message.startswith("--set x: ") for message in messages)
 
@@ -91,7 +91,7 @@ def test_the_unedited_scenario_is_read(tmp_path: Path) -> None:
 
 @contextmanager
 def refusals() -> Iterator[list[str]]:
-    """Keep the message of an error, and check its length."""
+    """Collect the message of an EdgeflError, and check its length."""
     messages: list[str] = []
     try:
         yield messages

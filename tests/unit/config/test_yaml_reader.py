@@ -1,4 +1,4 @@
-"""The YAML reader: whatever the text, it is read strictly or refused in one message with file and line."""
+"""The YAML reader reads a text strictly or refuses it in one message with file and line."""
 
 import math
 from pathlib import Path
@@ -72,12 +72,12 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: @x", "a.yaml:1: a value that begins like this must be in quotes, here 'a: @x'"),
         ("a: *.yaml", "a.yaml:1: a value that begins with & or * must be in quotes"),
         ('a: "\\q"', "a.yaml:1: in double quotes a backslash begins an escape"),
-        # the line named is the one to change
+        # the message names the line to change
         ("a:\n\tb: 1\n", "a.yaml:2: a tab; YAML allows only spaces, so use spaces"),
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
         ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
-        # one line against several: the parser notices only where the several begin
+        # one line differs from several, but the parser only notices where the several begin
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
             "a.yaml:2: this line is indented by 4 spaces, those below it by 2",
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ("l:\n  a: 1\n  lr 0.1\n  b: 2\n", 3, "lr: 0.1"),
         ("l:\n  a: 1\n  lr:0.1\n  b: 2\n", 3, "lr: 0.1"),
         ("l:\n  a: 1\nb 2 # a seed\n", 3, "b: 2"),
-        # the parser reads the first line of a block and the key below it as one text
+        # the parser takes the first line of a block and the key below it as one text
         ("name ok\nseed: 1\n", 1, "name: ok"),
         ("name ok  # a name\n\nseed: 1\n", 1, "name: ok"),
         ("l:\n  dataset digits\n  model: logistic\n", 2, "dataset: digits"),
@@ -169,7 +169,7 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
     [
         *(("20e6", 20e6), ("20.0e+6", 20e6), ("1e-3", 1e-3), (".5", 0.5), ("5.", 5.0), ("-0", 0)),
         *(("20_000_000", 20_000_000), ("+3", 3), ("true", True), ("False", False), ("~", None), ("", None)),
-        # text: what YAML 1.1 takes for 8, 90, 31, a date, true and false
+        # texts that YAML 1.1 takes for 8, 90, 31, a date, true and false
         *((text, text) for text in ("010", "08", "1:30", "0x1F", "0b1", "0o17", "2026-13-45", "2026-01-01")),
         *(
             (text, text)
@@ -210,7 +210,7 @@ def test_merge_keys_and_aliases(tmp_path: Path) -> None:
     assert source.data["a"] == {"lr": 0.2, "deep": {"x": 1}}
     assert source.data["b"] == {"lr": 0.1, "deep": {"x": 1}, "steps": 5}
     assert source.data["c"] == {"lr": 0.1, "deep": {"x": 1}}
-    # a key is where it stands in the text, merged or not
+    # a key's line is that of its text, merged or not
     for place, line in [
         (("a", "lr"), 7),
         (("a", "deep", "x"), 3),
@@ -221,7 +221,7 @@ def test_merge_keys_and_aliases(tmp_path: Path) -> None:
         (("c", "none"), 10),
     ]:
         assert source.where(place) == f"{source.path}:{line}"
-    # what an alias stands for is a copy: an override does not change it elsewhere
+    # an alias is a copy: an override of it does not change the original
     source.override("c.deep.x", 7, "--set c.deep.x=7")
     assert [source.data[key]["deep"]["x"] for key in ("base", "a", "b", "c")] == [1, 1, 1, 7]
     assert source.where(("c", "deep", "x")) == "--set c.deep.x=7"
@@ -238,7 +238,7 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     merges = ["m0: &m0 {k0: 1, l0: 2}"]
     merges += [f"m{n}: &m{n} {{k{n}: *m{n - 1}, l{n}: *m{n - 1}}}" for n in range(1, 40)]
     assert "aliases stand for more than 100,000 values" in refusal(tmp_path, "\n".join(merges))
-    # each of them is flat enough, but not all within each other
+    # each list is flat enough, but not when they are nested in each other
     deep = [f"b0: &b0 {'[' * 30}{']' * 30}", f"b1: {'[' * 30}*b0{']' * 30}"]
     assert "nested deeper than 50 levels" in refusal(tmp_path, "\n".join(deep))
 
@@ -251,7 +251,7 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_text_survives_being_written(text: str) -> None:
-    """It is read as the same text, by YAML 1.1 too."""
+    """Written text is read as the same text, by YAML 1.1, too."""
     written = write({"name": text, "list": [text]})
     assert parse_value(written, "") == {"name": text, "list": [text]}
     if text != "9" * 400:

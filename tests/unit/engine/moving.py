@@ -10,7 +10,7 @@ from edgefl.mobility import Mobility, Movement
 
 
 class Moving:
-    """Devices at places [devices, 2] of each time."""
+    """Devices whose positions [devices, 2] are a function of time."""
 
     moves = True
 
@@ -25,7 +25,7 @@ class Moving:
 
 
 class Going(Mobility):
-    """Devices that go along the x axis: from a time on, each is at a place."""
+    """Devices on the x axis, each of which jumps to given places at given times."""
 
     steps: list[list[tuple[float, float]]] = Field(
         description="each device's times, s, and x from then on, m"

@@ -1,4 +1,4 @@
-"""Shares, powers and clocks against brute force and a general optimiser."""
+"""Shares, powers and clocks equal those found by brute force and by a general optimiser."""
 
 import math
 from dataclasses import replace
@@ -25,13 +25,13 @@ from edgefl.engine.selectors._allocation import (
     share_costs,
 )
 
-OPTIMUM = 1e-6  # of the joules; scipy's SLSQP ends within 1e-8 of its own
+OPTIMUM = 1e-6  # relative error in energy; scipy's SLSQP ends within 1e-8 of its optimum
 BRUTE = 1e-9
-SWAP, PRICE = 1e-5, 1e-2  # relative steps of central differences; of prices, to which shares hardly answer
+SWAP, PRICE = 1e-5, 1e-2  # relative steps of central differences; shares hardly depend on prices
 
 
 def uploads(n: int, seed: int) -> Uploads:
-    """Links of 0 to 30 dB, some with circuits, processors whose clocks matter."""
+    """Return uploads over links of 0 to 30 dB, some with circuit power, on processors whose clock matters."""
     rng = np.random.default_rng(seed)
     return Uploads(
         rng.uniform(0.005, 0.05, n),
@@ -54,15 +54,15 @@ def test_lambert_inverts() -> None:
     assert efficiency_of(price(y)) == pytest.approx(y, rel=1e-6)
     gain, share = np.array([0.1, 10.0, 1e4]), np.array([0.01, 0.3, 1.0])
     assert least_share(share * np.log2(1 + gain / share), gain) == pytest.approx(share, rel=1e-9)
-    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # beyond an endless band
+    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # above an infinite band's rate
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 0.05, 1.0, 50.0])
 @pytest.mark.parametrize(("least_power", "least_clock_hz"), [(0.0, 0.0), (0.2, 0.6e9)])
 def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_hz: float) -> None:
-    """Its two objectives have one unknown each, the time of computing, and the turn of a device.
+    """FEDL's objectives have one unknown each, the computing time and a device's turn, which a search finds.
 
-    With a least clock the first is convex between the times at which a device reaches it, so each piece is searched.
+    With a minimum clock, the first objective is convex between the times at which devices reach it: search each.
     """
     of = replace(uploads(4, 1), send_w=np.zeros(4))
     got = fedl(of, kappa, least_power, least_clock_hz)
@@ -98,7 +98,7 @@ def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_
         ends = (sending(shortest_s), sending(longest_s))
         assert shortest_s * (1 - BRUTE) <= turns_s[k] <= longest_s * (1 + BRUTE)
         assert sending(turns_s[k]) <= min(best.fun, *ends) * (1 + BRUTE)
-    # a turn on the whole band is a share for all turns' time: the same bits
+    # a turn on the whole band, and a share of it for the time of all turns, carry the same bits
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
 
 
@@ -108,7 +108,7 @@ def test_least_time_ends_all_at_once() -> None:
     assert begun_s + of.shortest_s + got.sent_s == pytest.approx(np.full(5, end_s), rel=BRUTE)
     assert got.shares.sum() == pytest.approx(1.0, abs=1e-6)
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
-    # two alike: each has half of the band for what is left, by a root of one equation
+    # with two equal devices, each has half of the band after computing, and one equation gives the sending time
     two = Uploads(*(np.full(2, value) for value in (0.02, 50.0, 0.2, 0.0, 1e8, 1e9, 1e-28)))
     sending_s = brentq(lambda t: 0.5 * np.log2(1 + 50.0 / 0.5) * t - 0.02, 1e-6, 1.0)
     assert least_time(two, np.zeros(2))[0] == pytest.approx(0.1 + sending_s, rel=1e-8)
@@ -127,7 +127,7 @@ def test_least_energy_against_an_optimiser(n: int, slack: float) -> None:
 
 
 def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
-    """The fewest joules that a general optimiser finds, from near an allocation on."""
+    """Return the least energy that a general optimiser finds from an allocation."""
     n = len(window_s)
 
     def power(v: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
 
 
 def all_draws() -> dict[str, Draws]:
-    """What radios draw by every power model, at its defaults and with each key at 0 that may be."""
+    """Return each power model's radio draws at its defaults, and with each key 0 that may be 0."""
     found: dict[tuple[float, float], tuple[str, Draws]] = {}
     for name in registry.names("power_models"):
         model: Any = registry.get("power_models", name)
@@ -179,9 +179,9 @@ DRAWS = all_draws()
 @pytest.mark.parametrize("of_model", DRAWS)
 @pytest.mark.parametrize("computing", ["computing", "no capacitance", "no cycles"])
 def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
-    """No result is nan, no optimiser finds less, and without an amplifier's draw all send at full power.
+    """No result is nan, no optimiser finds less energy, and all send at full power if the amplifier draws nothing.
 
-    Where nothing costs anything any allocation is the best: an optimiser has nothing to search there.
+    Where no energy is used, every allocation is optimal, and the optimiser is not run.
     """
     n, slack = 3, 1.6
     drawn, of = DRAWS[of_model], uploads(n, 21)
@@ -195,7 +195,7 @@ def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
         assert moved(of, one) == pytest.approx(of.bits_hz, rel=1e-6)
         assert one.shares.sum() <= 1 + BRUTE
         assert np.all((one.power > 0) & (one.clock_hz > 0) & (one.clock_hz <= of.clock_hz))
-        if not drawn.amplifier_w:  # on its share, or in its turn on the whole band
+        if not drawn.amplifier_w:  # full power on its share, or on the whole band during its turn
             assert one.power == pytest.approx(np.ones(n) if one is got else in_turns.shares, rel=1e-6)
     spent_j = got.energy_j(of).sum()
     assert spent_j <= soonest[1].energy_j(of).sum() * (1 + BRUTE)
@@ -208,7 +208,7 @@ def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
 
 
 def in_turns_j(of: Uploads, end_s: float) -> float:
-    """The joules at the largest power and equal sending times, where these fit: by a grid over the time."""
+    """Return the least energy at full power with equal sending times that fit, from a grid search over the time."""
     best_j = np.inf
     for t in np.linspace(0.02, 1.0, 400) * (end_s - of.shortest_s.max()):
         shares = least_share(of.bits_hz / t, of.gain)
@@ -220,7 +220,7 @@ def in_turns_j(of: Uploads, end_s: float) -> float:
 
 
 def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
-    """As P falls, the best moves to the largest power: joules differ by no more than P times the sending time."""
+    """As amplifier power P falls, energies approach those at full power: they differ by at most P x sending time."""
     of = replace(uploads(4, 5), send_w=np.full(4, 0.5))
     soonest = least_time(of, np.zeros(4))
     none = least_energy(replace(of, amplifier_w=np.zeros(4)), np.zeros(4), soonest, 2 * soonest[0])
@@ -233,10 +233,10 @@ def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
 
 
 def test_nobody_would_swap_share_or_time() -> None:
-    """Hard problems: links of -10 to 50 dB, no circuits or no computing, hardly any time to spare or plenty.
+    """At the optimum no device would trade share or time, for links of -10 to 50 dB with much or little slack.
 
-    The least has one price of the band: what a bit more share spares is the same for all below their largest power,
-    and more for nobody; and a bit more time spares nothing, except to those at their highest clock.
+    The optimum has one price of the band: a little more share saves the same energy for all below full power,
+    and no device more; a little more time saves none, except for devices at their highest clock.
     """
     rng = np.random.default_rng(11)
     for n in rng.integers(2, 60, 150):
@@ -276,7 +276,7 @@ def test_nobody_would_swap_share_or_time() -> None:
 
 
 def test_weak_links_keep_their_digits() -> None:
-    """SNRs down to -90 dB, of which rates are linear: bits arrive, and shares sum to no more than the band."""
+    """At SNRs down to -90 dB, where rates are linear, all bits arrive and the shares sum to at most 1."""
     rng = np.random.default_rng(3)
     for n in rng.integers(1, 8, 16):
         of = replace(
@@ -289,7 +289,7 @@ def test_weak_links_keep_their_digits() -> None:
             assert moved(of, one) == pytest.approx(of.bits_hz, rel=1e-6)
         assert slow.energy_j(of).sum() <= fast.energy_j(of).sum() * (1 + BRUTE)
     q = np.array([1e-12, 1e-6, 0.999e-3, 1.001e-3, 1.0])
-    share = 1e-3 / q  # of a gain of 1e-3
+    share = 1e-3 / q  # shares at a gain of 1e-3
     assert least_share(share * np.log1p(q) / LN2, np.full(5, 1e-3)) == pytest.approx(share, rel=1e-3)
 
 
@@ -301,9 +301,9 @@ def test_what_cannot_be_met_is_done_as_soon_as_possible() -> None:
 
 
 def test_what_a_share_is_worth_at_weak_links_is_its_series() -> None:
-    """log2(1 + q) - q / ((1 + q) ln 2) = (q^2 / 2 - 2 q^3 / 3 + 3 q^4 / 4 - ...) / ln 2, on both sides of WEAK."""
+    """log2(1 + q) - q / ((1 + q) ln 2) equals its series (q^2 / 2 - 2 q^3 / 3 + ...) / ln 2 on both sides of WEAK."""
     snr = WEAK * np.array([1e-6, 0.1, 0.5, 0.999, 1.001, 3.0])
     series = sum((-1) ** k * (k - 1) / k * snr**k for k in range(2, 12)) / math.log(2)
-    # four terms leave 5/3 of q^4, below 2e-12 of the whole; beyond WEAK 1 + q has lost what is below its last digit
+    # the error after four terms is 5/3 q^4, below 2e-12 of the sum; beyond WEAK, 1 + q rounds off q's last digits
     np.testing.assert_allclose(share_costs(snr), series, rtol=0.0, atol=2.0**-52)
     np.testing.assert_allclose(share_costs(snr[:4]), series[:4], rtol=1e-11)

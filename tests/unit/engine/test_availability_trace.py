@@ -1,4 +1,4 @@
-"""Recorded availability: what is read, when devices switch, and what is refused."""
+"""Recorded availability: formats, the times at which devices switch, and refusals."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ from edgefl.scenario.scenario import load
 from edgefl.testing import check
 from tests.refusals import refused_at
 
-# the client that FedScale's own users quote; its duration is the sum of its spells
+# the client quoted in FedScale's documentation; its duration is the sum of its spells
 KNOWN = {
     "duration": 211625,
     "inactive": [65881, 133574, 208292, 276575, 295006, 356236, 400906, 475099],
@@ -45,16 +45,16 @@ def test_a_documented_client_and_its_period(tmp_path: Path) -> None:
     ("active", "inactive", "options", "times_s"),
     [
         ([0, 5], [2, 7], {}, [0, 2, 5, 7, 10, 12]),
-        ([0, 2], [2, 7], {}, [0, 7, 10, 17, 20, 27]),  # touch within the period
-        ([0, 8], [2, 10], {}, [0, 2, 8, 12, 18, 22]),  # touch over its end
-        ([3, 5], [3, 7], {}, [5, 7, 15, 17, 25, 27]),  # one without length
+        ([0, 2], [2, 7], {}, [0, 7, 10, 17, 20, 27]),  # two spells that touch within the period
+        ([0, 8], [2, 10], {}, [0, 2, 8, 12, 18, 22]),  # two spells that touch over its end
+        ([3, 5], [3, 7], {}, [5, 7, 15, 17, 25, 27]),  # a spell of no length
         ([0], [10], {}, [0]),
-        ([0, 4], [4, 10], {}, [0]),  # the whole period, in two
+        ([0, 4], [4, 10], {}, [0]),  # two spells that fill the period
         ([], [], {}, []),
-        ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # begins during a spell
+        ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # the run begins during a spell
         ([1, 5], [2, 7], {"begin": 7}, [4, 5, 8, 10, 14, 15]),
         ([1, 5], [2, 7], {"begin": 21.5}, [0, 0.5, 3.5, 5.5, 9.5, 10.5]),
-        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # during a spell of the previous period
+        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # begins in a spell of the period before
         ([1, 5], [2, 7], {"begin": 6, "time_scale": 60}, [0, 60, 300, 360, 540, 660]),
     ],
 )
@@ -84,7 +84,7 @@ FLAT = [[0, 30, 90, 120], [[20]], []]
 @pytest.mark.parametrize(
     ("options", "of_a", "of_b", "of_c"),
     [
-        ({}, [0, 30, 90, 120], [20], []),  # once, and b stays on
+        ({}, [0, 30, 90, 120], [20], []),  # not repeated, and b stays on
         ({"begin": 10, "time_scale": 2}, [0, 40, 160, 220], [20], []),
         ({"begin": 100}, [0, 20], [0], []),
         ({"begin": 500}, [], [0], []),
@@ -94,7 +94,7 @@ FLAT = [[0, 30, 90, 120], [[20]], []]
             [0, 30, 90, 150, 210, 270, 330],
             [20, 120, 140, 240, 260, 360, 380],
             [],
-        ),  # touch over its end
+        ),  # spells touch over the period's end
     ],
 )
 def test_lists_and_tables_by_hand(
@@ -139,7 +139,7 @@ def test_a_wrong_table_is_refused_with_its_row(where: str, noun: str, text: str,
         ('{"a": [1, "x"]}', ("'a'", "[1] is 'x'")),
         ('{"a": [[1, 2, 3]]}', ("'a'", "[1, 2, 3]", "pairs")),
         ('{"a": [[1, 5], [4, 6]]}', ("'a'", "pair 1, 4 to 6", "ascend from 5")),
-        ('{"a": ["on", [54, 890]]}', ("'a'", "[0] is 'on'")),  # the form that Plato's users sketch
+        ('{"a": ["on", [54, 890]]}', ("'a'", "[0] is 'on'")),  # the form that users of Plato propose
     ],
 )
 def test_a_wrong_list_is_refused(text: str, nouns: tuple[str, ...], tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_devices_are_clients_in_the_files_order(tmp_path: Path) -> None:
     check(AvailabilityTrace, path=path, reuse=True)
 
 
-# what is named | the file
+# words that the message must contain | the file
 REFUSED = r"""
 trace.json:1 | {
 no clients | []
@@ -203,7 +203,7 @@ def test_what_is_refused(noun: str, text: str, tmp_path: Path) -> None:
 
 
 def test_a_run_is_refused_before_it_writes_anything(tmp_path: Path) -> None:
-    """With the line of the key: that of `devices`, or that of a class."""
+    """The error names the line of the `churn` key in its class."""
     from edgefl import simulate
 
     text = """name: a

@@ -1,4 +1,4 @@
-"""A recorded load by hand: steps, repetition, the arrivals that follow from it, and tables that are refused."""
+"""A recorded load, by hand: its steps, repetition, the arrivals drawn from it, and refused tables."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ def table(tmp_path: Path) -> Path:
         (1, 19.9, 0.1, 20.0),
         (0, 20.0, 0.7, 30.0),
         (0, 35.0, 0.0, math.inf),
-        # a cell with rows of its own uses only these
+        # a cell that has rows of its own uses only these rows
         (2, 20.0, 0.5, 50.0),
         (2, 1e6, 1.0, math.inf),
     ],
@@ -57,7 +57,7 @@ def test_a_row_holds_until_the_next_one_of_its_cell(
 
 
 def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
-    """0 to 20 to 30 s, then 10 s more: 40 s. Cell 2 has steps of 50 s: 100 s."""
+    """The last step is as long as the one before: steps at 0, 20 and 30 s repeat after 40 s, cell 2's after 100 s."""
     trace = made(LoadTrace, path=table, repeat=True)
     assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
     assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)
@@ -73,7 +73,7 @@ def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> No
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
-    # a direction without load says so; otherwise a search for the next file would loop over periods for ever
+    # load() returns inf for a direction without load; otherwise a search for the next file would never end
     path.write_text("time_s,downlink_load,uplink_load\n0,0.5,0\n9,0.6,0\n")
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
 
@@ -158,7 +158,7 @@ def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
 
 
 class Asked:
-    """A radio on which each file takes 2 s alone; it records when files arrive."""
+    """A radio on which each file takes 2 s alone, and which records the arrival times of files."""
 
     slot_s = 1e-3
 
@@ -194,9 +194,9 @@ def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
 
 @pytest.mark.parametrize("repeat", [False, True])
 def test_files_come_when_the_integral_of_the_load_has_grown_by_theirs(tmp_path: Path, repeat: bool) -> None:
-    """Load 0.2 until 10 s, none until 30 s, 0.5 from then on; a file takes 2 s. With E a sum of exponentials from the
-    stream, file n comes where the integral of load / 2 s is E_n: 0.1 t up to 10 s, then 1 + 0.25 (t - 30). Repeated
-    after 50 s, a period has 1 + 5."""
+    """The load is 0.2 until 10 s, 0 until 30 s, and then 0.5; a file takes 2 s. With E_n a sum of n exponentials from
+    the stream, file n arrives where the integral of load / 2 s is E_n: 0.1 t up to 10 s, then 1 + 0.25 (t - 30).
+    In a repeated period of 50 s, the integral grows by 1 + 5."""
     path = tmp_path / "load.csv"
     path.write_text("time_s,uplink_load\n0,0.2\n10,0\n30,0.5\n")
     came_s = arrivals_s(path, 200.0, repeat)
@@ -212,7 +212,7 @@ def test_files_come_when_the_integral_of_the_load_has_grown_by_theirs(tmp_path: 
         if when_s(total) >= 200.0:
             break
         expected.append(when_s(total))
-        rng.choice(np.arange(1))  # whose file it is
+        rng.choice(np.arange(1))  # the draw of the file's user
     assert len(came_s) > 15
     assert came_s == pytest.approx(expected)
 
@@ -226,7 +226,7 @@ def test_a_load_that_is_always_the_same_gives_the_files_it_always_gave(tmp_path:
 
 
 def test_a_transfer_waits_for_files_only_while_there_are_any(tmp_path: Path) -> None:
-    """Nothing comes in the first 100 s, and then the uplink is full: a transfer at 0 s takes what it takes alone."""
+    """Files that arrive after 100 s do not slow a transfer at 0 s, though they fill the uplink later."""
     path = tmp_path / "load.csv"
     path.write_text("time_s,uplink_load\n0,0\n100,0.9\n")
 

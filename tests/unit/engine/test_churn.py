@@ -1,4 +1,4 @@
-"""Churn models: when devices are switched on."""
+"""Churn models, which switch devices on and off."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ SIGMAS = 4.5
 
 
 def on_at(churn: Churn, time_s: float) -> np.ndarray:
-    """[devices] on or off at a time: on after an odd number of switches."""
+    """Return [devices] whether each is on at a time, as it is after an odd number of switches."""
     streams = Streams(11)
     counts = [
         sum(1 for _ in itertools.takewhile(lambda t: t <= time_s, churn.switches(device, streams)))
@@ -35,10 +35,10 @@ def test_always_on() -> None:
     assert list(AlwaysOn().switches(0, Streams(1))) == [0.0]
 
 
-# model, and the share of devices that are on, at any time
+# models, and the share of devices that each keeps on at any time
 SHARES: list[tuple[Churn, float]] = [
     (AlwaysOn(), 1.0),
-    (ClientPattern(sessions=[[0]]), 1.0),  # which devices may take part is tested elsewhere
+    (ClientPattern(sessions=[[0]]), 1.0),  # other tests cover which devices may take part
     (DutyCycle(on_s=20.0, off_s=60.0), 20 / (20 + 60)),
     (Poisson(on_s=30, off_s=10), 30 / (30 + 10)),
 ]
@@ -64,7 +64,7 @@ def test_poisson_lifetimes_are_exponential() -> None:
     lifetimes, absences = spells[::2], spells[1::2]
     for sample, mean in ((lifetimes, 3.0), (absences, 1.0)):
         assert abs(sample.mean() - mean) < SIGMAS * mean / math.sqrt(len(sample))
-        # P(T > mean) = 1/e
+        # the exponential distribution has P(T > mean) = 1/e
         share = (sample > mean).mean()
         assert abs(share - math.exp(-1)) < SIGMAS * math.sqrt(math.exp(-1) * (1 - math.exp(-1)) / len(sample))
 
@@ -73,7 +73,7 @@ def test_duty_cycle_has_its_period_and_a_random_phase() -> None:
     churn = DutyCycle(on_s=20.0, off_s=60.0)
     times = list(itertools.islice(churn.switches(3, Streams(1)), 9))
     spells = np.diff(times)
-    inner = spells[1:]  # the first spell is cut by time 0
+    inner = spells[1:]  # time 0 cuts the first spell
     assert set(np.round(inner, 9)) == {20.0, 60.0}
     share = on_at(churn, 123.4).mean()
     assert abs(share - 0.25) < SIGMAS * math.sqrt(0.25 * 0.75 / DEVICES)
@@ -86,14 +86,14 @@ def test_client_pattern_names_the_devices_of_each_session() -> None:
 
 def test_battery_by_hand() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
-    battery.drain(0.0, 3.0)  # 2 W net
+    battery.drain(0.0, 3.0)  # 3 W less 1 W of recharging: 2 W net
     assert battery.empty_s() == 5.0
     assert battery.level_j(2.0) == 6.0
-    battery.drain(2.0, 0.5)  # recharging at 0.5 W, never above the capacity
+    battery.drain(2.0, 0.5)  # it gains 0.5 W, and never exceeds the capacity
     assert battery.empty_s() == math.inf
     assert battery.level_j(4.0) == 7.0
     assert battery.level_j(100.0) == 10.0
-    battery.drain(4.0, 8.0)  # 7 J at 7 W net
+    battery.drain(4.0, 8.0)  # 7 J last for 1 s at 7 W net
     assert battery.empty_s() == 5.0
     battery.drain(5.0, 0.0)
     assert battery.back_s() == 10.0

@@ -1,4 +1,4 @@
-"""Device classes: which device belongs to which class, and that each device has its class's settings."""
+"""Device classes: the assignment of devices to classes, and settings that each device takes from its class."""
 
 import math
 from pathlib import Path
@@ -50,7 +50,7 @@ def sizes(count: int, **shares: Any) -> list[int]:
 
 def test_sizes() -> None:
     assert sizes(100, phone=0.6, laptop=0.3, sensor=0.1) == [60, 30, 10]
-    assert sizes(10, a=0.25, b=0.25, c=0.5) == [3, 2, 5]  # 2.5 rounds up, and the next one ends at 5
+    assert sizes(10, a=0.25, b=0.25, c=0.5) == [3, 2, 5]  # 2.5 rounds to 3; the second class still ends at 5
     assert sizes(10, a=0.7, b=0.1, c=0.1, rest=None) == [7, 1, 1, 1]
     counts = fleet(10, classes={"a": {"count": 3}, "rest": {}})
     assert np.bincount(counts.of).tolist() == [3, 7]
@@ -63,7 +63,7 @@ def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
     assert np.array_equal(two.of == 0, three.of == 0), "splitting a class leaves the others as they were"
     assert set(np.flatnonzero(three.of == 1)) < set(np.flatnonzero(two.of == 1))
     assert not np.array_equal(two.of, fleet(seed=2, classes={"phone": {"share": 0.6}, "laptop": {}}).of)
-    # with more devices the cut moves among those before: by chance, some sqrt(n) of them
+    # with 110 devices the boundary between the classes moves by chance, and about sqrt(n) devices change class
     more = fleet(110, classes={"phone": {"share": 0.6}, "laptop": {"share": 0.4}})
     assert (more.of[:100] != two.of).sum() <= SIGMAS * math.sqrt(110 * 0.6 * 0.4)
     by_ids = fleet(classes={"phone": {"share": 0.6}, "laptop": {}}, classes_by="ids")
@@ -106,7 +106,7 @@ def test_every_part_is_worked_out_from_its_class() -> None:
             send_w * (part.uplink_end_s - part.uplink_start_s), rel=1e-12
         )
     assert small.rows.further["class"] == ["slow", "rest"]
-    # 13 dB less power over the same path: a longer uplink, and the same downlink as ever
+    # 13 dB less power over the same path: a longer uplink, and an unchanged downlink
     alone = small_world([50.0, 50.0], learner=Scripted(flops_per_sample=flops)).run().rows.of[DeviceRound]
     assert slow.downlink_end_s == alone[0].downlink_end_s
     assert repr(other) == repr(alone[1])
@@ -169,7 +169,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
 
 
 def test_walls_stand_between_the_sites_and_those_indoors() -> None:
-    """The share that is indoors, the mean and the deviation of what it loses, and that a place keeps it."""
+    """The indoor share and the mean and deviation of the loss are as derived, and a place keeps its loss."""
     count, share = 4000, 0.3
     one = world(devices={"count": count, "indoor_share": share, "coated_share": 1.0}, seed=3)
     walls = one.walls(simpy.Environment())
@@ -179,18 +179,18 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     loss_db = walls.loss_db(positions_m, ids)
     inside = loss_db != 0
     assert abs(inside.mean() - share) < SIGMAS * math.sqrt(share * (1 - share) / count)
-    # the smaller of two uniform numbers on (0, 25) has mean 25 / 3 and variance 25^2 / 18
+    # the minimum of two uniform numbers on (0, 25) has mean 25 / 3 and variance 25^2 / 18
     std_db = math.hypot(STD_DB["high_loss"], 0.5 * 25 / math.sqrt(18))
     expected_db = wall_loss_db(3.5e9, "high_loss") + 0.5 * 25 / 3
     assert abs(loss_db[inside].mean() - expected_db) < SIGMAS * std_db / math.sqrt(inside.sum())
     assert abs(loss_db[inside].std() / std_db - 1) < SIGMAS / math.sqrt(2 * inside.sum())
-    # anywhere in the same square of 25 m, and again later; another square is another building
+    # the loss holds throughout a square of 25 m; another square is another building
     square_m = 25.0 * np.floor(positions_m / 25.0)
     assert np.array_equal(walls.loss_db(square_m + 24.9, ids), loss_db)
     elsewhere = walls.loss_db(square_m + 25.1, ids) != 0
     both = (elsewhere & inside).mean()
     assert abs(both - share**2) < SIGMAS * math.sqrt(share**2 * (1 - share**2) / count)
-    # of some devices the same as of all; and the gains are those without walls, less the loss
+    # a query for some devices agrees with one for all; and gains fall by exactly the loss
     assert np.array_equal(walls.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
     plain = world(devices={"count": count}, seed=3)
     key = (1, "train", 1)
@@ -226,7 +226,7 @@ def test_a_trace_moves_the_devices_of_its_class_only(tmp_path: Path) -> None:
     mixed = world(devices={"count": 5, "classes": classes})
     buses = np.flatnonzero(mixed.fleet.of == 0)
     assert mixed.movement.positions_m(5.0)[buses[0]].tolist() == [15.0, 0.0]
-    assert np.isnan(mixed.movement.positions_m(5.0)[buses[1]]).all()  # after its only sample
+    assert np.isnan(mixed.movement.positions_m(5.0)[buses[1]]).all()  # absent after its only sample
     others = np.flatnonzero(mixed.fleet.of == 1)
     plain = world(devices={"count": 5}).movement.positions_m(0.0)
     assert np.array_equal(mixed.movement.positions_m(5.0)[others], plain[others])
@@ -245,7 +245,7 @@ def test_churn_of_each_class_and_the_members_that_it_names() -> None:
     ):
         expected = [next(theirs) for _ in range(4)] if device < 5 else [0.0]
         assert [time_s for time_s, _ in zip(mine, range(4), strict=False)] == expected
-    assert mixed.members(1) == frozenset(range(5))  # of the class picked, 5 to 9, none is named
+    assert mixed.members(1) == frozenset(range(5))  # no session names a device of class picked, 5 to 9
     assert fleet(
         4, classes={"picked": {"count": 3, **classes["picked"]}, "rest": {}}, classes_by="ids"
     ).members(2) == {2, 3}

@@ -1,7 +1,7 @@
-"""A day with people in it, worked out by hand: cadence, duration, clock-driven sessions, areas, classes, idle time.
+"""A working day derived by hand: cadence, duration, clock-driven sessions, areas, classes, and idle time.
 
-One cell of 100 m. A sensor stands in it all day. A phone lives 800 m east of the base station, works in the cell, and
-walks at 10 m/s. Both areas are so small that everybody's spot in them is known to a tenth of a millimetre.
+In one cell of 100 m, a sensor stands all day. A phone lives 800 m east of the base station, works in the cell, and
+walks at 10 m/s. Both areas are so small that every position in them is known to a tenth of a millimetre.
 """
 
 import csv
@@ -18,7 +18,7 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-DAY_S = 2400.0  # so that an hour of it has 100 s
+DAY_S = 2400.0  # an hour of this day lasts 100 s
 HOUR_S = DAY_S / 24
 BEGIN_H, WORK_H, HOME_H = 4, 8, 17
 EVERY_S, TICK_S = 30.0, 0.5
@@ -83,7 +83,7 @@ def at(hour: float) -> float:
 
 
 def sets_out(one: Scenario, from_m: float, not_before_s: float) -> float:
-    """When the phone begins to walk away from a place, found in its path to the last digits."""
+    """Return when the phone starts to walk away from a place, found in its path by bisection."""
     movement = World(one, Streams(one.seed)).movement
 
     def there(time_s: float) -> bool:
@@ -118,7 +118,7 @@ def test_who_walks_into_the_cell_is_seen_at_the_next_look(one: Scenario, run: Pa
     events = [row for row in rows(run, "events") if row["device"] == "1"]
     assert [row["event"] for row in events] == ["arrival", "departure"]
     for row, crossed_s in zip(events, (inwards_s, outwards_s), strict=True):
-        # the spots are a tenth of a millimetre wide: 0.01 ms of a walk
+        # an area is a tenth of a millimetre wide, which is 0.01 ms of a walk
         assert float(row["time_s"]) == pytest.approx(math.ceil(crossed_s / TICK_S) * TICK_S, abs=1e-9)
         assert abs(crossed_s / TICK_S - round(crossed_s / TICK_S)) > 1e-3, "no look at the very crossing"
 
@@ -127,7 +127,7 @@ def test_sessions_begin_at_their_hours_with_who_is_there(run: Path) -> None:
     sessions = rows(run, "sessions")
     assert [(float(row["start_s"]), row["reason"], row["devices"]) for row in sessions] == [
         (0.0, "start", "0"),
-        (210.0, "daily", "0"),  # six o'clock is at 200 s, and the next round of the grid at 210 s
+        (210.0, "daily", "0"),  # 6:00 is at 200 s, and the grid's next round at 210 s
         (810.0, "daily", "0 1"),
     ]
     ends_s = [float(row["time_s"]) for row in rows(run, "events") if row["event"] == "session_end"]
@@ -141,14 +141,14 @@ def test_each_class_computes_at_its_own_pace_whenever_it_is_there(run: Path) -> 
         clock_hz, chi = CLOCKS[row["class"]]
         took_s = float(row["compute_end_s"]) - float(row["compute_start_s"])
         expected_s = compute_time_s(FLOPS, STEPS * BATCH, clock_hz=clock_hz, flops_per_cycle=chi)
-        assert took_s == pytest.approx(expected_s, abs=2e-9)  # nine decimals are written
+        assert took_s == pytest.approx(expected_s, abs=2e-9)  # files have nine decimals
     begun_s = [float(row["downlink_start_s"]) for row in parts if row["class"] == "phone"]
     grid_s = [EVERY_S * number for number in range(round(DAY_S / EVERY_S))]
     assert begun_s == [time_s for time_s in grid_s if arrived_s <= time_s < left_s]
 
 
 def test_idle_time_is_not_stepped_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If no device moves, an hour of idle time between two rounds takes one more event."""
+    """If no device moves, an hour of idle time between two rounds costs one more event."""
     steps: list[float] = []
     step = simpy.Environment.step
 

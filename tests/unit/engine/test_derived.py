@@ -1,4 +1,4 @@
-"""A value with a stamp: the same object while its inputs are the same, computed again otherwise."""
+"""A derived value is the same object while its inputs are the same, and computed again after they change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Oort against a second, independent implementation of the authors' formulas, over 30 rounds."""
+"""Oort agrees with a second, independent implementation of the authors' formulas over 30 rounds."""
 
 import math
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ DEVICES, ROUNDS, NUMBER = 40, 30, 10
 
 
 class Arms:
-    """The scores of the authors' file, device by device, as its getTopK computes them before it draws."""
+    """A copy of the authors' scores, device by device, as their getTopK computes them before its draw."""
 
     def __init__(self, oort: Oort) -> None:
         self.oort, self.arms, self.round = oort, dict[int, dict[str, float]](), 0
@@ -21,7 +21,7 @@ class Arms:
         self.explore, self.threshold, self.history = oort.exploration, oort.pace, list[float]()
 
     def ask(self, exploited: list[int], arrived: set[int]) -> tuple[dict[int, float], int]:
-        """Return the scores of all devices, and how many of those known are to be exploited."""
+        """Return the scores of all devices, and the number of known devices to exploit."""
         self.round += 1
         mine = [self.arms[one]["reward"] for one in exploited if one in arrived]
         self.history.append(sum(mine) / (1e-4 + len(mine)))
@@ -57,7 +57,7 @@ class Arms:
 
 
 class Told(np.random.Generator):
-    """A generator that keeps what it was asked to choose among."""
+    """A random generator that records the arguments of each choice."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
@@ -69,7 +69,7 @@ class Told(np.random.Generator):
 
 
 class Hasty(Oort):
-    """Oort with a pacer that may change after five rounds, so that it changes in a short test."""
+    """Oort with a pacer that may adapt after five rounds, so that a short test sees a change."""
 
     pacer_step: ClassVar[int] = 5
 
@@ -124,4 +124,4 @@ def test_oort_draws_by_the_authors_formulas() -> None:
             completed[id_] += 1
             arm = arms.arms[id_]
             arm |= {"reward": samples[id_] * loss[id_], "count": arm["count"] + 1, "stamp": turn + 1}
-    assert len(paces) > 1  # the pacer has moved
+    assert len(paces) > 1  # the pacer has changed the pace

@@ -1,4 +1,4 @@
-"""Power of radios, derived by hand: powers, bits, waiting slots and tails; joules per bit against measurements."""
+"""Radio power, by hand: powers, bits, waiting slots and tails; energy per bit agrees with measurements."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ PHONE = Equipment(0.2, 1.0, 0.1, 0.0)
 def run(
     power: Any, bits: tuple[int, int] = (DOWN_BITS, UP_BITS), **sections: Any
 ) -> tuple[list[DeviceRound], LedgerRow, SmallWorld]:
-    """Run two rounds of one device with a pause of 0.4 s after each; return the rows and its line of the ledger."""
+    """Run two rounds of one device with a pause of 0.4 s after each; return their rows and its ledger row."""
     battery_j, idle_power_w = sections.pop("battery_j", None), sections.pop("idle_power_w", 0.0)
     world = small_world(
         [50.0],
@@ -40,7 +40,7 @@ def run(
 
 
 def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
-    """How long the radio was not in use after each transfer of a round: while computing, and until the next round.
+    """Return how long the radio rests after each transfer of a round: while computing, and until the next round.
 
     Nothing ends the tail of the last transfer.
     """
@@ -67,7 +67,7 @@ def took_s(row: DeviceRound, stage: str) -> float:
     return float(getattr(row, f"{stage}_end_s") - getattr(row, f"{stage}_start_s"))
 
 
-# by the plan of a round that nothing disturbs, by processes, and by processes with a battery
+# run by the plan of an undisturbed round, by processes, and by processes with a battery
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
@@ -86,8 +86,8 @@ def test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail(how: dict
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
-    """6 mW a unit: 300 to receive, 700 to send at 23 dBm, 100 in the frame's other slots and for 50 ms afterwards;
-    then DRX at 8.7625 until 0.2 s are over."""
+    """A unit is 6 mW: 300 to receive, 700 to send at 23 dBm, 100 in other slots and for 50 ms afterwards; then
+    DRX at 8.7625 until 0.2 s are over."""
     power = {"name": "tr38840", "inactivity_s": 0.05, "release_s": 0.2}
     rows, ledger, world = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
     for row in rows:
@@ -96,7 +96,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
             ("uplink", row.energy_tx_j, 700, 3 / 5),
         ):
             lasted_s = took_s(row, stage)
-            # whole periods except at both ends, where up to two slots of a period are missing or added
+            # whole TDD periods, except at both ends, where up to two slots are missing or added
             wanted_w = 6e-3 * (units * share + 100 * (1 - share))
             assert joules == pytest.approx(wanted_w * lasted_s, abs=6e-3 * 600 * 2 * 0.5e-3)
             airtime_s = (joules - 0.6 * lasted_s) / (6e-3 * (units - 100))
@@ -107,7 +107,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         return 0.6 * min(gap_s, 0.05) + drx_w * (min(gap_s, 0.2) - min(gap_s, 0.05))
 
     check_books(rows, ledger, [sum(map(tail_j, of_round)) for of_round in gaps_s(rows)])
-    # 250 units at 0 dBm and 700 at 23 dBm lie on a line in mW, which without any has 247.733
+    # power is linear in transmit power, in mW, through 250 units at 0 dBm and 700 at 23 dBm: 247.733 at zero
     circuits = 250 - (700 - 250) / (10**2.3 - 1)
     took = [(row.energy_tx_j, took_s(row, "uplink")) for row in rows]
     sent_s = [(joules - 0.6 * lasted_s) / (6e-3 * (700 - 100)) for joules, lasted_s in took]
@@ -115,16 +115,16 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         6e-3 * circuits * on_s + 0.6 * (s - on_s) for on_s, (_, s) in zip(sent_s, took, strict=True)
     )
     assert world.simulation.ledger.circuits()["circuit_j"] == pytest.approx([circuit_j], rel=1e-9)
-    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # more than nothing and less than everything
+    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # circuits use a part of the energy
 
 
-# by plan, by processes, and by processes with a battery and a second device that is idle
+# run by plan, by processes, and by processes with a battery and an idle second device
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 @pytest.mark.parametrize("tail_s", [0.0, 0.02, 0.3, 5.0])
 def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
-    """A device draws idle power only while it neither works nor is in a tail: the two never add up."""
+    """A device draws idle power only while it neither works nor is in a tail, so the two never overlap."""
     idle_w = 0.7
     power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, idle_power_w=idle_w, **how)
@@ -139,7 +139,7 @@ def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
 
 
 def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
-    """Nothing follows the last round: its tail of 1,000 J runs on until the battery is empty."""
+    """With no transfer after the last round, its tail of 1,000 J continues until the battery is empty."""
     power = made(Phone5G, tail_s=1000.0, tail_w=1.0)
     rows, ledger, _ = run(power, battery_j=CAPACITY_J)
     assert ledger.left_j == 0.0
@@ -177,7 +177,7 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
 @pytest.mark.parametrize("down_bits", [0, DOWN_BITS])
 @pytest.mark.parametrize("up_bits", [0, UP_BITS])
 def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: dict[str, Any]) -> None:
-    """The other direction's tail continues after it, until the next round starts, which ends all tails."""
+    """A transfer of 0 bits has no tail; the other direction's tail continues until the next transfer."""
     tail_s, idle_w = 0.2, 0.7
     power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, bits=(down_bits, up_bits), idle_power_w=idle_w, **how)
@@ -188,7 +188,7 @@ def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: di
         down_s = min(tail_s, down_until_s - row.downlink_end_s) if down_bits else 0.0
         up_s = min(tail_s, next_s - row.uplink_end_s) if up_bits else 0.0
         wanted.append(2.0 * (down_s + up_s))
-        # no tail before the upload's slot; afterwards until the next round or the end
+        # the device is idle from the end of computing and tail to the upload, and from its tail to the next round
         rests_s = max(row.compute_end_s, row.downlink_end_s + down_s)
         idle_s += max(0.0, row.uplink_start_s - rests_s)
         rests_s = max(rests_s, row.uplink_end_s + up_s)
@@ -198,7 +198,7 @@ def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: di
 
 
 def test_a_tail_ends_when_the_device_is_switched_off() -> None:
-    """Off at 1.0 s, in the tail of its only round: 10 s of it would have followed."""
+    """A device that is switched off at 1.0 s, in the tail of its only round, pays nothing for the remaining 10 s."""
     world = small_world(
         [50.0],
         learner=Scripted(work=(1, 1, DOWN_BITS, UP_BITS)),
@@ -220,9 +220,9 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
 @pytest.mark.parametrize(
     ("on_ms", "cycle_ms", "slept"),
     [
-        (8, 160, 1 * 152 + 450),  # deep: light would take 20 * 152 + 100
-        (8, 20, 20 * 12 + 100),  # too short for deep, which takes 20 ms to go and come back; micro: 540
-        (8, 13, 45 * 5),  # too short for light
+        (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would take 20 * 152 + 100
+        (8, 20, 20 * 12 + 100),  # light: too short for deep, which takes 20 ms both ways; micro: 540
+        (8, 13, 45 * 5),  # micro sleep: the rest is too short for light sleep
     ],
 )
 def test_drx_sleeps_as_deep_as_the_cycle_lets_it(on_ms: int, cycle_ms: int, slept: float) -> None:
@@ -236,14 +236,14 @@ def test_sending_lies_between_the_two_powers_of_the_report() -> None:
         assert draws.send_w + draws.amplifier_w == pytest.approx(units)
 
 
-# TR 38.840: relative powers (Table 18) and, there and back, times and energies of sleep (Table 19), as the public
-# implementation in 5G-LENA has them: nr-ue-energy-model.cc, UE_POWER_FR1 and UE_TRANSITIONS
+# TR 38.840: relative powers (Table 18), and times and energies of going to sleep and waking (Table 19), as the public
+# implementation in 5G-LENA states them: nr-ue-energy-model.cc, UE_POWER_FR1 and UE_TRANSITIONS
 STATES = {"PDCCH and PDSCH": 300.0, "PDCCH only": 100.0, "uplink, 0 dBm": 250.0, "uplink, 23 dBm": 700.0}
 SLEEPING = {"deep": (1.0, 20.0, 450.0), "light": (20.0, 6.0, 100.0), "micro": (45.0, 0.0, 0.0)}
 
 
 def test_figures_are_those_of_tr_38840() -> None:
-    """A unit of 1 W: powers read off in units."""
+    """Powers in units, read with a unit of 1 W, equal those of the tables."""
     found = {}
     for dbm in (0.0, 23.0):
         draws = made(TR38840, unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
@@ -259,8 +259,8 @@ def test_figures_are_those_of_tr_38840() -> None:
 
 
 def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
-    """Light sleep saves 25 per ms of micro sleep's 45 and costs 100: it pays from 4 ms on, but takes 6. Deep sleep
-    saves 19 more per ms and costs 350 more: it pays from 18.4 ms on, but takes 20."""
+    """Light sleep saves 25 of micro sleep's 45 units and costs 100 unit-ms: it pays after 4 ms, but takes 6. Deep
+    sleep saves 19 more and costs 350 more: it pays after 18.4 ms, but takes 20."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
         model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
@@ -271,9 +271,9 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
     ("mhz", "antennas", "receive", "listen"),
     [
         (100, 4, 300, 100),
-        (100, 2, 210, 70),  # 0.7
+        (100, 2, 210, 70),  # 0.7 for half of the antennas
         (100, 1, 147, 49),
-        (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80
+        (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80 for the narrower band
         (40, 4, 300 * 0.55, 55),
         (20, 4, 120, 50),  # listening would draw 40 units, but no state in a narrow band draws less than 50
         (20, 2, 84, 35),
@@ -294,7 +294,7 @@ def test_a_narrow_band_and_few_antennas_take_less(
 
 @pytest.mark.parametrize(("antennas", "receive", "listen"), [(2, 84, 35), (1, 58.8, 24.5)])
 def test_redcap_takes_what_20_mhz_and_its_antennas_take(antennas: int, receive: float, listen: float) -> None:
-    """120 and 50 units in 20 MHz with four antennas, times 0.7 for each halving; the amplifier is a phone's."""
+    """RedCap draws 120 and 50 units at 20 MHz, times 0.7 for each halving of four antennas, and a phone's to send."""
     model = made(RedCap, unit_w=1.0, receive_antennas=antennas)
     reference, draws = made(TR38840, unit_w=1.0).draws(PHONE), model.draws(PHONE)
     assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
@@ -305,18 +305,18 @@ def test_redcap_takes_what_20_mhz_and_its_antennas_take(antennas: int, receive: 
 
 
 def nj_per_bit(power_w: float, j_bit: float, mbit_s: float) -> float:
-    """Energy of a bit on a link that is in use all the time."""
+    """Return the energy per bit of a link that is always in use, in nJ."""
     return 1e9 * (power_w / (mbit_s * 1e6) + j_bit)
 
 
-# nJ/bit, at the throughputs at which they were measured: the median power over the energy of a bit
+# nJ/bit by throughput in Mbit/s; throughput is the median power over the energy per bit
 MEASURED_UPLINK = {3.93 / 0.036: 36.0, 3.93 / 0.063: 63.0}
 MEASURED_DOWNLINK = {5.91 / 0.0034: 3.4, 5.91 / 0.0061: 6.1}
-REGRESSION = 0.15  # R^2 is 0.61: the law is right within this share at the ends of the ranges
+REGRESSION = 0.15  # the regression has R^2 = 0.61; at the ends of the ranges it is right within this share
 
 
 def test_joules_of_a_bit_are_those_measured() -> None:
-    """Uplink 36 to 63 nJ/bit at 109 to 62 Mbit/s, downlink 3.4 to 6.1 at 1,738 to 969 Mbit/s."""
+    """Energy per bit matches the measured 36 to 63 nJ in the uplink, and 3.4 to 6.1 nJ in the downlink."""
     draws = Phone5G().draws(PHONE)
     for mbit_s, measured in MEASURED_UPLINK.items():
         simulated = nj_per_bit(draws.send_w, draws.send_j_bit, mbit_s)
@@ -324,12 +324,12 @@ def test_joules_of_a_bit_are_those_measured() -> None:
     for mbit_s, measured in MEASURED_DOWNLINK.items():
         simulated = nj_per_bit(draws.receive_w, draws.receive_j_bit, mbit_s)
         assert simulated == pytest.approx(measured, rel=REGRESSION)
-    # the journal's radio is an order of magnitude below, at the same rates
+    # at the same rates, the journal's radio is more than an order of magnitude below
     assert nj_per_bit(0.2, 0.0, 3.93 / 0.036) < 36 / 15
 
 
 def test_a_run_has_the_measured_joules_per_bit() -> None:
-    """A whole simulated uplink at some 80 Mbit/s, which lies in the measured range."""
+    """A simulated uplink at some 80 Mbit/s, within the measured range, has a measured energy per bit."""
     world = small_world(
         [50.0],
         learner=Scripted(work=(1, 1, 1, 40_000_000)),

@@ -1,4 +1,4 @@
-"""Selectors: which devices take part, derived by hand or from a probability law."""
+"""Selectors: their choice of participants, derived by hand or from a probability law."""
 
 import math
 from typing import Any
@@ -38,19 +38,19 @@ JOULES = {
     "compute_j": np.array([1.0, 2.0, 1.5, 1.0, 1.0]),
     "charge_j": np.array([1.5, math.inf, math.inf, 10.0, 100.0]),
 }
-# selector, requested number, and participants in turns 0, 1, 2
+# selector, requested number of devices, and the participants in turns 0, 1 and 2
 CHOICES: list[tuple[Selector, int, list[list[int]]]] = [
     (All(), 5, [IDS] * 3),
     (BestChannel(count=2), 2, [[3, 7]] * 3),  # ties go to the lowest id
-    (BestChannel(count=2), 3, [[3, 7, 11]] * 3),  # over-selection asks for more
+    (BestChannel(count=2), 3, [[3, 7, 11]] * 3),  # over-selection requests more than count
     (RoundRobinSelector(count=2), 2, [[2, 3], [5, 7], [2, 11]]),
     (
         RoundRobinSelector(count=2),
         3,
         [[2, 3, 5], [5, 7, 11], [2, 3, 11]],
-    ),  # the turn still advances by two
+    ),  # the turn still advances by count = 2
 ]
-# selector, number, and the probability of each device to take part
+# selector, requested number of devices, and each device's probability to take part
 LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] * 5)]
 
 
@@ -58,23 +58,23 @@ NAN = math.nan
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, its further inputs besides `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
-    # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Ready after 0.1, 0.5, 0.2, 0.1,
-    # 0.9 s: device 2 ends at 0.2, then 5, as 7 would, at 0.3, 7 at 0.4, 3 at 0.6, 11 at 1.0
+    # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Devices are ready after 0.1, 0.5,
+    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (7 would, too), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),
-    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device is in time: the fastest one
-    # all devices are drawn, and those with the highest losses chosen; an unreported loss is infinite
+    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device can meet the deadline, and the fastest one is taken
+    # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # first mains, by joules; then the smallest share of the charge; last devices that would fall below the reserve
+    # first devices on mains, by energy; then by share of the charge; last those that would fall below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
-    # with its tail the last one needs 61 J of its 100, and 122 with the reserve
+    # with its tail, device 11 needs 61 J of its 100, and 122 J with the reserve
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
-    # a rate of 40 now is low for a device that had 160 before
+    # a rate of 40 is low for a device that had 160 before
     (
         with_constants(ProportionalFair, past=0.5)(count=1),
         {"snr_up": SNR, "fading": np.array([1.0, 1.0, 1.1, 1.0, 1.0])},
@@ -87,7 +87,7 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
 
 def test_every_selector_has_a_derivation() -> None:
     derived = [selector for selector, *_ in (*CHOICES, *LAWS, *DECIDED)]
-    # test_allocation.py, test_lost_uploads.py
+    # derived in test_allocation.py and test_lost_uploads.py
     elsewhere = {"fedl", "hungarian", "least_energy", "least_time"}
     missing = set(underived("selectors", derived)) - elsewhere - {"oort"}  # decisions/test_oort.py
     assert not missing, f"say who takes part with these, in CHOICES, LAWS or DECIDED of {__file__}: {missing}"
@@ -112,13 +112,13 @@ def test_proportional_fair_compares_with_the_mean() -> None:
     still = {"fading": np.ones(2)}
     first = candidates_of(rng, [2, 3], 0, snr_up=np.array([160.0, 10.0]), **still)
     memory = decider.decide(first, 1, rng, {}).memory
-    # means are then 100 and 12.5: 40 / 100 against 15 / 12.5
+    # the means are then 100 and 12.5, and the ratios 40 / 100 and 15 / 12.5
     then = candidates_of(rng, [2, 3], 1, snr_up=np.array([40.0, 15.0]), **still)
     assert decider.decide(then, 1, rng, memory).ids == [3]
 
 
 def test_power_of_choice_with_as_many_draws_by_data_size() -> None:
-    """With d = count = 1 it is proportional sampling, whatever the losses: a chi-square with four degrees."""
+    """With d = count = 1, devices are drawn in proportion to their data (chi-square, four degrees of freedom)."""
     held, decider = np.array([10.0, 20.0, 30.0, 40.0, 100.0]), PowerOfChoice(count=1, d=1)
     candidates = candidates_of(np.random.default_rng(1), IDS, 0, held=held, loss=np.arange(5.0))
     rng, hits = np.random.default_rng(7), dict.fromkeys(IDS, 0)

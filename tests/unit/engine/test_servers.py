@@ -1,4 +1,4 @@
-"""Servers with overlapping rounds, derived by hand: when each device begins, from which model, and its costs."""
+"""Servers with overlapping rounds, derived by hand: start times, versions of the model, and costs of each device."""
 
 import itertools
 import math
@@ -16,14 +16,14 @@ from edgefl.engine.servers.tiers import Tiers
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.testing.cell import Scripted, SmallWorld, small_world
 
-FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # on the journal's processor
-JOULES_PER_S = 0.1  # its computing: 1e-28 x (1e9)^3 cycles a second
+FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # the rate of the journal's processor
+JOULES_PER_S = 0.1  # computing power of the journal's processor: 1e-28 x (1e9)^3
 
 
 def computing(
     server: Mapping[str, Any], durations_s: list[float], rounds: int, **sections: Any
 ) -> SmallWorld:
-    """A cell of devices that compute for these times, and move no bits: nothing else takes time."""
+    """Return a cell whose devices compute for given times and move no bits, so that nothing else takes time."""
     work = {k: (1, round(SAMPLES_PER_S * duration_s), 0, 0) for k, duration_s in enumerate(durations_s)}
     rules = {"server": server, **sections.pop("rules", {})}
     radio = {"sharing": "dynamic", "scheduler": "round_robin", **sections.pop("radio", {})}
@@ -40,7 +40,7 @@ def versions(world: SmallWorld) -> Iterator[tuple[DeviceRound, int, int | None]]
 
 
 def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any]]]]:
-    """Of each model, when it was made, its version, and each device in it with the version it began from, and tau."""
+    """Return each model's time, version, and devices with the version they started from and their staleness."""
     parts = versions(world)
     return [
         (
@@ -57,7 +57,7 @@ def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any
 
 
 def test_fedasync_makes_a_model_of_each_update() -> None:
-    """Device 0 needs 1 s, device 1 2.6 s; each begins again from the model that its update has just made."""
+    """Device 0 needs 1 s and device 1 2.6 s; each starts again from the model that its update has made."""
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=8).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -69,7 +69,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
         (5.2, 7, [(1, 3, 3)]),
         (6.0, 8, [(0, 6, 1)]),
     ]
-    # device 1 has worked for 0.8 s when the session ends; this is booked once, with the last model
+    # device 1 has worked for 0.8 s when the session ends; this energy is booked once, with the last model
     last = world.rows.of[Round][-1]
     cut = world.rows.of[DeviceRound][-1]
     assert (last.participants, last.completed) == (2, 1)
@@ -83,7 +83,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
 
 
 def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
-    """Two of three devices work: 0 (1 s) and 1 (2.6 s), then 2 (1.7 s), since 0 waits in the buffer, and so on."""
+    """Device 0 (1 s) and 1 (2.6 s) work first; while 0 waits in the buffer, device 2 (1.7 s) takes its place."""
     server = {"name": "fedbuff", "buffer": 2}
     rules = {"selector": {"name": "round_robin", "count": 2}}
     world = computing(server, [1.0, 2.6, 1.7], rounds=2, rules=rules).run()
@@ -95,7 +95,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
-    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then both are idle."""
+    """With 1 s, 2.6 s and a period of 2 s, device 1's update arrives in a round of device 0; then both are idle."""
     world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),
@@ -111,7 +111,7 @@ def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
 
 
 def test_tiers_are_waited_for_each_by_itself() -> None:
-    """Two tiers: 0 and 1 (1 s and 1.5 s), 2 and 3 (4 s and 3 s). The slow one begins from the opening model."""
+    """The tiers are devices 0, 1 (1 s, 1.5 s) and 2, 3 (4 s, 3 s); the slow one starts from the initial model."""
     world = computing({"name": "tiers", "count": 2}, [1.0, 1.5, 4.0, 3.0], rounds=4).run()
     assert models(world) == [
         (1.5, 1, [(0, 0, 0), (1, 0, 0)]),
@@ -124,12 +124,12 @@ def test_tiers_are_waited_for_each_by_itself() -> None:
 
 def test_tiers_are_of_equal_size_by_speed() -> None:
     assert Tiers(count=2).tiers([1.0, 3.0, 2.0, 2.0]) == (0, 1, 0, 1)
-    # seven devices in three tiers: the fastest three, then two and two
+    # seven devices in three tiers: the three fastest, then two and two
     assert Tiers(count=3).tiers([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 9.0]) == (2, 1, 1, 0, 0, 0, 2)
 
 
 def test_a_tier_whose_devices_are_all_lost_begins_anew() -> None:
-    """Device 1 is a tier, and leaves at 0.5 s; back at 1 s, it begins at once."""
+    """Device 1 is a tier by itself; it leaves at 0.5 s and restarts as soon as it is back, at 1 s."""
     world = computing({"name": "tiers", "count": 2}, [1.3, 2.0], rounds=3, crossings_s={1: [0.5, 1.0]}).run()
     assert [(time_s, [one[0] for one in made]) for time_s, _, made in models(world)] == [
         (1.3, [0]), (2.6, [0]), (3.0, [1])
@@ -137,7 +137,7 @@ def test_a_tier_whose_devices_are_all_lost_begins_anew() -> None:
 
 
 def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted() -> None:
-    """Device 1's first update comes two models late."""
+    """Device 1's first update is two models stale, which exceeds the limit of one."""
     world = computing({"name": "fedasync", "max_staleness": 1}, [1.0, 2.6], rounds=3).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -145,7 +145,7 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
         (3.0, 3, [(0, 2, 0), (1, 0, None)]),
     ]
     assert [call[1] for call in world.learner.calls if call[0] == "aggregate"] == [(0,), (0,), (0,)]
-    # and its work from 2.6 s on is cut off
+    # device 1's computing from 2.6 s on is cut off and wasted, too
     assert world.rows.of[Round][-1].energy_wasted_j == pytest.approx(3.0 * JOULES_PER_S)
     capped = computing({"name": "fedasync", "max_staleness": 1, "beyond": "cap"}, [1.0, 2.6], rounds=3).run()
     assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])
@@ -154,7 +154,7 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
 
 
 def test_a_buffer_that_cannot_fill_is_made_a_model_as_it_is() -> None:
-    """Device 1 leaves at 0.5 s: of three, two are left, and both wait."""
+    """Of three devices, one leaves at 0.5 s; with the other two in the buffer, the server aggregates these."""
     server = {"name": "fedbuff", "buffer": 3}
     world = computing(server, [1.0, 2.0, 1.5], rounds=1, crossings_s={1: [0.5]}).run()
     assert models(world) == [(1.5, 1, [(0, 0, 0), (2, 0, 0)])]
@@ -167,7 +167,7 @@ def test_a_device_that_comes_begins_as_soon_as_there_is_room() -> None:
 
 
 def test_a_device_may_be_in_a_model_twice() -> None:
-    """It leaves at 0.5 s, comes back at 1 s, and is done at 2 s: both parts are booked, each once."""
+    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model lists both parts, each booked once."""
     server = {"name": "fedbuff", "buffer": 2}
     world = computing(server, [1.0, 3.0], rounds=1, crossings_s={0: [0.5, 1.0]}).run()
     parts = [(part.device, part.outcome, round(part.energy_j, 9)) for part in world.rows.of[DeviceRound]]
@@ -187,7 +187,7 @@ def test_too_few_updates_change_nothing() -> None:
 
 
 def test_from_the_end_of_a_session_on_nobody_begins_and_what_is_under_way_makes_its_last_model() -> None:
-    """A session of 3.5 s: at 4 s the buffer is full again, or no device works."""
+    """After a session of 3.5 s, no device starts, and the work under way makes a last model at 4 s."""
     policy = {"name": "interval", "count": 1, "length_s": 3.5}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=0, policy=policy).run()
     assert [time_s for time_s, _, _ in models(world)] == [1.0, 2.0, 2.6, 3.0, 4.0]
@@ -205,13 +205,13 @@ def test_the_server_takes_its_time_for_each_model() -> None:
 
 
 def test_devices_go_on_while_models_are_at_the_cloud() -> None:
-    """A line takes 0.25 s each way. Made at 1 s, the first model is back at 1.5 s, when device 0 begins again.
+    """Each way of the backhaul takes 0.25 s: device 0's model of 1 s is back at 1.5 s, when the device starts again.
 
-    It is done at 2.5 s, its model back at 3 s; device 1, done at 2.6 s, waits till then, and is two models late.
+    Its next model, of 2.5 s, is back at 3 s; device 1, ready at 2.6 s, waits until then, and is two models stale.
     """
     cloud = {"every": 1, "backhaul_bps": 1e15, "backhaul_latency_s": 0.25}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=3, cloud=cloud).run()
-    # a transfer that begins within a slot of 0.5 ms waits for the next slot
+    # a transfer waits for the next slot of 0.5 ms
     made = [(round(time_s, 2), *rest) for time_s, *rest in models(world)]
     assert made == [(1.5, 1, [(0, 0, 0)]), (3.0, 2, [(0, 1, 0)]), (3.5, 3, [(1, 0, 2)])]
     assert world.rows.further["cloud_version"] == [1, 2, 3]
@@ -247,9 +247,9 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
     places: int, buffer: int, spread: str
 ) -> None:
-    """(M - 1) / K for any durations: each model finds M - 1 others at work, and makes them one staler.
+    """Mean staleness is (M - 1) / K for any durations: each model makes M - 1 updates under way staler by one.
 
-    So the sum over all updates, those cut off at the end with what they had by then, is (M - 1) times the models.
+    So staleness summed over all updates, including those that the end cuts off, is (M - 1) x number of models.
     """
     rng = np.random.default_rng(places)
     of = {
@@ -269,9 +269,9 @@ def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
 
 @pytest.mark.parametrize("buffer", [1, 2, 3])
 def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buffer: int) -> None:
-    """Six alike, in step: model k of a slot, from 0 on, takes updates that missed k; the mean is (6 / K - 1) / 2.
+    """Six equal devices end in one slot, whose k-th model has updates of staleness k: the mean is (6 / K - 1) / 2.
 
-    The law of places would say (6 - 1) / K, if no two ended in the same slot.
+    If no two of them ended in the same slot, the mean would be (6 - 1) / K.
     """
     devices, steps = 6, 4
     models_of_step = devices // buffer
@@ -284,7 +284,7 @@ def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buf
 
 
 def test_lost_work_is_part_of_the_law() -> None:
-    """Devices 0 to 2 switch off and on again. Of all M jobs at a time, lost ones count with what they had by then."""
+    """Jobs of devices that switch off count in the staleness sum, with the staleness that they had by then."""
     durations_s, places, rounds = [1.31, 2.17, 0.83, 1.71, 2.93, 1.09, 0.71, 1.93], 4, 60
     rng = np.random.default_rng(8)
     switches_s = [[0.0, *np.cumsum(0.2 + rng.random(400)).tolist()] for _ in range(3)]
@@ -313,11 +313,11 @@ def elementary(order: int, values: list[float]) -> float:
 
 
 def test_participation_follows_elementary_symmetric_polynomials_of_the_durations() -> None:
-    """n devices of durations T, M at work, replaced by a uniform draw of the idle: device i sends
+    """With durations T and M of n devices at work, each replaced by a uniformly drawn idle one, device i sends
     e_{M-1}(T without i) / e_M(T) updates a second.
 
-    A count of renewals in a long time deviates by no more than a Poisson one where lengths vary less than
-    exponential ones; here they are a constant and a wait of idle turns, which is geometric.
+    Over a long time, a renewal count has at most a Poisson count's deviation if intervals vary less than
+    exponential ones; here an interval is a constant plus a geometric wait for the device's turn.
     """
     durations_s, places, rounds, sigmas = [1.0, 1.0, 2.0, 2.0, 5.0, 5.0], 3, 3000, 4.5
     world = computing({"name": "fedasync", "concurrency": places}, durations_s, rounds).run()
@@ -358,7 +358,7 @@ def test_time_sent_is_that_of_the_union_in_any_order() -> None:
 
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(power: str) -> None:
-    """By blocks, power is on while anybody is served; in full, for each share in use (its meter)."""
+    """With power per block the site sends while it serves any device; with `full`, once for each share in use."""
     world = small_world(
         [20.0 + 20.0 * k for k in range(8)],
         policy={"name": "schedule", "count": 1, "rounds": 6},

@@ -1,4 +1,4 @@
-"""Session policies: exactly when a session ends."""
+"""Session policies: the exact time or round at which a session ends."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def at(rounds: int, now: frozenset[int] = TEN, *losses: float, **more: Any) -> S
 
 
 ENDS = [None, "membership", "max_rounds"]
-# policy, states (rounds, members now, losses), and the answers by hand
+# policy, states (rounds, members now, losses), and the expected answers
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
     (  # two of ten devices leave and three arrive
@@ -37,8 +37,8 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         [at(2, TEN - {0} | {10}), at(2, TEN - {0} | {10, 11}), at(1, TEN - {0} | {10, 11}), at(9)],
         [None, "membership", None, "max_rounds"],
     ),
-    (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 has changed
-    # two rounds have changed the model from the third on; a session without any ends, too
+    (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 members has changed
+    # from the third round on, two rounds have changed the model; a session in which none does ends, too
     (
         membership(4),
         [at(rounds, ONE_GONE, unchanged=same) for rounds, same in ((2, 1), (3, 1), (4, 4))],
@@ -46,13 +46,13 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     ),
     (
         Adaptive(count=2, slack=0.5, threshold=0.75, min_rounds=1, max_rounds=3),
-        # relative to the lowest, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
+        # relative to the lowest loss, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
         [at(2, TEN, 2.0, 4.0), at(3, TEN, 2.0, 4.0, 4.0), at(3, TEN, 2.0, 2.0, 2.0)],
         [None, "adaptive", "max_rounds"],
     ),
     (
         EarlyStopping(count=1, patience=2, min_rounds=1, max_rounds=9),
-        # 0.5 is the best; as good is no rise; 0.7 is, and the count begins again
+        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, and the count restarts
         [at(rounds, validated=SCORES[:rounds]) for rounds in (1, 3, 4, 5, 7, 9)],
         [None, None, "early_stopping", None, "early_stopping", "early_stopping"],
     ),
@@ -92,17 +92,17 @@ def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
 
 
 def test_a_day_has_its_hours_from_the_runs_first_hour_on() -> None:
-    """The run begins at 7:30 of a day of 240 s, 10 s an hour: 8:00 is at 5 s, 17:00 at 95 s."""
+    """A day has 240 s, 10 s an hour, and the run begins at 7:30: 8:00 is at 5 s and 17:00 at 95 s."""
     policy = Daily(at_hours=(8, 17), begin_hour=7.5, day_s=240.0)
     assert [policy.until_s(start_s) for start_s in (0.0, 5.0, 94.9, 95.0)] == [5.0, 95.0, 95.0, 245.0]
     assert policy.until_s(245.0 - 1e-8) == 335.0, "begun at the hour, but for rounding"
     assert policy.progress(SessionState(3, TEN, TEN, time_s=50.0, start_s=5.0)) == 0.5
-    evening = Daily(at_hours=(0, 6), begin_hour=23, day_s=240.0)  # midnight at 10 s, 6:00 at 70 s
+    evening = Daily(at_hours=(0, 6), begin_hour=23, day_s=240.0)  # midnight is at 10 s, and 6:00 at 70 s
     assert [evening.until_s(start_s) for start_s in (0.0, 10.0, 70.0, 239.0)] == [10.0, 70.0, 250.0, 250.0]
 
 
 def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> None:
-    """7:50 is 4,200 s after 6:40, whole although neither is a binary number of hours; and so it is each day."""
+    """The session of 7:50 begins 4,200 s after 6:40, exactly, each day, though neither hour is a binary fraction."""
     minutes = range(24 * 60)
     for begin in ("6:40", "7:01"):
         hour, minute = map(int, begin.split(":"))
@@ -114,7 +114,7 @@ def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> 
 
 
 def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
-    """lr (1 - (t - 1) / T)^p to the last bit, in every implementation."""
+    """Progress (t - 1) / T gives the learning rate lr (1 - (t - 1) / T)^p to the last bit."""
     policy = Schedule(count=1, rounds=7)
     assert (policy.longest, membership(9).longest) == (7, 9)
     told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]

@@ -1,4 +1,4 @@
-"""Small Flower apps for tests: linear regression in NumPy, as a ClientApp of messages and as a NumPyClient."""
+"""Small Flower apps for tests: linear regression in NumPy, as a message-based ClientApp and as a NumPyClient."""
 
 import logging
 from typing import Any
@@ -12,7 +12,7 @@ logging.getLogger("flwr").setLevel(logging.ERROR)
 TRUTH = np.array([1.0, -2.0, 3.0])
 INITIAL = [np.zeros(3, np.float32)]
 EXAMPLES, LR, STEPS = 32, 0.1, 3
-# strategies that begin with one device
+# options of strategies that start with a single device
 ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
 ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 
@@ -36,7 +36,7 @@ def loss(w: np.ndarray, device: int) -> float:
 
 
 def app() -> ClientApp:
-    """Of messages."""
+    """Return a message-based ClientApp."""
     made = ClientApp()
 
     @made.train()
@@ -82,7 +82,7 @@ class Client(NumPyClient):  # type: ignore[misc]
 
 
 def old_app() -> ClientApp:
-    """Of a NumPyClient."""
+    """Return a ClientApp made of a NumPyClient."""
 
     def client_fn(context: Context) -> Any:
         return Client(int(context.node_config["partition-id"])).to_client()

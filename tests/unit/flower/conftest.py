@@ -1,4 +1,4 @@
-"""What tests of Flower apps need: garbage collections, which Flower asks for with each message, that take no time."""
+"""A fixture that makes garbage collections fast, as Flower runs one for each message."""
 
 import gc
 
@@ -9,5 +9,5 @@ import edgefl.run.simulation  # noqa: F401  # what runs load is there before the
 
 @pytest.fixture(autouse=True)
 def collected() -> None:
-    """Freeze existing objects before a test: collections took a third of the time of these tests."""
+    """Freeze existing objects before a test, as collections took a third of the time of these tests."""
     gc.freeze()

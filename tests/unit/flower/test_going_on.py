@@ -37,7 +37,7 @@ workload: {payload_bits: 1000, flops_per_sample: 1000}
 
 
 def drawing_app() -> ClientApp:
-    """Trains with noise of all common random numbers, and counts in its context how often."""
+    """Return an app that adds noise from all common random generators, and counts its rounds in its context."""
     made = ClientApp()
 
     @made.train()

@@ -47,7 +47,7 @@ def run(tmp_path: Path, learner: Any, *overrides: str, out: str = "run") -> dict
 
 
 def by_hand(tables: dict[str, pd.DataFrame], test_on: Any) -> list[float]:
-    """Losses of federated averaging of those updates that the table says arrived."""
+    """Return the losses of federated averaging of the updates that the table lists as arrived."""
     w, losses = apps.INITIAL[0], []
     for number in range(1, ROUNDS + 1):
         devices = tables["devices"][tables["devices"]["round"] == number]
@@ -75,7 +75,7 @@ def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path
     tables = run(tmp_path, learner)
     outcomes = set(tables["devices"].outcome)
     assert "completed" in outcomes
-    assert len(outcomes) > 1  # the deadline cuts some off
+    assert len(outcomes) > 1  # the deadline cuts some updates off
     assert tables["rounds"].loss.tolist() == pytest.approx(by_hand(tables, everybody), rel=1e-4)
     assert tables["rounds"].accuracy.unique().tolist() == [0.5 if kind == "messages" else 0.25]
     assert (tables["rounds"].latency_s > 0).all()
@@ -94,7 +94,7 @@ def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -
     ]
     seconds = [work[device] * 5.0e6 / 8.0e9 for device in devices.device]
     assert (devices.compute_end_s - devices.compute_start_s).tolist() == pytest.approx(seconds)
-    # three float32 as NumPy writes them, their name, and a configuration with the round; more than the numbers alone
+    # three float32 in NumPy's format, their name, and a configuration with the round exceed the numbers alone
     assert 8 * 12 < devices.downlink_bits.min() < 8 * 400
     assert devices.uplink_bits.min() > 8 * 12
 
@@ -107,7 +107,7 @@ def test_who_the_strategy_leaves_out_does_nothing(tmp_path: Path) -> None:
     assert (devices[idle].energy_j == 0).all()
     assert (devices[~idle].energy_j > 0).all()
     again = run(tmp_path, learner, "rounds.deadline_s=100", out="again")["devices"]
-    pd.testing.assert_frame_equal(devices, again)  # Flower's draws follow from the seed
+    pd.testing.assert_frame_equal(devices, again)  # the seed determines Flower's draws
 
 
 NEW = {

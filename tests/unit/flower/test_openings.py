@@ -1,4 +1,4 @@
-"""The warm start around Flower strategies: in scenarios, in Flower's own loop, and in Flower's own simulation."""
+"""Warm starts around Flower strategies: in scenarios, in Flower's own loop, and in Flower's simulation."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tests.refusals import refused_at
 from tests.unit.flower import apps
 
 SESSIONS, ROUNDS = 6, 8
-# two populations that take turns: devices 0 to 3 and 4 to 7, whose data say opposite things
+# two populations take turns, devices 0 to 3 and 4 to 7, whose data have opposite targets
 SCENARIO = f"""
 name: recurring
 seed: 5
@@ -47,7 +47,7 @@ def opposite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def strategies(kind: str) -> tuple[Any, Any, Any]:
-    """A ClientApp, a strategy for it, and the first model where the strategy has none."""
+    """Return a ClientApp, a strategy for it, and the initial model if the strategy has none."""
     if kind == "messages":
         return apps.app(), new.FedAvg(**apps.ONE), apps.INITIAL
     return apps.old_app(), old.FedAvg(**apps.ONE_OLD), None
@@ -72,7 +72,7 @@ def test_a_population_that_comes_back_finds_its_model(kind: str, tmp_path: Path)
             assert sessions.weights.isna().all()
             assert set(rounds.phase) == {"train"}
             continue
-        # a probe in each session after the pilot one, at its cost
+        # each session after the pilot has a probe, which costs energy
         probes = rounds[rounds.phase == "probe"]
         assert probes.session.tolist() == [2, 3, 4, 5, 6]
         assert (probes.energy_j > 0).all()
@@ -86,13 +86,13 @@ def test_a_population_that_comes_back_finds_its_model(kind: str, tmp_path: Path)
         for session, own in weights.items():
             assert sum(own.values()) == pytest.approx(1, abs=1e-4)
             same = sum(weight for z, weight in own.items() if z % 2 == session % 2)
-            assert session == 3 or same > 0.99  # in session 3 only the other population has been saved
+            assert session == 3 or same > 0.99  # session 3 knows only the other population
     for session in (4, 5, 6):
         assert first_losses["warm"][session] < first_losses["plain"][session] / 10
 
 
 def in_flowers_loop(strategy: Any, connected: Any, rounds: int, initial: Any = None) -> dict[int, float]:
-    """Run the strategy by Flower's own loop over nodes in this process; round -> mean loss of who is connected."""
+    """Run the strategy in Flower's own loop over local nodes; return round -> mean loss of connected nodes."""
     devices = range(8)
     nodes, losses = Nodes(apps.app(), devices, Streams(1)), {}
 
@@ -109,7 +109,7 @@ def in_flowers_loop(strategy: Any, connected: Any, rounds: int, initial: Any = N
 
 
 def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
-    """Pilot 4 rounds, then sessions of 1 probe and 4 rounds; populations take turns with them."""
+    """With a pilot of 4 rounds and sessions of 1 probe and 4 rounds, populations alternate by session."""
 
     def session_of(number: int) -> int:
         return 1 if number <= 4 else 2 + (number - 5) // 5
@@ -124,7 +124,7 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
     plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), connected, 4 + 5 * 4)
-    for first in (16, 21):  # round of training of sessions 4 and 5; in the plain run it is the second
+    for first in (16, 21):  # first training rounds of sessions 4 and 5; in the plain run their second rounds
         assert losses[first] < plain[first] / 4
 
 
@@ -142,7 +142,7 @@ def test_in_flowers_own_loop_sessions_begin_when_nodes_have_changed() -> None:
 
 @pytest.mark.parametrize("make", [new.FedAvgM, new.FedAdam, new.FedYogi, new.FedAdagrad])
 def test_a_strategy_that_compares_with_its_last_model_begins_at_the_opening_one(make: Any) -> None:
-    """With one node that sends back what it gets, the model stays where the session opened."""
+    """With one node that returns the model it receives, the model stays at the session's opening model."""
     echo = apps.app()
     strategy = flower.warm_started(make(fraction_evaluate=0.0, **apps.ONE), Average(), rounds=2)
     nodes = Nodes(echo, range(8), Streams(1))
@@ -182,7 +182,7 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
         model = {"w": np.full(2, session, np.float32), "batches": np.array(10 * session)}
         openings.begin(model)
         opened = openings.open(model)
-    # sessions 1 (pilot) to 3: what session 2 ended with is session 3's beginning
+    # in sessions 1 (pilot) to 3, the last model of session 2 opens session 3
     assert opened["w"].tolist() == [3.0, 3.0]
     assert opened["w"].dtype == np.float32
     assert opened["batches"] == 30
@@ -208,7 +208,7 @@ def test_what_a_strategy_cannot_do_is_refused(how: dict[str, Any], message: str)
 
 
 def test_in_flowers_own_simulation(tmp_path: Path) -> None:
-    """The wrapper in a run of Flower's simulation, with Ray: it opens sessions, and the model is learned."""
+    """In Flower's simulation, with Ray, the wrapped strategy opens sessions, and the model is learned."""
     pytest.importorskip("ray", reason="Flower's simulation needs Ray")
     from flwr.simulation import run_simulation
 
@@ -224,7 +224,7 @@ def test_in_flowers_own_simulation(tmp_path: Path) -> None:
 
     resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"num_cpus": 1}}
     run_simulation(server, apps.app(), num_supernodes=2, backend_config=resources)
-    # pilot 2 rounds, then twice a probe and 2 rounds
+    # a pilot of 2 rounds, then two sessions of a probe and 2 rounds
     assert found["sessions"] == 3
     assert found["weights"] == {2: 1.0}
     assert np.linalg.norm(found["model"] - apps.TRUTH) < np.linalg.norm(apps.TRUTH)

@@ -1,4 +1,4 @@
-"""Models that go to areas: attraction on days of the week, and trips between areas at the rates of the hour."""
+"""Models that go to areas: attraction by the day of the week, and trips between areas at hourly rates."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ AREAS = Places(
         "stadium": Disc(centre_m=(0.0, -200.0), radius_m=30.0),
     }
 )
-# a trip takes no time worth mentioning
+# a trip takes a negligible time
 NEAR = Places(
     {name: Disc(centre_m=(x, 0.0), radius_m=0.01) for name, x in (("a", 1.0), ("b", 2.0), ("c", 3.0))}
 )
@@ -56,7 +56,7 @@ def test_a_rhythm_of_every_day() -> None:
 
 
 def test_a_rhythm_of_the_week() -> None:
-    """Saturday and Sunday have their own part; time 0 is Friday, 18 h."""
+    """Saturday and Sunday have their own part of the rhythm; time 0 is Friday, 18:00."""
     spells = [PartOfDay(from_hour=0), PartOfDay(from_hour=12), PartOfDay(from_hour=0, days=("sat", "sun"))]
     calendar = Calendar(spells, day_s=86_400.0, begin_hour=18.0, begin_day="fri")
     hours = np.array([0.0, 5.99, 6.0, 53.99, 54.0, 66.0, 168.0, 174.0, -6.1])
@@ -68,7 +68,7 @@ def test_a_rhythm_of_the_week() -> None:
 
 
 def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
-    """A real week: home at night, to the city on weekdays, on Saturday to the stadium; hours later all are there."""
+    """In a real week devices are home at night, in the city on weekdays, and on Saturday in the stadium."""
     model = Attraction(
         **FAST,
         stay_s=600.0,
@@ -85,7 +85,7 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
         ],
     )
     movement = start(model)
-    # three hours after a change all but exp(-18) = 1.5e-8 have decided again
+    # three hours after a change, all but exp(-18) = 1.5e-8 of the devices have decided again
     day_s = 86_400.0
     night, noon, saturday, sunday = (
         movement.positions_m(3600.0 * (hour - 6)) for hour in (6, 12, 24 + 20, 48 + 12)
@@ -113,7 +113,7 @@ def test_attraction_names_its_areas() -> None:
 
 
 def test_attraction_walks_at_a_pedestrians_speed() -> None:
-    """Uniform in 1 to 1.8 m/s: the mean of 4,000, to the standard error."""
+    """Speeds are uniform in 1 to 1.8 m/s; the mean of 4,000 devices agrees to within the standard error."""
     speeds = start(Attraction()).doppler_speeds_m_s()
     assert speeds.mean() == pytest.approx(1.4, abs=STANDARD_ERRORS * 0.8 / math.sqrt(12 * DEVICES))
 
@@ -127,14 +127,14 @@ def departures(rates: list[list[float]], hours: list[float], begin_hour: float =
 
 
 def test_departures_by_hand() -> None:
-    """Two trips an hour from 8 to 9 h, four from 9 to 10 h, none at other times: six in a day."""
+    """Rates of two trips an hour from 8:00 to 9:00, four to 10:00, and none at other times make six trips a day."""
     one = departures([[0, 0], [2, 0], [1, 3], [0, 0]], [0, 8, 9, 10])
     times_h = np.array([7.0, 7.0, 7.0, 8.5, 9.5, 12.0, 0.0])
     exponential = np.array([0.5, 4.0, 7.0, 0.5, 3.0, 12.5, 1e-12])
     leaves_h = np.array([8.25, 9.5, 24 + 8.5, 8.75, 24 + 8.5, 3 * 24 + 8.25, 8.0])
     stay_s, goal = one.next(3600 * times_h, exponential, np.full(7, 0.3))
     assert stay_s == pytest.approx(3600 * (leaves_h - times_h))
-    # to the second area with 3 of 4 from 9 h on, before that never
+    # trips go to the second area with probability 3/4 from 9:00 on, and never before
     assert goal.tolist() == [0, 1, 0, 0, 0, 0, 0]
 
 
@@ -147,12 +147,12 @@ def test_nobody_leaves_an_area_without_trips() -> None:
 
 
 def shares(movement: Movement, time_s: float) -> np.ndarray:
-    """Share of the devices in a, b and c of NEAR; who walks just now is in one of them within milliseconds."""
+    """Return the share of devices in each area of NEAR; a walking device reaches one within milliseconds."""
     return np.bincount(np.rint(movement.positions_m(time_s)[:, 0]).astype(int), minlength=4)[1:] / DEVICES
 
 
 def test_two_areas_follow_their_rate_equation() -> None:
-    """p_a' = beta p_b - alpha p_a: p_a(t) = beta / s + (p_a(0) - beta / s) exp(-s t), s = alpha + beta."""
+    """The share in a obeys p_a' = beta p_b - alpha p_a: it tends to beta / s as exp(-s t), s = alpha + beta."""
     alpha, beta, first = 0.6, 0.2, 0.9
     flows = [{"from_hour": 0, "trips_per_hour": {"a": {"b": alpha}, "b": {"a": beta}}}]
     movement = start(OdFlows(**FAST, begin={"a": first, "b": 1 - first}, flows=flows), places=NEAR)
@@ -164,7 +164,7 @@ def test_two_areas_follow_their_rate_equation() -> None:
 
 
 def test_trips_by_the_hour_and_to_several_destinations() -> None:
-    """From 8 to 9 h at 3 trips an hour, one of them to b and two to c: exp(-3) stay; then nobody moves."""
+    """In an hour at 3 trips an hour, one to b and two to c, exp(-3) of the devices stay; then no device moves."""
     flows = [
         {"from_hour": 0, "trips_per_hour": {}},
         {"from_hour": 8, "trips_per_hour": {"a": {"b": 1, "c": 2}}},
@@ -188,17 +188,17 @@ def test_trips_on_some_days_only() -> None:
     ]
     movement = start(OdFlows(**FAST, begin={"a": 1}, flows=flows, begin_day="thu"), places=NEAR)
     assert shares(movement, 86_400 * 2.0 - 1)[0] == 1.0
-    # a day later exp(-120) of them are left
+    # a day later, exp(-120) of the devices remain
     assert shares(movement, 86_400 * 3.0)[0] == 0.0
 
 
 def test_a_walk_takes_its_time() -> None:
-    """From the suburb to the city, 350 to 550 m apart, at 1.25 m/s."""
+    """A walk from the suburb to the city, 350 to 550 m apart, takes as long as 1.25 m/s implies."""
     flows = [{"from_hour": 0, "trips_per_hour": {"suburb": {"city": 3600}}}]
     model = OdFlows(begin={"suburb": 1}, flows=flows, speed_min_m_s=1.25, speed_max_m_s=1.25)
     movement = start(model, 500)
     assert inside("suburb", movement.positions_m(0.0)).all()
     assert not inside("city", movement.positions_m(340 / 1.25)).any()
-    # the longest stay of 500 is some 8 s
+    # the longest of 500 stays is some 8 s
     longest_s = math.hypot(560, 150) / 1.25 + 20
     assert inside("city", movement.positions_m(longest_s)).all()

@@ -1,4 +1,4 @@
-"""Random numbers that are read at any place."""
+"""Random numbers that can be read at any index."""
 
 import math
 
@@ -19,14 +19,14 @@ EVERYONE = np.arange(DEVICES)
 
 
 def split_mix_64(state: int) -> int:
-    """The mixing function as published, in integers of any size."""
+    """Return the mixing function as published, in integers of any size."""
     state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & MASK
     state = (state ^ state >> 27) * 0x94D049BB133111EB & MASK
     return state ^ state >> 31
 
 
 def test_sequence_of_a_device_is_splitmix64() -> None:
-    # Vigna's reference program, seeded with 1234567, prints this first
+    # Vigna's reference program, seeded with 1234567, prints this number first
     assert split_mix_64(1234567 + 0x9E3779B97F4A7C15 & MASK) == 6457827717110365317
     key = Streams(SEED).key("mobility", "path", 3) & MASK
     expected = [
@@ -47,7 +47,7 @@ def test_numbers_are_uniform_and_independent() -> None:
     centred = (numbers - 0.5) * math.sqrt(12)
     for other in (np.roll(centred, 1, axis=0), np.roll(centred, 1, axis=1), np.roll(centred, 7, axis=0)):
         assert abs((centred * other).mean()) < STANDARD_ERRORS / math.sqrt(count)
-        # squares have variance 1.8 - 1 = 0.8 each
+        # squares have a variance of 1.8 - 1 = 0.8 each
         assert abs(((centred**2 - 1) * (other**2 - 1)).mean()) < STANDARD_ERRORS * 0.8 / math.sqrt(count)
 
 
@@ -60,5 +60,5 @@ def test_points_on_a_disc_and_normal_numbers() -> None:
     count = len(deviates)
     assert abs(deviates.mean()) < STANDARD_ERRORS / math.sqrt(count)
     assert abs(deviates.var() - 1) < STANDARD_ERRORS * math.sqrt(2 / count)
-    # E x^4 = 3, its variance 105 - 9
+    # E x^4 = 3, and its variance is 105 - 9
     assert abs((deviates**4).mean() - 3) < STANDARD_ERRORS * math.sqrt(96 / count)

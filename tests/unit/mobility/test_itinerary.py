@@ -1,4 +1,4 @@
-"""Commuters: departure times, routes, the days of each trip, and what repeats from day to day."""
+"""Commuters: departure times, routes, the days of each trip, and habits that persist from day to day."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ from tests.tools.constants import made
 PEOPLE = 1_000
 STANDARD_ERRORS = 4
 DAY_S = 86_400.0
-WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s: at 8:15 all have left, and nobody is there
+WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s: by 8:15 all have left and no one has arrived
 TO_WORK: dict[str, Any] = {"leave": "8:00", "to": "work", "spread_min": 15, "days": "weekdays"}
 BACK: dict[str, Any] = {"leave": "17:30", "to": "home", "days": "weekdays"}
 COMMUTE: dict[str, Any] = {"addresses": {"work": WORK_M}, "plan": [TO_WORK, BACK]}
@@ -43,14 +43,14 @@ def at(day: int, hour: float) -> float:
 
 
 def left_s(movement: Movement, day: int) -> np.ndarray:
-    """[people] when each left on a day, from how far it is on the way at 8:16; inf: it is at home."""
+    """Return [people] when each left on a day, from the distance covered at 8:16, or inf if the person is at home."""
     way_m = np.hypot(*(movement.positions_m(at(day, 8 + 16 / 60)) - homes_m()).T)
     left = at(day, 8 + 16 / 60) - way_m / movement.doppler_speeds_m_s()
     return np.where(way_m > 1e-6, left, np.inf)
 
 
 def test_people_leave_within_the_spread_by_its_trapezoid() -> None:
-    """On each weekday; a mean of h and d with weights 2/3 and 1/3 is flat within a third of the spread."""
+    """On weekdays departures have the density of 2/3 habit + 1/3 daily draw: flat over a third of the spread."""
     movement = start()
     for day in range(5):
         late_min = (left_s(movement, day) - at(day, 8)) / 60
@@ -62,7 +62,7 @@ def test_people_leave_within_the_spread_by_its_trapezoid() -> None:
 
 @pytest.mark.parametrize("habit", [0.0, 0.5, 2 / 3])
 def test_habits_are_the_persons_own(habit: float) -> None:
-    """Two days of a person correlate by habit^2 / (habit^2 + (1 - habit)^2)."""
+    """A person's departures on two days correlate by habit^2 / (habit^2 + (1 - habit)^2)."""
     movement = start(habit=habit)
     first, second = left_s(movement, 0), left_s(movement, 1)
     expected = habit**2 / (habit**2 + (1 - habit) ** 2)
@@ -82,7 +82,7 @@ def test_with_habits_only_each_weekday_is_the_same_and_weeks_recur() -> None:
 
 
 def test_arrival_is_the_leave_and_the_way_over_the_speed() -> None:
-    """And home again, and at home over the weekend: the closed form through a day."""
+    """Positions follow the closed form of the way there, the way back, and weekends at home."""
     movement = start(300, plan=[{**TO_WORK, "spread_min": 0}, BACK])
     home, way = homes_m(300), WORK_M - homes_m(300)
     takes_s = np.hypot(*way.T) / movement.doppler_speeds_m_s()
@@ -127,7 +127,7 @@ def test_time_0_may_be_any_hour_of_the_same_days(begin_hour: str | float) -> Non
 
 
 def test_who_is_still_on_the_way_sets_out_again_on_arrival() -> None:
-    """5 km at 1 m/s take 83 minutes, the way home is due after 60; at midnight people walk home from a day before."""
+    """With 83 minutes of way and the trip home due after 60, the person turns back on arrival, even past midnight."""
     plan = [{"leave": 22, "to": "work"}, {"leave": 23, "to": "home"}]
     movement = start(
         1, addresses={"home": (0, 0), "work": WORK_M}, plan=plan, speed_min_m_s=1, speed_max_m_s=1
@@ -145,7 +145,7 @@ def test_spots_in_areas_are_the_persons_own_and_the_same_each_day() -> None:
     in_campus = np.hypot(*(noon - (-500, 0)).T) <= 50
     assert np.all(in_mill ^ in_campus)
     assert in_mill.mean() == pytest.approx(0.3, abs=STANDARD_ERRORS * math.sqrt(0.21 / PEOPLE))
-    # uniform in area
+    # spots are uniform in area
     limit = stats.kstwo.ppf(1 - 1e-4, in_mill.sum())
     assert stats.kstest(noon[in_mill, 0], stats.uniform(400, 200).cdf).statistic < limit
     assert movement.positions_m(at(3, 12)) == pytest.approx(noon, abs=1e-6)
@@ -163,14 +163,14 @@ def test_another_place_leaves_people_their_habits_and_spots() -> None:
 
 
 def test_other_people_leave_ones_own_way_as_it_is() -> None:
-    """To the last digit, also of who is on the way at time 0."""
+    """A person's path does not depend on other people, to the last digit, not even under way at time 0."""
     one, many = (start(people, begin_hour="8:20") for people in (3, 200))
     for hour in (0.0, 0.1, 9.2, 24.3):
         assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])
 
 
 def test_people_keep_to_the_streets() -> None:
-    """From 50 m beside an L of streets: on to it, round its corner, and 30 m from it to work; back the same way."""
+    """The way leads from 50 m beside the streets to them, round a corner, and off them to work; and back again."""
     streets = Streets.model_validate({"lines_m": [[[0, 0], [0, 1000]], [[0, 1000], [500, 1000]]]})
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(
@@ -203,7 +203,7 @@ def test_the_mode_of_travel_follows_from_the_speed_or_is_given(
 
 
 def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
-    """From home to work 300 m by a footpath, or 100 + 300 + 100 m by a road that is closed on foot."""
+    """By a footpath it is 300 m to work, and 100 + 300 + 100 m by a road that is closed to pedestrians."""
     road = np.array([(0, 0), (0, 100), (300, 100), (300, 0)], dtype=float)
     lines = [_Street(road, "road", {"car"}), _Street(road[[0, 3]], "path", {"foot"})]
     streets = _StreetLines(lines, ("geojson", "map"), [])
@@ -240,7 +240,7 @@ def test_people_who_never_come_home_are_noted() -> None:
 
 
 def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
-    """All people leave and a share of 0.8 comes back: 0.2 of them are stranded."""
+    """If all people leave and a share of 0.8 returns, 0.2 of them are stranded."""
     (note,) = notes_of(plan=[TO_WORK, {**BACK, "share": 0.8}])
     stranded = int(note.split(" of ")[0].split()[-1])
     assert abs(stranded - 0.2 * PEOPLE) < STANDARD_ERRORS * math.sqrt(0.2 * 0.8 * PEOPLE)
@@ -248,19 +248,19 @@ def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
 
 
 def test_an_address_without_a_way_to_the_others_is_noted() -> None:
-    """The mill's street, y = 50, does not meet the longer one, y = 0: its spots are nearer to it above y = 25."""
+    """The mill's street, y = 50, does not meet the longer one, y = 0: it is the nearer one for spots above y = 25."""
     home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
     commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
     (note,) = notes_of(100, streets=[home_street, own_street], **commute)
     assert "from work to" in note
     assert "100 spots" in note
-    # the farthest corner of the mill, [600, 100], is hypot(400, 100) m from the end of the longer street
+    # the mill's farthest corner, [600, 100], is hypot(400, 100) m from the end of the longer street
     farthest_m = float(note.split("up to ")[1].split(" m")[0])
     assert 350 < farthest_m <= math.hypot(400, 100)
     assert notes_of(100, streets=[home_street, own_street, [[200, 0], [400, 50]]], **commute) == []
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A yard of 20 m in the mill: most of its spots are nearer to the street that counts."""
+    """A street of 14 m in the mill's corner is near few of its spots, so that no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

@@ -1,4 +1,4 @@
-"""Properties of every mobility model: a path is a function of time, device and seed."""
+"""Properties of every mobility model: a path depends on time, device and seed only."""
 
 import math
 from dataclasses import replace
@@ -36,7 +36,7 @@ AREAS = Places(
 )
 STREETS = Streets(lines_m=[[(-90, 0), (120, 0)], [(0, -90), (0, 90)]]).read(AREAS)
 
-# Quick turns and short rests, so that much happens within the minutes of a test
+# quick turns and short rests, so that much happens within the minutes of a test
 MODELS: dict[str, list[Mobility]] = {
     "static": [Static()],
     "random_waypoint": [
@@ -89,7 +89,7 @@ MODELS: dict[str, list[Mobility]] = {
 }
 ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
 BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction", "od_flows"]
-DEVICES = 4  # as many as the trace has
+DEVICES = 4  # the number of devices in the trace
 LATEST_S = 200.0
 
 
@@ -174,7 +174,7 @@ def test_nobody_leaves_the_area(name: str) -> None:
         path = np.array([movement.positions_m(t) for t in np.arange(0, LATEST_S, 0.7)])
         farthest_m = np.linalg.norm(path, axis=2).max()
         assert farthest_m <= model.area_radius_m(RADIUS_M) * (1 + 1e-12)
-        # nor do they stay in the middle: each has its border
+        # devices also come close to the border
         assert farthest_m > 0.9 * model.area_radius_m(RADIUS_M)
 
 

@@ -20,7 +20,7 @@ from tests.refusals import refused_at
 from tests.tools.constants import made
 
 RADIUS_M = 200.0
-SHORT_S = 1e-4  # so short that almost no device turns within it
+SHORT_S = 1e-4  # so short that almost no device turns in it
 
 
 def start(model: Mobility, devices: int = 20, seed: int = 1) -> Movement:
@@ -40,7 +40,7 @@ def test_static_devices_stay() -> None:
 
 
 def test_static_devices_may_be_as_likely_at_any_distance() -> None:
-    """Of 4,000 drawn uniform in area, a tenth is in each of ten rings of the same width, in its old direction."""
+    """Placed by distance, a tenth of 4,000 devices is in each of ten rings of equal width, at unchanged bearings."""
     ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
     drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
     how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}
@@ -92,7 +92,7 @@ def test_pauses_hold_a_device_at_its_waypoint() -> None:
     movement = start(
         RandomWaypoint(speed_min_m_s=50, speed_max_m_s=50, pause_s=1000.0, steady_state=False), 200
     )
-    # the longest leg, the diameter of the disc, takes 2 x 260 m / 50 m/s = 10.4 s
+    # the longest leg is the disc's diameter, which takes 2 x 260 m / 50 m/s = 10.4 s
     early, late = movement.positions_m(20.0), movement.positions_m(990.0)
     assert np.array_equal(early, late)
     assert not np.isclose(movement.positions_m(1015.0), late).any()
@@ -115,14 +115,14 @@ def test_reflection_in_a_round_mirror(model: Mobility) -> None:
             assert np.allclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
             expected, first = distance, velocity
         straight = np.isclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
-        # one in 1e5 or so of these intervals holds a reflection
+        # about one in 1e5 of these intervals contains a reflection
         assert straight.mean() >= 0.9
         assert np.allclose(distance[straight], expected[straight], rtol=1e-5)
     assert not np.isclose(velocity, first).all(axis=1).any(), "in 390 s each device has been reflected"
 
 
 def test_gauss_markov_changes_at_its_steps_only() -> None:
-    movement = start(TwoSeconds(area_factor=10))  # 2,000 m away: no border in sight
+    movement = start(TwoSeconds(area_factor=10))  # the border, at 2,000 m, is too far to be reached
     during = [velocities_m_s(movement, t) for t in (4.001, 5.0, 5.999)]
     assert np.allclose(during[0], during[1], atol=1e-6)
     assert np.allclose(during[1], during[2], atol=1e-6)
@@ -133,7 +133,7 @@ def test_gauss_markov_changes_at_its_steps_only() -> None:
 def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
     block_m = 70.0
     movement = start(Manhattan(block_m=block_m), 300)
-    # odd multiples of half a block within 200 m: 35, 105, 175 m on either side
+    # streets lie at odd multiples of half a block within 200 m: at 35, 105 and 175 m on either side
     streets = np.array([-175.0, -105.0, -35.0, 35.0, 105.0, 175.0])
     seen = set()
     for time_s in np.arange(0.0, 300.0, 1.7):
@@ -146,7 +146,7 @@ def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
 
 
 def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
-    # no device turns at junctions: each goes up and down its street of 400 m
+    # no device turns at junctions: each goes back and forth on its street of 400 m
     model = Straight(speed_min_m_s=10, speed_max_m_s=10)
     movement = start(model, 100)
     first = movement.positions_m(0.0)
@@ -156,7 +156,7 @@ def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
         now = movement.positions_m(time_s)
         assert np.allclose(now[np.arange(100), across], first[np.arange(100), across])
         assert not np.isclose(now[np.arange(100), along], first[np.arange(100), along]).all()
-    # there and back: 800 m at 10 m/s
+    # there and back are 800 m, at 10 m/s
     assert np.allclose(movement.positions_m(80.0), first, atol=1e-9)
 
 
@@ -170,7 +170,7 @@ def test_highway_lanes_and_loop() -> None:
     model = Highway(lanes=2, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10)
     movement = start(model, 400)
     lane = np.arange(400) % 4
-    # eastbound from the outside: 35 and 39 m; westbound from the outside: 47 and 43 m
+    # eastbound lanes, outer first, are at 35 and 39 m; westbound lanes, outer first, at 47 and 43 m
     across, velocity = np.array([35, 39, 47, 43])[lane], np.array([20, 30, -20, -30])[lane]
     assert np.array_equal(movement.doppler_speeds_m_s(), np.abs(velocity))
     absent_s = np.zeros(400)
@@ -184,7 +184,7 @@ def test_highway_lanes_and_loop() -> None:
         both = present & np.isfinite(later[:, 0])
         assert np.allclose(later[both, 0] - at[both, 0], 0.5 * velocity[both])
         absent_s += ~present
-    # a road of 600 m and 10 s away: a loop of 40 s at 20 m/s and 30 s at 30 m/s
+    # a road of 600 m with an absence of 10 s makes a loop of 40 s at 20 m/s, and of 30 s at 30 m/s
     assert np.all((absent_s[np.abs(velocity) == 20] >= 9) & (absent_s[np.abs(velocity) == 20] <= 11))
     loop_s = np.where(np.abs(velocity) == 20, 40.0, 30.0)
     for period in (40.0, 30.0):
@@ -201,25 +201,25 @@ def test_highway_must_pass_the_cell() -> None:
 # -- attraction ---------------------------------------------------------------------------------------
 
 SPELLS = [{"from_hour": hour, "to": {place: 1}} for hour, place in ((0, "home"), (8, "work"), (16, "centre"))]
-# decisions every 20 s in a day of 2,400 s; ways of up to 400 m take 7 s
+# devices decide every 20 s in a day of 2,400 s; ways of up to 400 m take 7 s
 QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s": 60.0, "area_factor": 1.0}
 
 
 def test_attraction_follows_the_hours() -> None:
     model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
-    movement = start(model, 100, seed=2)  # whose two work places are far apart
+    movement = start(model, 100, seed=2)  # a seed whose two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
-    # hours 7, 15 and 23: seven hours after the rhythm changed, 35 mean times between decisions
+    # hours 7, 15 and 23 are seven hours after a change of the rhythm, 35 mean times between decisions
     home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
     assert np.array_equal(home, homes)
     assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0
-    # two places of 15 m radius: devices are within 30 m of the first one, or of another one
+    # work places have 15 m radius: devices are within 30 m of the first device, or of one at the other place
     first = np.linalg.norm(work - work[0], axis=1) <= 30.0
     assert 0 < first.sum() < 100
     (other,) = np.flatnonzero(~first)[:1]
     assert np.all(np.linalg.norm(work[~first] - work[other], axis=1) <= 30.0)
     assert len({tuple(spot) for spot in work}) == 100, "each device has a spot of its own"
-    # the same devices are at the same places, every day
+    # every day the same devices are at the same places
     for hour, place in ((7, home), (15, work), (23, centre)):
         assert np.allclose(movement.positions_m(100.0 * hour + 3 * 2400.0), place)
 

@@ -1,4 +1,4 @@
-"""Recorded paths: devices follow them exactly, and every error has a place and a remedy."""
+"""Recorded paths: devices follow them exactly, and every error names a place and a remedy."""
 
 import gzip
 import re
@@ -21,7 +21,7 @@ from edgefl.places.plane import LocalPlane
 from edgefl.rng import Streams
 from tests.refusals import refused_at
 
-# written by SUMO 1.28.0: a bus, a car, somebody who walks, and a person with the bus's id who rides on it
+# written by SUMO 1.28.0: a bus, a car, a pedestrian, and a person with the bus's id who rides on the bus
 GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
 
 Write = Callable[..., Path]
@@ -69,7 +69,7 @@ def test_straight_lines_between_samples_and_absence_around_them(write: Write) ->
 def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> None:
     path = write("id,y,x,t,speed\nlate,0,8,105,\nearly,1,2,100,x\nearly,1,4,102,\n")
     assert walk(path, 2, [0, 1, 5]) == [[NOWHERE, [2, 1]], [NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
-    # begun in the middle of a segment
+    # the run begins in the middle of a segment
     assert walk(path, 2, [0, 4], begin_s=101) == [[NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
     with refused_at("devices.mobility.begin_s", "106 s"):
         walk(path, 2, [0], begin_s=106)
@@ -77,7 +77,7 @@ def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> Non
 
 def test_scales_and_origin(write: Write) -> None:
     path = write("t,id,x,y\n0,a,1,2\n1,a,2,2\n")
-    # minutes and kilometres
+    # time in minutes, positions in kilometres
     movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1.0, 1.0)), 1)
     assert movement.positions_m(30.0)[0] == pytest.approx([500.0, 1000.0])
     assert movement.positions_m(60.0).tolist() == [[1000.0, 1000.0]]
@@ -94,7 +94,7 @@ def test_a_long_gap_is_an_absence(write: Write) -> None:
         [[50, 4]],
     ]
     assert walk(path, 1, [3], max_gap_s=4) == [[[26, 0]]]
-    # the way and the time of the gap do not count: 2 m and 4 m in a second each
+    # way and time of the gap do not count, so that 2 m and 4 m in a second each remain
     assert start(Trace(path=path, max_gap_s=3.9), 1).doppler_speeds_m_s() == pytest.approx([3.0])
     assert start(Trace(path=path), 1).doppler_speeds_m_s() == pytest.approx([54 / 6])
 
@@ -135,7 +135,7 @@ def test_any_trace_is_interpolated(
 
 
 def sumo_samples(path: Path) -> dict[tuple[str, str], dict[float, list[float]]]:
-    """(element, id) -> time -> place, read in the plain way."""
+    """Return the time -> position samples of each (element, id), read without edgefl."""
     samples: dict[tuple[str, str], dict[float, list[float]]] = {}
     for timestep in ElementTree.parse(path).getroot():
         for element in timestep:
@@ -148,7 +148,7 @@ def sumo_samples(path: Path) -> dict[tuple[str, str], dict[float, list[float]]]:
 def test_sumo_floating_car_data(tmp_path: Path) -> None:
     samples = sumo_samples(GOLDEN)
     assert list(samples) == [("vehicle", "bus"), ("person", "walker"), ("person", "bus"), ("vehicle", "car")]
-    # also compressed, as SUMO writes a file named so
+    # the file may also be compressed, as SUMO does if the name ends with .gz
     packed = tmp_path / "fcd.xml.gz"
     packed.write_bytes(gzip.compress(GOLDEN.read_bytes()))
     for path in (GOLDEN, packed):
@@ -156,7 +156,7 @@ def test_sumo_floating_car_data(tmp_path: Path) -> None:
         for time_s in range(40):
             expected = [device.get(float(time_s), [np.nan, np.nan]) for device in samples.values()]
             assert np.array_equal(movement.positions_m(time_s), expected, equal_nan=True)
-    # the rider: waits, then is where the bus is, from its stop on until it alights
+    # the rider waits, and then is where the bus is until the bus leaves the file
     riding = [
         samples["person", "bus"][t] == samples["vehicle", "bus"].get(t) for t in samples["person", "bus"]
     ]
@@ -174,7 +174,7 @@ def test_sumo_kinds(write: Write) -> None:
 
 
 def as_table(samples: dict[tuple[str, str], dict[float, list[float]]], separator: str = ";") -> str:
-    """The table that SUMO, or its xml2csv.py, makes of a file: the columns of all kinds, filled for one."""
+    """Return the table that SUMO or its xml2csv.py writes: columns for all kinds; a row fills those of one kind."""
     kinds = sorted({kind for kind, _ in samples})
     lines = [["timestep_time", *(f"{kind}_{what}" for kind in kinds for what in ("id", "speed", "x", "y"))]]
     for time_s in sorted({t for device in samples.values() for t in device}):
@@ -198,7 +198,7 @@ def test_sumo_tables_are_the_same_as_its_xml(write: Write, separator: str) -> No
 
 
 def test_plain_tables_with_semicolons(write: Write) -> None:
-    """Also with the names of `--output.column-header plain`."""
+    """Tables have the names of `--output.column-header plain`, too."""
     path = write("time;id;x;y;speed\n0.00;a;1.00;2.00;7\n2.00;a;3.00;2.00;7\n")
     assert walk(path, 1, [0, 1]) == [[[1, 2]], [[2, 2]]]
 
@@ -210,7 +210,7 @@ ROUTE = [(11.57, 48.13), (11.571, 48.13), (11.571, 48.131)]
 
 
 def test_longitudes_and_latitudes(write: Write) -> None:
-    """A thousandth of a degree is 74.44 m east and 111.19 m north there; the origin is a place on Earth."""
+    """Near Munich, 0.001 degrees are 74.44 m east and 111.19 m north; the origin may be longitude and latitude."""
     lines = [f"{t},a,{lat},{lon}" for t, (lon, lat) in enumerate(ROUTE)]
     table = write("t,id,lat,lon\n" + "\n".join(lines))
     named = write("t,id,y,x\n" + "\n".join(lines), "named.csv")
@@ -239,7 +239,7 @@ def test_degrees_far_from_the_origin(write: Write) -> None:
 
 
 def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if pyarrow were not installed
     path = tmp_path / "fcd.parquet"
     path.touch()
     with refused_at("devices.mobility.path", "pyarrow"):
@@ -249,7 +249,7 @@ def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sumo_tables_in_parquet(tmp_path: Path) -> None:
-    """The same samples as in XML; only where pyarrow is installed."""
+    """Parquet has the same samples as XML; the test needs pyarrow."""
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -382,7 +382,7 @@ def test_the_shipped_trace_is_what_its_script_writes(capsys: pytest.CaptureFixtu
 
 
 def test_a_column_of_ids_with_an_unknown_name_is_asked_for(tmp_path: Path) -> None:
-    """Many devices in a column `person` were told to sort the samples of a device named as the file."""
+    """Without a known column of ids, all rows would count as one device; the error proposes `columns` instead."""
     file = tmp_path / "walks.csv"
     file.write_text("time,person,x,y\n0,anna,0,10\n0,bert,50,10\n1,anna,1,10\n1,bert,51,10\n")
     with refused_at("", "walks.csv:3", "among time, person, x, y (known: id, device,", "columns: {id: NAME}"):

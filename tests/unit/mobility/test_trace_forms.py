@@ -1,4 +1,4 @@
-"""Traces as programs write them: each form gives the positions that its description says, whatever its name."""
+"""Traces as programs write them: each format gives the described positions, whatever the file's name."""
 
 import gzip
 from collections.abc import Callable
@@ -33,14 +33,14 @@ def write(tmp_path: Path) -> Write:
 
 
 def started(path: Path | str, origin: tuple[float, float] | None = None, **keys: object) -> tuple:
-    """Return the movement of all devices of a trace, and the notes."""
+    """Return the movement of all devices of a trace, and its notes."""
     places = Places(plane=LocalPlane(*origin) if origin else None)
     model = Trace(path=Path(path), **keys).within(places)
     return model.start_all(), places.notes
 
 
 def near_m(lon: float, lat: float, origin: tuple[float, float]) -> list[float]:
-    """Return metres east and north by the radii of curvature of WGS 84; 6 cm at 1 km, where meridians converge."""
+    """Return metres east and north, by WGS 84's radii of curvature: within 6 cm at 1 km, as meridians converge."""
     a, e2 = 6_378_137.0, 0.00669437999
     phi = np.radians(origin[1])
     w = 1 - e2 * np.sin(phi) ** 2
@@ -138,7 +138,7 @@ NUMBERS = {"id": 1, "t": 2, "lat": 3, "lon": 4}
     ],
 )  # fmt: skip
 def test_tables_of_gps(write: Write, text: str, keys: dict) -> None:
-    """Two fixes 6 s apart, 2.1 m south and 2.8 m east of each other."""
+    """Two fixes 6 s apart differ by 2.1 m south and 2.8 m east, in every notation."""
     mark = next(mark for mark in ";\t, " if mark in text)
     fixes = [mark.join(fix) for fix in (("39.984702", "116.318417"), ("39.984683", "116.318450"))]
     moved, _ = started(write(text.format(*fixes)), BEIJING, **keys)
@@ -159,7 +159,7 @@ def test_t_drive(write: Write) -> None:
 
 
 def test_porto(write: Write) -> None:
-    """The second trip of the taxi begins an hour later; in between, it is nowhere."""
+    """The taxi's second trip begins an hour later; in between the taxi is absent."""
     head = '"TRIP_ID","TAXI_ID","TIMESTAMP","MISSING_DATA","POLYLINE"\n'
     trip = '"1","20000001","1372636858","False","[[-8.618643,41.141412],[-8.618499,41.141376]]"\n'
     later = '"2","20000001","1372640458","False","[[-8.6,41.14],[-8.6,41.141]]"\n"3","5","1372640458","False","[]"\n'
@@ -192,7 +192,7 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
-    """By three zones; without one it is UTC, as in the table, also if a reader of YAML has made a date of it."""
+    """begin_s may be a date in any zone, in UTC without a zone, or a date object made by the YAML reader."""
     path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
     texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
     for date in (*texts, *map(yaml.safe_load, texts), 1767598204):
@@ -227,7 +227,7 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
 
 
 def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
-    """Of three people at each of two times, the two after the first would be skipped."""
+    """Without ids, the rows of three people would look like bad rows of one, of which two would be skipped."""
     rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
     path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
     with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):
@@ -250,7 +250,7 @@ PLT = "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,My T
 
 
 def test_geolife(write: Write, tmp_path: Path) -> None:
-    """A folder for each user, with a file for each track; days 39744.1201851852 are 2008-10-23 02:53:04."""
+    """Users have a folder each, and tracks a file each; day 39744.1201851852 is 2008-10-23 02:53:04."""
     fixes = "39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04\n"
     write(PLT + fixes, "Data/000/Trajectory/20081023025304.plt")
     later = "39.984683,116.31845,0,492,39744.1618518519,2008-10-23,03:53:04\n"
@@ -292,7 +292,7 @@ GPX = (
 def test_gpx(write: Write) -> None:
     moved, _ = started(write(GPX, "anna.gpx"), (11.57, 48.13))
     assert [device.id for device in moved.recorded] == ["anna"]
-    # TR of WGS 84: 111,196 m a degree
+    # a degree of latitude is 111,196 m long here on WGS 84
     assert moved.positions_m(10.5)[0] == pytest.approx([0, 111.20], abs=0.01)
     for wrong, words in (
         (GPX.replace("<time>2026-01-05T07:30:00Z</time>", ""), ":3: <trkpt> has no <time>"),
@@ -318,7 +318,7 @@ $god_ set-dist 0 1 1
 
 
 def test_ns2(write: Write) -> None:
-    """Node 0 is on its way to (10, 60) when it turns at (10, 40) towards (40, 40), where it arrives at 17 s."""
+    """On its way to (10, 60), node 0 turns at (10, 40) towards (40, 40), where it arrives at 17 s."""
     moved, notes = started(write(NS2, "mobility.tcl"))
     at = {0: [10, 20], 2: [10, 20], 4.5: [10, 30], 7: [10, 40], 12: [25, 40], 17: [40, 40], 110: [40, 40]}
     for time_s, place in at.items():
@@ -326,7 +326,7 @@ def test_ns2(write: Write) -> None:
     assert moved.positions_m(100.0)[1].tolist() == [0, 0]
     assert moved.positions_m(105.0)[1] == pytest.approx([0, 5])
     assert np.isnan(moved.positions_m(110.01)).all()
-    assert notes == []  # the long pauses are no absences
+    assert notes == []  # the long pauses do not count as absences
 
 
 def test_ns2_nodes_that_stop_or_jump(write: Write) -> None:
@@ -353,7 +353,7 @@ $ns_ at 12.0 "$node_(0) setdest 7.0 19.0 5.0"
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_bonnmotion_is_the_same_movement(write: Write, packed: bool) -> None:
-    """The nodes of NS2 by their waypoints; also in three dimensions."""
+    """BonnMotion's waypoints, in two or three dimensions, give the same movement as NS2's nodes."""
     flat = "0 10 20 2 10 20 7 10 40 17 40 40 17 40 40\n0.0 0 0 100.0 0 0 110.0 0 10\n"
     high = "0 10 20 1 2 10 20 1 7 10 40 1 17 40 40 1\n0.0 0 0 1 100.0 0 0 1 110.0 0 10 2\n"
     expected, _ = started(write(NS2))
@@ -383,7 +383,7 @@ def test_one(write: Write) -> None:
 
 
 def gap_fcd() -> str:
-    """Vehicle a is in time steps 0 to 10 and 50 to 60, person p in all."""
+    """Return a trace with vehicle a at 0 to 10 s and 50 to 60 s, and person p all the time."""
     rows = []
     for t in range(61):
         a = f'<vehicle id="a" x="{10 * t}" y="30" type="car"/>' if t <= 10 or t >= 50 else ""
@@ -427,7 +427,7 @@ def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> 
 
 @pytest.mark.parametrize(("every_s", "limit_s"), [(1, 60), (5, 60), (30, 300)])
 def test_gps_gaps_are_measured_by_the_usual_interval(write: Write, every_s: int, limit_s: int) -> None:
-    """Ten intervals, but at least a minute; a device with other intervals has its own limit."""
+    """A gap may last ten usual intervals, but at least a minute; each device has its own limit."""
     for gap_s, absent in ((limit_s, False), (limit_s + 1, True)):
         times = [every_s * at for at in range(20)]
         times += [times[-1] + gap_s + every_s * at for at in range(20)]
@@ -516,7 +516,7 @@ def test_each_form_can_be_read(write: Write, form: str) -> None:
 
 
 def test_changed_traces_are_read_or_refused_with_their_place(tmp_path: Path) -> None:
-    """Some of those that `make fuzz` gives to the command line; nothing but an EdgeflError may be raised."""
+    """Changed traces, a sample of those of `make fuzz`, raise nothing but an EdgeflError, which names the file."""
     messages, cases = [], 100
     for number in range(cases):
         files = trace_case(2, number).files

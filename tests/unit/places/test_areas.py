@@ -1,4 +1,4 @@
-"""Areas of a scenario: shapes, files, and the components that name them."""
+"""Areas of a scenario: shapes, files, and the components that refer to areas."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ workload: {payload_bits: 100000, flops_per_sample: 1000}
 devices: {count: 200, mobility: {name: attraction, homes: home, rhythm: [{from_hour: 0, to: {home: 1}}]}}
 """
 MUNICH = [11.57, 48.13]
-# a quarter of a kilometre, with a pond
+# a park, a quarter of a kilometre wide, with a pond
 PARK = {
     "type": "FeatureCollection",
     "features": [
@@ -56,7 +56,7 @@ NET = '<net version="1.20"><location netOffset="0,0" convBoundary="-10.00,0.00,4
 
 
 def homes_m(folder: Path, rest: str) -> np.ndarray:
-    """Where 200 devices begin that live in the area `home`."""
+    """Return the initial positions of 200 devices that live in the area `home`."""
     file = folder / "a.yaml"
     file.write_text(HEAD + rest)
     loaded = scenarios.load(file)
@@ -81,7 +81,7 @@ def test_discs_rectangles_and_polygons(tmp_path: Path) -> None:
     at = homes_m(tmp_path, "areas: {home: {disc: {centre_m: [300, -40], radius_m: 20}}}")
     away_m = np.hypot(*(at - [300, -40]).T)
     assert 18 < away_m.max() <= 20
-    # uniform in area: the square of the distance is uniform; the mean of 200 of them, to 4 standard errors
+    # in a uniform disc the squared distance is uniform; the mean of 200 is checked to 4 standard errors
     assert np.mean((away_m / 20) ** 2) == pytest.approx(0.5, abs=4 / np.sqrt(12 * 200))
     at = homes_m(tmp_path, "areas: {home: {rectangle: {from_m: [10, 0], to_m: [-20, 5]}}}")
     assert np.all((at >= [-20, 0]) & (at <= [10, 5]))
@@ -106,7 +106,7 @@ def test_polygons_of_a_map_in_degrees(tmp_path: Path, feature: str) -> None:
     assert north_east == pytest.approx([372.1, 444.9], rel=1e-3)
     assert np.all((at > -0.01) & (at < north_east + 0.1))
     assert np.all(np.ptp(at, axis=0) > 0.95 * north_east)
-    # no device starts in the pond: a triangle whose long side rises from west to east
+    # no device starts in the pond, a triangle whose long side rises from west to east
     west_m, south_m = plane.to_m([[11.572, 48.131]])[0]
     east_m, north_m = plane.to_m([[11.573, 48.133]])[0]
     x, y = (at[:, 0] - west_m) / (east_m - west_m), (at[:, 1] - south_m) / (north_m - south_m)
@@ -166,7 +166,7 @@ BERLIN = (13.4, 52.5)
 
 
 def near_berlin(*corners_m: tuple[float, float]) -> list[list[float]]:
-    """A ring in degrees whose corners are at these metres; by the radii of curvature of WGS 84 at 52.5 degrees."""
+    """Return a ring in degrees with these corners in metres, by WGS 84's radii of curvature at 52.5 degrees."""
     lat, e2 = np.radians(BERLIN[1]), 0.00669437999014
     flat = 1 - e2 * np.sin(lat) ** 2
     per_deg = np.radians(6_378_137.0) * np.array([np.cos(lat) / np.sqrt(flat), (1 - e2) / flat**1.5])
@@ -179,7 +179,7 @@ def square(west: float, south: float, east: float, north: float) -> list[list[fl
 
 
 def collection(*features: tuple[dict[str, Any], Any], **members: Any) -> str:
-    """A FeatureCollection of polygons, each with its properties and rings."""
+    """Return a FeatureCollection of polygons, each with its properties and rings."""
     made = [
         {"type": "Feature", "properties": own, "geometry": {"type": "Polygon", "coordinates": rings}}
         for own, rings in features
@@ -188,7 +188,7 @@ def collection(*features: tuple[dict[str, Any], Any], **members: Any) -> str:
 
 
 def region_of(folder: Path, text: str, feature: Any = None) -> tuple[Any, list[str]]:
-    """The region of an area from a file, and the notes about it."""
+    """Return the region of an area that is read from a file, and the notes about it."""
     (folder / "map.geojson").write_text(text)
     where = Places({}, LocalPlane(*BERLIN))
     return Area.model_validate({"geojson": {"path": folder / "map.geojson", "feature": feature}}).region(
@@ -202,7 +202,7 @@ DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
 @pytest.mark.parametrize(
     ("rings", "area_m2", "share"),
     [
-        # the share of all homes that are in the park, 300 x 300 m
+        # the last number is the share of homes in the park of 300 x 300 m
         ([[DISTRICT], [GREEN]], 600**2, 0.25),
         ([[DISTRICT], [DISTRICT]], 600**2, 0.25),
         ([[square(-300, -300, 100, 100)], [square(-100, -100, 300, 300)]], 2 * 400**2 - 200**2, None),
@@ -216,7 +216,7 @@ def test_features_of_a_file_are_united(
 ) -> None:
     """Only the inner rings of one polygon are holes (RFC 7946, 3.1.6)."""
     region, notes = region_of(tmp_path, collection(*(({"name": "A"}, one) for one in rings)), "A")
-    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # the plane's error over 300 m
+    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # error of the plane over 300 m
     assert not notes
     homes = 2000
     at = region.points_m(np.random.default_rng(2).random((3, homes)))
@@ -297,7 +297,7 @@ def crs(name: str) -> dict[str, Any]:
 
 
 def in_utm(zone: int, east_m: float, north_m: float) -> np.ndarray:
-    """Longitude and latitude of a place in UTM, by bisection of the transverse Mercator projection."""
+    """Return longitude and latitude of a UTM position, by iterating the inverse transverse Mercator projection."""
     plane, lon_lat = LocalPlane(6.0 * zone - 183.0, 52.0), np.array([6.0 * zone - 183.0, 52.5])
     e2 = 0.00669437999014  # WGS 84
     equator_m, _ = quad(
@@ -325,7 +325,7 @@ def test_a_projected_file_is_read(tmp_path: Path, named: dict[str, Any]) -> None
 
 
 def test_web_mercator_is_read(tmp_path: Path) -> None:
-    """x = R lon, y = R ln tan(45 degrees + lat / 2), with the equator's radius (EPSG guidance note 7-2)."""
+    """x = R lon, y = R ln tan(45 degrees + lat / 2) with the equator's radius are read (EPSG guidance note 7-2)."""
     pytest.importorskip("pyproj")
     degrees = np.radians(DISTRICT)
     x, y = 6_378_137.0 * np.array([degrees[:, 0], np.log(np.tan(np.pi / 4 + degrees[:, 1] / 2))])
@@ -389,7 +389,7 @@ def test_files_without_an_area_say_what_they_are(
 
 
 def test_areas_of_classes(tmp_path: Path) -> None:
-    """A class's own movement finds its areas; one that there is not is refused at its place."""
+    """A class's own mobility finds its areas, and an unknown area is refused with the key's place."""
     file = tmp_path / "classes.yaml"
     lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, to: {home: 1}}]}"
     text = HEAD.rpartition("devices:")[0] + (

@@ -1,4 +1,4 @@
-"""Masts of a file become sites: places by hand on the ellipsoid, cells of one mast its sectors."""
+"""Masts of a file become sites at positions on the ellipsoid, and the cells of a mast become its sectors."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
 
 ORIGIN = (11.12, 46.06)
-# OpenCelliD's form: three cells at a mast, two at the next, one at a third
+# OpenCelliD's format: three cells at one mast, two at the next, one at a third
 OPENCELLID = """\
 LTE,262,1,1001,100001,0,11.1200,46.0600,1000,12,1,1418816528,1598948816,0
 LTE,262,1,1001,100002,0,11.1200,46.0600,1000,9,1,1418816528,1598948816,0
@@ -54,7 +54,7 @@ def loaded(folder: Path, text: str, name: str = "masts.csv", **sites: Any) -> Sc
 
 
 def on_ellipsoid_m(lon: float, lat: float) -> tuple[float, float]:
-    """East and north of the origin on WGS 84's ellipsoid by its radii of curvature at the latitude between."""
+    """Return metres east and north of the origin, by WGS 84's radii of curvature at the mean latitude."""
     middle = math.radians((lat + ORIGIN[1]) / 2)
     axis_m, square = 6_378_137.0, 2 / 298.257223563 - 1 / 298.257223563**2
     w = math.sqrt(1 - square * math.sin(middle) ** 2)
@@ -69,7 +69,7 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
     places = [(11.12, 46.06), (11.125, 46.062), (11.129, 46.059)]
     assert one.layout.sites is not None
     for found, place in zip(one.layout.sites, places, strict=True):
-        # 0.1 m: the east of a place is measured at a latitude between, 100 m away
+        # 0.1 m, as the easting is that at a mean latitude 100 m away
         assert found == pytest.approx(on_ellipsoid_m(*place), abs=0.1)
     assert one.layout.cells == 3
     notes = prepare(one).notes
@@ -79,7 +79,7 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
 def test_a_file_is_read_once_and_again_when_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For the layout and for the note on its rows, which a table of millions of cells makes worth a minute."""
+    """The layout and the note on rows share one reading, as a table of millions of cells takes a minute."""
     read, table = [], masts._of_table
 
     def counted(file: masts.SitesFile, path: Path) -> Iterator[masts.Row]:
@@ -99,11 +99,11 @@ def test_azimuths_are_sectors(tmp_path: Path) -> None:
     assert one.layout.azimuth_deg == ((90.0, 330.0, 210.0), (0.0,))
     assert one.layout.cells == 4
     assert one.layout.served == [0, 1, 2, 3]
-    # a panel has 8 dBi of its own
+    # a panel has its own gain of 8 dBi
     assert one.layout.antenna_gain_dbi == 0
     plan = prepare(one)
     assert "layout.sites: masts.csv has 5 cells at 2 places: 2 sites with 4 sectors" in plan.notes
-    # 200 m north of the first mast its first sector is the strongest, 200 m south-south-west its third
+    # 200 m north of the first mast, its first sector is the strongest, and 200 m south-south-west its third
     gains = plan.world.gains
     power_db = gains.power_db(plan.world.cells_m[[0, 2, 3]] * 1.0)
     assert power_db.shape == (3, 4)
@@ -139,7 +139,7 @@ def test_columns_may_be_named_and_rows_chosen(tmp_path: Path) -> None:
 
 
 def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None:
-    """One of them in another country."""
+    """Two masts are left out and counted, of which one is in another country."""
     rows = OPENCELLID + "LTE,208,1,1,1,0,2.35,48.85,1,1,1,1,1,0\n"
     one = loaded(tmp_path, rows, layout={"radius_m": 500})
     assert one.layout.cells == 2

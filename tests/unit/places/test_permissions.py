@@ -1,4 +1,4 @@
-"""Which modes of travel may use a street: SUMO's permissions of lanes, OpenStreetMap's tags."""
+"""Modes of travel that may use a street, by SUMO's lane permissions and OpenStreetMap's tags."""
 
 from typing import Any
 

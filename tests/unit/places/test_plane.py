@@ -1,4 +1,4 @@
-"""The local plane: what makes it the transverse Mercator projection, and the error of its distances."""
+"""The local plane has the properties of the transverse Mercator projection, and the stated error of distances."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def parallel_radius_m(lat_deg: float) -> float:
 
 
 def test_a_degree_on_wgs_84() -> None:
-    """111.132 km of latitude at 45 degrees north, 78.847 km of longitude; textbook numbers."""
+    """At 45 degrees north, a degree of latitude is 111.132 km and one of longitude 78.847 km, as in textbooks."""
     (north,) = LocalPlane(10.0, 44.5).to_m([[10.0, 45.5]])
     assert north == pytest.approx([0.0, 111_131.8], abs=0.1)
     (east,) = LocalPlane(10.0, 45.0).to_m([[10.001, 45.0]])
@@ -28,7 +28,7 @@ def test_a_degree_on_wgs_84() -> None:
 
 @pytest.mark.parametrize("lat_deg", [-33.0, 0.0, 48.1, 70.0])
 def test_distances_along_the_meridian_are_those_of_the_ellipsoid(lat_deg: float) -> None:
-    """The integral of the radius of curvature."""
+    """The distance is the integral of the meridian's radius of curvature."""
     arc_m, _ = quad(lambda lat: meridian_radius_m(lat) * np.pi / 180, lat_deg, lat_deg + 2.5)
     assert LocalPlane(7.0, lat_deg).to_m([[7.0, lat_deg + 2.5]])[0] == pytest.approx([0.0, arc_m], abs=1e-4)
 
@@ -36,7 +36,7 @@ def test_distances_along_the_meridian_are_those_of_the_ellipsoid(lat_deg: float)
 @pytest.mark.parametrize("lat_deg", [-33.0, 5.0, 48.1, 70.0])
 @pytest.mark.parametrize("away_deg", [0.0, 0.05, 1.0, -2.5])
 def test_angles_are_kept(lat_deg: float, away_deg: float) -> None:
-    """A step north and a step east have the same scale and a right angle: with the meridian's length, all of it."""
+    """Steps north and east have equal scale and a right angle, which with the meridian fixes the projection."""
     plane, step = LocalPlane(11.0, lat_deg), 1e-4
     here = np.array([11.0 + away_deg, lat_deg + 0.3])
     ways = []
@@ -46,7 +46,7 @@ def test_angles_are_kept(lat_deg: float, away_deg: float) -> None:
     north, east = ways
     assert np.hypot(*north) == pytest.approx(np.hypot(*east), abs=2e-8)
     assert north @ east == pytest.approx(0.0, abs=2e-8)
-    # the scale that the docstring states: 1 + d^2 / (2 R^2)
+    # the docstring states the scale 1 + d^2 / (2 R^2)
     away_m = plane.to_m([here])[0, 0]
     assert np.hypot(*north) - 1 == pytest.approx(away_m**2 / (2 * 6.371e6**2), rel=0.02, abs=2e-8)
 
@@ -67,17 +67,17 @@ def test_what_is_far_away_is_refused(there: tuple[float, float]) -> None:
     [
         ([[11.57, 48.13], [11.58, 48.14]], True),  # Munich
         ([[48.13, 11.57], [48.14, 11.58]], True),  # latitude first
-        ([[120.99, 14.57], [120.99, 14.5701]], True),  # Manila, 11 m of a street
+        ([[120.99, 14.57], [120.99, 14.5701]], True),  # Manila, a street of 11 m
         ([[-0.1, 51.5], [0.1, 51.6]], True),  # London, on both sides of the meridian
         ([[-70.66, -33.45], [-70.6, -33.4]], True),  # Santiago
-        ([[0, 0], [0.5, 0.4]], False),  # a table in the laboratory
+        ([[0, 0], [0.5, 0.4]], False),  # a table in the laboratory, in metres
         ([[-0.4, 0.2], [0.3, -0.1]], False),
         ([[11.57, 48.13]], False),
         ([[11.57, 48.13], [11.57, 48.13]], False),
-        ([[11.57, 48.13], [13.4, 52.5]], False),  # two masts by a path
+        ([[11.57, 48.13], [13.4, 52.5]], False),  # two masts beside a path, in metres
         ([[0, 0], [400, 0]], False),
-        ([[100, 100], [100.5, 100.5]], False),  # no latitude
-        ([[200.1, 30], [200.2, 30]], False),  # no longitude
+        ([[100, 100], [100.5, 100.5]], False),  # too large for a latitude
+        ([[200.1, 30], [200.2, 30]], False),  # too large for a longitude
         ([], False),
     ],
 )

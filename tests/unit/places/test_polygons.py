@@ -1,4 +1,4 @@
-"""Points of polygons are uniform in area, wherever their corners lie."""
+"""Points of polygons are uniform in area, for any corners."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from edgefl.places import polygons
 from edgefl.places.polygons import Trapezoids, trapezoids, union
 
 DRAWS = 40_000
-STANDARD_ERRORS = 4.5  # of some 60 fractions one is beyond it with a probability of 4e-4
+STANDARD_ERRORS = 4.5  # of some 60 fractions, one exceeds this with probability 4e-4
 
 TRIANGLE = [(0, 0), (6, 1), (2, 5)]
 L_SHAPE = [(0, 0), (4, 0), (4, 1), (1, 1), (1, 3), (0, 3)]
@@ -34,7 +34,7 @@ def shoelace(ring: list[tuple[float, float]]) -> float:
 
 
 def turning_area(ring: np.ndarray) -> float:
-    """The area within a ring, negative if it runs clockwise (Green's theorem)."""
+    """Return the area within a ring, negative if the ring runs clockwise (Green's theorem)."""
     after = np.roll(ring, -1, axis=0)
     return float((ring[:, 0] * after[:, 1] - after[:, 0] * ring[:, 1]).sum() / 2)
 
@@ -44,7 +44,7 @@ def draw(shape: Trapezoids, count: int = DRAWS) -> np.ndarray:
 
 
 def inside(rings: list[list[tuple[float, float]]], points: np.ndarray) -> np.ndarray:
-    """By the angle that each ring turns around each point, which is 0 outside and a full turn inside."""
+    """Return whether points are inside, by the angle that each ring turns around a point: 0 or a full turn."""
     odd = np.zeros(points.shape[1], bool)
     for ring in rings:
         ways = np.array(ring, float)[:, :, None] - points
@@ -56,7 +56,7 @@ def inside(rings: list[list[tuple[float, float]]], points: np.ndarray) -> np.nda
 
 
 def clipped_area(ring: list[tuple[float, float]], normal: tuple[float, float], offset: float) -> float:
-    """Area of a polygon where normal . x <= offset (Sutherland and Hodgman, exact for area of any polygon)."""
+    """Return the area of a polygon where normal . x <= offset (Sutherland and Hodgman, exact for any polygon)."""
     kept: list[tuple[float, float]] = []
     for a, b in zip(ring, ring[1:] + ring[:1], strict=True):
         da, db = (normal[0] * p[0] + normal[1] * p[1] - offset for p in (a, b))
@@ -77,7 +77,7 @@ def test_area(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_points_are_uniform_in_area(name: str) -> None:
-    """Ten half planes each: the share of points in one is its share of the area, to the standard error."""
+    """The share of points in each of ten half planes is its share of the area, to within the standard error."""
     rings = SHAPES[name]
     points = draw(trapezoids([rings]))
     assert inside(rings, points).all()
@@ -86,7 +86,7 @@ def test_points_are_uniform_in_area(name: str) -> None:
     for turn in range(10):
         normal = (math.cos(0.3 + turn), math.sin(0.3 + turn))
         along = normal[0] * points[0] + normal[1] * points[1]
-        # the offset comes from another half of the draws than the share
+        # the offset is taken from the other half of the draws
         offset = float(np.quantile(along[::2], 0.2 + 0.06 * turn))
         part = sum(w * clipped_area(ring, normal, offset) for w, ring in zip(weights, rings, strict=True))
         share = part / whole
@@ -95,7 +95,7 @@ def test_points_are_uniform_in_area(name: str) -> None:
 
 
 def test_a_trapezoid_by_hand() -> None:
-    """Widths 1 below and 3 above, height 2: half of the area lies below (sqrt 5 - 1) / 2 of the height."""
+    """A trapezoid of widths 1 below and 3 above has half of its area below (sqrt 5 - 1) / 2 of its height."""
     shape = trapezoids([[[(0, 0), (1, 0), (3, 2), (0, 2)]]])
     assert shape.areas_m2 == pytest.approx([4.0])
     height = (math.sqrt(5) - 1) / 2
@@ -104,11 +104,11 @@ def test_a_trapezoid_by_hand() -> None:
 
 
 def test_many_corners() -> None:
-    """A regular polygon of 400 corners: its area, and the points' mean square distance R^2 / 2 of a disc."""
+    """A regular polygon of 400 corners has its exact area and nearly a disc's mean square distance, R^2 / 2."""
     angles = np.linspace(0, 2 * math.pi, 401)[:-1]
     shape = trapezoids([[100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)]])
     assert shape.areas_m2.sum() == pytest.approx(200 * 100**2 * math.sin(2 * math.pi / 400))
-    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform in 0 to 1 on a disc; here within 1e-4 of it
+    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform in 0 to 1 on a disc, and here to within 1e-4
     assert square.mean() == pytest.approx(0.5, abs=STANDARD_ERRORS * math.sqrt(1 / 12 / DRAWS) + 1e-4)
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_polygon(rings: list[list[tuple[float, float]]], message: str
 
 
 def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
-    """Whether a ray to the east crosses the rings an odd number of times, side by side, for points [n, 2]."""
+    """Return [n] whether a ray to the east of each point crosses the rings an odd number of times."""
     odd = np.zeros(len(points), bool)
     for ring in rings:
         corners = np.array(ring, float)
@@ -141,18 +141,18 @@ def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
 
 
 def area_of_faces(shapes: list[list[Any]], cells: int) -> float:
-    """Area of the union on a lattice of 6 x 6, by the middles of small cells; no geometry library."""
+    """Return the area of the union on a lattice of 6 x 6, from the centres of small cells and no geometry library."""
     middles = (np.stack(np.meshgrid(np.arange(cells), np.arange(cells)), -1).reshape(-1, 2) + 0.5) * 6 / cells
-    middles += 1e-4 * np.array([np.pi, np.e])  # off all diagonals
+    middles += 1e-4 * np.array([np.pi, np.e])  # so that no centre lies on a diagonal
     inside = np.any([even_odd(rings, middles) for rings in shapes], axis=0)
     return float(inside.mean() * 36)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int) -> None:
-    """Polygons at random, whose rings cross, share sides and run back: by counting cells, to what cells can tell.
+    """The union of random polygons, which cross, share sides and run back, has the area found by counting cells.
 
-    A side of at most 8.5 wrongly counts at most half of the cells along it: 60 sides by 0.02 by 0.5 by chance.
+    A side of at most 8.5 miscounts at most half of the cells along it: 60 sides x 0.02 x 0.5, at random.
     """
     rng = np.random.default_rng(seed)
     shapes = [
@@ -166,21 +166,21 @@ def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int
 @pytest.mark.parametrize(
     ("shapes", "area", "repaired", "dropped"),
     [
-        ([[SQUARE, HOLE]], 36.0 - 10, 0, 0),  # both counter-clockwise
-        ([[SQUARE], [SQUARE]], 36.0, 0, 0),  # one feature twice
+        ([[SQUARE, HOLE]], 36.0 - 10, 0, 0),  # both rings run counter-clockwise
+        ([[SQUARE], [SQUARE]], 36.0, 0, 0),  # the same feature twice
         ([[SQUARE], [[(0, 0), (2, 0), (2, 2), (0, 2)]]], 36.0, 0, 0),  # a park within a district
-        ([[SQUARE], [[(2, 2), (5, 2), (5, 5), (2, 5)]]], 36.0 + 9 - 1, 0, 0),  # two that overlap
+        ([[SQUARE], [[(2, 2), (5, 2), (5, 5), (2, 5)]]], 36.0 + 9 - 1, 0, 0),  # two features that overlap
         ([[SQUARE], [[(3, -3), (6, -3), (6, 3), (3, 3)]]], 54.0, 0, 0),  # neighbours
         ([[SQUARE, [(-3, -1), (-1, -1), (-1, 1), (-3, 1)]]], 32.0, 1, 0),  # a hole that touches the outline
-        ([[SQUARE, [(2, 0), (4, 0), (4, 1), (2, 1)]]], 36.0 - 1 + 1, 1, 0),  # a hole that leaves it
+        ([[SQUARE, [(2, 0), (4, 0), (4, 1), (2, 1)]]], 36.0 - 1 + 1, 1, 0),  # a hole that crosses the outline
         ([[[(0, 0), (2, 2), (2, 0), (0, 2)]]], 2.0, 1, 0),  # a bow tie
-        ([[SQUARE, [(0, 0), (1, 1)]], [FAR]], 36.0 + 2, 0, 1),  # a hole of two corners
+        ([[SQUARE, [(0, 0), (1, 1)]], [FAR]], 36.0 + 2, 0, 1),  # a hole with two corners
         (
             [[FAR], [[(0, 0), (1, 1)], [(0, 0), (1, 0), (0, 1)]]],
             2.0,
             0,
             2,
-        ),  # an outline of two, with its hole
+        ),  # an outline of two corners, and its hole
         ([[[(0, 0), (4, 0), (4, 4), (4, 9), (4, 4), (0, 4)]]], 16.0, 1, 0),  # a spike
     ],
 )
@@ -209,7 +209,7 @@ def test_what_takes_too_much_memory_or_time_is_refused(monkeypatch: pytest.Monke
 
 
 def test_a_city_has_no_limit_of_corners() -> None:
-    """Sixty districts side by side, each with 500 corners: 30,000 in one file."""
+    """Sixty overlapping districts of 500 corners each, 30,000 in one file, have the exact area."""
     angles = np.linspace(0, 2 * math.pi, 501)[:-1]
     disc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     made = union([[100 * disc + [150.0 * number, 0]] for number in range(60)])

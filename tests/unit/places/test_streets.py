@@ -1,4 +1,4 @@
-"""Streets: shortest paths against an exhaustive search, where places join the streets, and sources of streets."""
+"""Streets: shortest paths against an exhaustive search, links from places to streets, and sources of streets."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ from edgefl.places.streets import Streets
 from edgefl.scenario import scenario as scenarios
 from tests.refusals import refused_at
 
-# a triangle with a tail, a parallel detour and a dead end; corners are far from each other
+# a triangle with a tail, a parallel detour and a dead end; its corners are far apart
 CORNERS = np.array(
     [(0, 0), (400, 0), (400, 300), (900, 350), (700, -200), (950, -150), (-100, 250)], dtype=float
 )
@@ -43,7 +43,7 @@ def length_m(way: np.ndarray) -> float:
 
 
 def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
-    """How far a place is from a piece, and how far along it the nearest point is, m; by complex numbers."""
+    """Return the distance of a place from a piece, and that of the nearest point along it, m; by complex numbers."""
     begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
     turned = (at - begin) / (end - begin) * abs(end - begin)
     along = min(max(turned.real, 0.0), abs(end - begin))
@@ -51,7 +51,7 @@ def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
 
 
 def all_walks(begin: int, end: int, met: tuple[int, ...] = ()) -> Iterator[float]:
-    """The lengths of all paths that visit no corner twice."""
+    """Yield the lengths of all paths that visit no corner twice."""
     if begin == end:
         yield 0.0
         return
@@ -89,7 +89,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
         assert np.array_equal(alone, way), "it does not depend on the others"
-        # what is between the first and the last step lies on pieces
+        # all steps between the first and the last lie on pieces
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
 
@@ -108,13 +108,13 @@ def test_lines_of_the_scenario_meet_where_they_cross() -> None:
     streets = StreetMap.of(cut_at_crossings(cross))
     [way] = streets.ways(np.array([[0.0, 80.0]]).T, np.array([[50.0, -30.0]]).T)
     assert way.tolist() == [[0, 80], [0, 0], [50, 0], [50, -30]]
-    # without the cut a bridge: the longest part is all there is
+    # without the cut the lines cross as bridges do, and only the longest part remains
     [way] = StreetMap.of(cross).ways(np.array([[0.0, 80.0]]).T, np.array([[30.0, -30.0]]).T)
     assert way.tolist() == [[0, 80], [0, -30], [30, -30]]
 
 
 def test_the_longest_part_counts() -> None:
-    """By metres, not by pieces."""
+    """The part with the greatest length in metres is kept, not that with the most pieces."""
     small = [np.array([(x, 500.0), (x + 5, 500)]) for x in range(0, 50, 5)]
     streets = StreetMap.of([*small, np.array([(0.0, 0), (300, 0)])])
     assert streets.lengths_m.tolist() == [300]
@@ -142,7 +142,7 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     source = {"path": tmp_path / "a.json"}
     streets = Streets.model_validate({"geojson": source}).read(EARTH).map_for("foot")
-    # a degree of latitude is 111.2 km; one of longitude times the cosine of 48.13 degrees
+    # a degree of latitude is 111.2 km, and one of longitude that times the cosine of 48.13 degrees
     assert sorted(streets.lengths_m) == pytest.approx([1112 * math.cos(math.radians(48.13)), 1112], rel=0.003)
     only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).read(EARTH).map_for("foot")
     assert only.ends.shape == (2, 1)
@@ -212,7 +212,7 @@ RAIL = """<net version="1.16"><location netOffset="0,0" convBoundary="0,0,800,50
 
 
 def tagged(*lines: tuple[dict[str, Any], list[tuple[float, float]]]) -> str:
-    """Lines in degrees, whose corners are at these metres from EARTH's origin."""
+    """Return tagged lines in degrees, with corners in metres from EARTH's origin."""
     north, east = 111_320 * 0.9989, 111_320 * 1.0019 * math.cos(math.radians(48.13))
     features = [
         {
@@ -240,19 +240,19 @@ POWER = tagged(
 
 
 def ways_m(folder: Path, name: str, content: str, mode: Any) -> tuple[float, list[str]]:
-    """The length of the way from the first to the last corner of ROUND, and the notes."""
+    """Return the length of the way from the first to the last corner of ROUND, and the notes."""
     (folder / name).write_text(content)
     source = "sumo_net" if name.endswith(".xml") else "geojson"
     where = Places({}, EARTH.plane if source == "geojson" else None)
     streets = Streets.model_validate({source: {"path": folder / name}}).read(where)
     (way,) = streets.map_for(mode).ways(np.array([ROUND[0]]).T, np.array([ROUND[3]]).T)
-    streets.map_for(mode)  # a note is written once
+    streets.map_for(mode)  # asking again adds no second note
     return length_m(way), where.noted()
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.net.xml", RAIL), ("a.geojson", POWER)])
 def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> None:
-    """Not on the railway or below the power line of 800 m, but round by 1,800 m; cars take the motorway."""
+    """Pedestrians take the detour of 1,800 m instead of 800 m of railway or power line; cars take the motorway."""
     closed = "railway.rail" if name == "a.net.xml" else "power=line"
     for mode, expected_m, number, what in (
         ("foot", 1800.0, 2, "motorway"),
@@ -273,9 +273,9 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
 @pytest.mark.parametrize(
     ("content", "expected_m", "note"),
     [
-        # a footpath of OpenStreetMap between two roads is a short cut on foot
+        # a footpath of OpenStreetMap between two roads is a short cut for pedestrians
         (tagged(({"highway": "primary"}, ROUND), ({"highway": "footway"}, SHORT)), 800.0, None),
-        # a street that is private is none; its neighbours end there
+        # a private street is left out, and its neighbours end there
         (
             tagged((PRIVATE, SHORT), ({"highway": "path"}, ROUND)),
             1800.0,
@@ -299,7 +299,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        # buildings are no network, whether drawn as areas or as outlines
+        # buildings form no network, whether they are drawn as areas or as outlines
         ("a.geojson", HOUSE, ("1 Polygon", "areas")),
         (
             "a.geojson",

@@ -36,7 +36,7 @@ SHORT = {
     "ALGORITHM": "learning.algorithm",
     "OPTIMISER": "learning.local.optimiser",
 }
-# code of the row | place | what is asked | what clashes | remedy
+# code of the row | place | settings | settings that clash with them | remedy
 CASES = rows(
     """
 band_alone | cloud | SEVERAL | CLOUD | cloud=null
@@ -121,7 +121,7 @@ fixed_shares | radio.measured | FEDL | MEASURED | rounds.selector=all
 
 
 def clash_of(error: BaseException | None) -> _Clash:
-    """The clash that an error of a scenario comes from."""
+    """Return the clash that caused a scenario's error."""
     while error is not None and not isinstance(error, _Clash):
         inner = error.errors()[0].get("ctx", {}).get("error") if hasattr(error, "errors") else None
         error = inner or error.__cause__

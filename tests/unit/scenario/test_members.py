@@ -1,4 +1,4 @@
-"""The devices of a federation, numbered from 0 on."""
+"""Members of a federation, which are numbered from 0 on."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Degrees where metres are needed are refused, at their key; what is small and in metres is not."""
+"""Degrees are refused at keys that need metres; small places in metres are accepted."""
 
 from typing import Any
 
@@ -58,13 +58,13 @@ def test_degrees_are_refused_at_their_key(place: str, sections: dict[str, Any]) 
 
 
 def test_the_same_places_in_metres_are_named() -> None:
-    """The remedy is what the projection gives: at 48.13 degrees north 744 m and 1,112 m a hundredth of a degree."""
+    """The remedy is the projection's result: at 48.13 degrees north, 0.01 degrees are 744 m and 1,112 m."""
     x, y = LocalPlane(*MUNICH).to_m(TRIANGLE)[2]
     assert (x, y) == pytest.approx((0.01 * 111_320 * np.cos(np.radians(48.14)), 1112), rel=3e-3)
     areas = {"a": {"polygon": {"points_m": TRIANGLE}}}
     with refused_at("areas.a.polygon.points_m", f"write [0.0, 0.0], [744.4, 0.0], [{x:.1f}, {y:.1f}]"):
         scenarios.load(scenario(origin_lon_lat=MUNICH, areas=areas))
-    # a single place is in degrees if its numbers are the origin's
+    # a single place counts as degrees if it is near the origin's longitude and latitude
     disc = {"a": {"disc": {"centre_m": [11.58, 48.13], "radius_m": 100}}}
     with refused_at("areas.a.disc.centre_m", "write [744.4, 0.0]"):
         scenarios.load(scenario(origin_lon_lat=MUNICH, areas=disc))

@@ -1,4 +1,4 @@
-"""A learning rate of 0 before the run's end: an error if it is certain, a note if it happens during the run."""
+"""A learning rate of 0 before the run's end is an error if it is certain, and a note if it happens in the run."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_rate_that_is_certain_to_be_zero_is_refused(
 @pytest.mark.parametrize(
     "keys",
     [
-        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8
+        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8 of the rate
         ["learning.local.lr_schedule={name: polynomial, rounds: 3}", "learning.local.lr_floor=0.01"],
         ["learning.local.lr_schedule={name: step, every: 4}"],
         ["learning.local.lr_schedule={name: cosine, rounds: 3}", "learning.local.lr_power=0"],
@@ -71,14 +71,14 @@ def notes_about_rates(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
-    """The model stays to the last bit, c_k too, so that a session with a rate continues from there."""
+    """The model and c_k stay the same to the last bit, so that a session with a rate continues from there."""
     keys = [
         f"learning.algorithm={algorithm}",
         "learning.local.lr_schedule={name: polynomial, rounds: 3}",
-        "duration_s=1000",  # so that the run's length is not known
+        "duration_s=1000",  # so that the run's length is unknown
     ]
     if algorithm == "feddc":
-        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # whose h moves the model by itself
+        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # its h would move the model
     path = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu")
     rounds = pd.read_csv(path / "rounds.csv")
     assert len(rounds) == 8
@@ -110,5 +110,5 @@ def test_no_algorithm_divides_by_a_rate_of_zero(
     keys += ["learning.drift={name: label_swap, at: 2}"] if algorithm == "oracle" else []
     rounds = pd.read_csv(simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu") / "rounds.csv")
     assert len(rounds) == 8
-    if algorithm != "local_only":  # without a global model nothing is tested on labels
+    if algorithm != "local_only":  # without a global model, no model is tested
         assert np.isfinite(rounds.loss).all()

@@ -1,4 +1,4 @@
-"""Invalid scenarios: each is an error at its key, before any file is written."""
+"""Each invalid scenario is an error at its key, before any file is written."""
 # ruff: noqa: E501 - a row is a line
 
 from pathlib import Path
@@ -26,7 +26,7 @@ SHORT = {
     "TO_WORK": "{leave: '8:00', to: work}",
 }
 
-# key | what else is named | overrides
+# key | words that the message must contain | overrides
 OF_NETWORKS = """
 devices.coutn | count | devices.coutn=4
 devices.count | >= 1 | devices.count=0

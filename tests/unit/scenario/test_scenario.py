@@ -1,4 +1,4 @@
-"""Scenarios: bad input is named with file, line and remedy; a dump loads as the same scenario."""
+"""Bad input of a scenario is named with file, line and remedy; a dump loads as the same scenario."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_every_error_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_numbers_as_people_write_them(tmp_path: Path) -> None:
-    """PyYAML reads 20e6 as text; both notations are numbers here."""
+    """PyYAML reads 20e6 as text, but both notations are numbers in a scenario."""
     for number in ("20e6", "20.0e+6", "2.0e7", "20_000_000"):
         path = write(tmp_path, GOOD + f"radio: {{bandwidth_hz: {number}}}\n")
         assert scenarios.load(path).radio.bandwidth_hz == 20e6

@@ -1,4 +1,4 @@
-"""Files named by a scenario lie beside it or in the current folder; a run's scenario.yaml loads from anywhere."""
+"""Files of a scenario are found beside it or in the current folder; a run's scenario.yaml loads from anywhere."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +23,7 @@ TRACE = "t,id,x,y\n0,a,20,20\n9,a,30,30\n"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a scenario and its trace, while another one is current."""
+    """Make a folder with a scenario and its trace, and make another folder the current one."""
     (tmp_path / "home/traces").mkdir(parents=True)
     (tmp_path / "home/small.yaml").write_text(SCENARIO)
     (tmp_path / "home/traces/a.csv").write_text(TRACE)
@@ -72,7 +72,7 @@ def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: P
 
 
 class Listed(Selector):
-    """A selector of one's own that reads a file by itself: edgefl knows no more of it than its name."""
+    """A user's selector that reads a file by itself, of which edgefl knows only the name."""
 
     order: str
 
@@ -98,7 +98,7 @@ def test_files_that_come_with_edgefl_keep_their_name(home: Path) -> None:
 
 
 def test_a_data_set_beside_the_scenario(home: Path) -> None:
-    """Images in folders are a data set like any other: a run of them was refused, as a folder has no checksum."""
+    """A run accepts images in folders as a data set, which gets a checksum although it is a folder."""
     pillow = pytest.importorskip("PIL.Image")
     for label in ("cat", "dog"):
         (home / "pets" / label).mkdir(parents=True)
@@ -116,7 +116,7 @@ def test_a_data_set_beside_the_scenario(home: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["traces", "traces/*.csv", "tr?ces/**/[ab].csv"])
 def test_folders_and_patterns_lie_beside_the_scenario_too(home: Path, pattern: str) -> None:
-    """And a run is another one when a file of them changes, comes or gets another name."""
+    """A run's identity changes if a file of the folder or pattern changes, is added, or is renamed."""
     (home / "traces/b.csv").write_text("t,x,y\n0,1,2\n9,1,2\n")
     changes = [f"devices.mobility.path={pattern}", "devices.count=all"]
 

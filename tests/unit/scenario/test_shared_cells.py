@@ -1,4 +1,4 @@
-"""Several federations in one scenario: their settings, errors with place and remedy, and a run's files."""
+"""Several federations in one scenario: their settings, errors with place and remedy, and the files of a run."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import csv
@@ -59,7 +59,7 @@ def test_without_federations_nothing_of_them_is_written() -> None:
     assert "federations" not in yaml.safe_load(dump(load_scenario({**BASE, "federations": None})))
 
 
-# place | what else is said | keys
+# place | words that the message must contain | keys
 REFUSED = """
 federations | at least 2 | federations={a: {share: 1}}
 federations.b | not both | B.share=0.5
@@ -98,7 +98,7 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 
 
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
-    """As a whole, be that learning or a workload; who has neither has the scenario's."""
+    """A federation's own learning or workload replaces the scenario's as a whole; otherwise the scenario's holds."""
     own = within(LEARNING, {"local": {"lr": 0.5}})
     some = scenario(
         workload=None,
@@ -127,7 +127,7 @@ def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
 
 
 def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
-    """What a file holds counts, and not where it lies; a federation with a workload reads none."""
+    """A run's identity depends on the contents of its files, not their folder; a workload reads no data."""
     made, names = [], ("here", "there")
     for name in names:
         path = tmp_path / name / "table.csv"
@@ -145,7 +145,7 @@ def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
 
 
 def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:
-    """The scenario's rounds have a deadline, and b's none: what is written says so."""
+    """If the scenario's rounds have a deadline and b's have none, the written scenario says so."""
     rules = {"deadline_s": None, "pause_s": 2.0}
     made = scenario(rounds__deadline_s=5.0, federations__b={"classes": ["meter"], "rounds": rules})
     (tmp_path / "again.yaml").write_text(dump(made))
@@ -157,7 +157,7 @@ def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: P
 
 @pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
 def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: Any) -> None:
-    """Of one with overlapping rounds, too, beside one that waits, which has none of its columns."""
+    """Each federation has its own run directory; only overlapping rounds have columns of staleness."""
     rules = {"deadline_s": None, "pause_s": 0.0, "server": server}
     run = simulate(scenario(federations__b={**BASE["federations"]["b"], "rounds": rules}), tmp_path / "run")
     assert check_run(run) == []
@@ -184,7 +184,7 @@ def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: 
 
 
 def test_a_run_that_fails_before_it_begins_says_so(tmp_path: Path) -> None:
-    """What its federations are is not known yet, as where a study's run lacks its data."""
+    """A run that lacks its data, as in a study, fails before its federations are known, and its error is readable."""
     RunDirectory(tmp_path / "run", Prepared(scenario(), Loaded(download=False)).described, {}).fail("no data")
     assert Results(tmp_path / "run").info["error"] == "no data"
     with refused_at("", "no data", kind=ValueError):
@@ -223,7 +223,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 
 
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
-    """By `nr`, one with rounds that overlap: the books of all servers agree, and no device changes federation."""
+    """In `nr`, with overlapping rounds in a, the books of both servers agree; devices keep their federation."""
     run = simulate(
         sections("""
             name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}

@@ -1,4 +1,4 @@
-"""The contract of codecs catches codecs that understate their errors, or state none."""
+"""The codec contract catches codecs that understate their errors, or state none."""
 
 import pytest
 
@@ -11,34 +11,34 @@ from edgefl.testing.conformance import ContractError
 
 
 class Unstated(TopK):
-    """States nothing."""
+    """A codec that states no error."""
 
     distortion = Codec.distortion
 
 
 class TooSure(Qsgd):
-    """States a tenth of its omega."""
+    """A codec that states a tenth of its omega."""
 
     def distortion(self, sizes: Sizes) -> Unbiased:
         return Unbiased(super().distortion(sizes).omega / 10)
 
 
 class Biased(TopK):
-    """Takes what is biased for unbiased."""
+    """A biased codec that claims to be unbiased."""
 
     def distortion(self, sizes: Sizes) -> Unbiased:  # type: ignore[override]
         return Unbiased(9.0)
 
 
 class TooNear(RandK):
-    """States to send twice what it sends."""
+    """A codec that claims to send twice what it sends."""
 
     def distortion(self, sizes: Sizes) -> Contraction:
         return Contraction(2 * self.share)
 
 
 class NoNumber(TopK):
-    """States a delta of 0."""
+    """A codec that states a delta of 0."""
 
     def distortion(self, sizes: Sizes) -> Contraction:
         return Contraction(0.0)

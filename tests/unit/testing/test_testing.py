@@ -1,4 +1,4 @@
-"""The testing room detects faulty components, and names the remedy."""
+"""The testing room detects faulty components, and names a remedy."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ from tests.refusals import refused_at
 
 
 class Unsorted(Selector):
-    """As they come."""
+    """A selector that returns candidates in reverse order."""
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
         return list(candidates.ids)[::-1]
 
 
 class Greedy(Selector):
-    """All, although fewer are asked for."""
+    """A selector that returns all candidates, although it asks for fewer."""
 
     def wanted(self, present: int) -> int:
         return 1
@@ -49,7 +49,7 @@ class Greedy(Selector):
 
 
 class Endless(SessionPolicy):
-    """Never over."""
+    """A session policy that never ends."""
 
     @property
     def longest(self) -> int:
@@ -60,14 +60,14 @@ class Endless(SessionPolicy):
 
 
 class Backwards(Churn):
-    """Off before on."""
+    """A churn model that switches off before on."""
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         yield from (2.0, 1.0)
 
 
 class Nobody(SwitchedAt):
-    """A session without devices."""
+    """A churn model with a session without devices."""
 
     def members(self, session: int) -> list[int]:
         return []
@@ -95,14 +95,14 @@ class Walking:
 
 
 class Heavy(Previous):
-    """Weights that sum to 2."""
+    """A warm start whose weights sum to 2."""
 
     def opening(self, current: Tensor, saved: Any, gradient: Tensor | None) -> OpeningModel:
         return OpeningModel(current, {z.session: 2.0 / len(saved) for z in saved})
 
 
 class Backwarded(Previous):
-    """Keeps the newest first."""
+    """A warm start that keeps the newest model first."""
 
     def retain(self, saved: Any) -> list[Saved]:
         return list(saved)[::-1]
@@ -123,25 +123,25 @@ class Drifting(FedAvg):
 
 
 class Undescribed(FedAvg):
-    """A column with an unknown number."""
+    """An algorithm with an undescribed parameter."""
 
     mystery: float = 1.0
 
 
 class BadDefault(FedAvg):
-    """A default beyond its own bounds."""
+    """An algorithm with a default beyond its bounds."""
 
     share: float = Field(2.0, le=1, description="at most 1")
 
 
 class Loose(FedAvg):
-    """Takes any parameter."""
+    """An algorithm that accepts any parameter."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Soft(FedAvg):
-    """Can be changed."""
+    """An algorithm that can be modified."""
 
     model_config = ConfigDict(frozen=False)
     mu: float = Field(1.0, description="changes")
@@ -170,14 +170,14 @@ class Levelling(EqualShare):
 
 @dataclass(frozen=True)
 class Louder(UMi):
-    """The farther, the better."""
+    """A path loss that falls with distance."""
 
     def path_loss_db(self, distance_2d_m: Any, **radio: Any) -> np.ndarray:
         return -super().path_loss_db(distance_2d_m, **radio)
 
 
 class Unscaled(Logistic):
-    """Tested on raw inputs."""
+    """A model that is tested on raw inputs."""
 
     def logits(
         self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
@@ -186,7 +186,7 @@ class Unscaled(Logistic):
 
 
 class NoKind(Component):
-    """Of no kind."""
+    """A component of no kind."""
 
 
 def local() -> type[Component]:
@@ -248,7 +248,7 @@ def test_what_cannot_be_made_says_what_is_missing() -> None:
 def test_a_small_worlds_own_components_keep_their_contracts() -> None:
     check(SwitchedAt, times_s=[[0.0], [0.5, 1.0], [], [2.0]])
     with refused_at("", "positions_m", "(1, 2)", kind=ContractError):
-        check(Placed, places_m=[(1.0, 2.0)])  # it places these devices, however many there are
+        check(Placed, places_m=[(1.0, 2.0)])  # it places two devices, however many there are
 
 
 def test_rows_by_column_are_rows() -> None:

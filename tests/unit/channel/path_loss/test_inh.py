@@ -1,4 +1,4 @@
-"""InH against the table of TR 38.901 and an independent simulator."""
+"""InH agrees with the table of TR 38.901 and with an independent simulator."""
 
 import math
 
@@ -31,7 +31,7 @@ def test_inh_by_hand() -> None:
     log_3d = [math.log10(math.hypot(d, 2)) for d in (0, 5, 20, 100)]
     expected_los = [32.4 + 17.3 * x + 20 * LOG_GHZ for x in log_3d]
     np.testing.assert_allclose(expected_los, [48.489, 55.931, 65.827, 77.883], rtol=0, atol=5e-4)
-    # NLoS: 17.3 + 38.3 log d3D + 24.9 log fc, at least LoS: 42.377 < 48.489 at 2 m
+    # NLoS: 17.3 + 38.3 log d3D + 24.9 log fc, but no less than LoS, as at 2 m: 42.377 < 48.489
     expected_nlos = [17.3 + 38.3 * x + 24.9 * LOG_GHZ for x in log_3d]
     assert expected_nlos[0] < expected_los[0]
     expected_nlos[0] = expected_los[0]
@@ -49,6 +49,6 @@ def test_los_probability_inh() -> None:
     np.testing.assert_array_equal(INH.los_probability([0.0, 1.2]), 1.0)
     # 1.2 + 4.7 = 5.9 m: e^-1; 6.5 + 32.6 = 39.1 m: 0.32 e^-1
     np.testing.assert_allclose(INH.los_probability([5.9, 39.1]), [1 / math.e, 0.32 / math.e], rtol=1e-12)
-    # the jump between the table's pieces: e^(-5.3/4.7) - 0.32 = 0.0038
+    # the table's pieces differ by a jump of e^(-5.3/4.7) - 0.32 = 0.0038
     sides = INH.los_probability([6.5 * (1 - 1e-9), 6.5 * (1 + 1e-9)])
     assert 0.002 < abs(sides[1] - sides[0]) < 0.004

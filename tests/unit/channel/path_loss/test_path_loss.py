@@ -1,4 +1,4 @@
-"""What holds for every path-loss model."""
+"""Properties of every path-loss model."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_loss_is_continuous_at_the_breakpoint(
     if not 10.1 <= at <= 4999.0:
         return
     sides = model.path_loss_db([at * (1 - 1e-9), at * (1 + 1e-9)], carrier_hz=carrier_hz, ut_height_m=at_m)
-    # of UMi, PL2 - PL1 there is 19 log10(d3D) - 9.5 log10(d_BP^2 + dh^2) = 0; slopes are below 5 dB/m
+    # for UMi, PL2 - PL1 at the breakpoint is 19 log10(d3D) - 9.5 log10(d_BP^2 + dh^2) = 0; slopes are below 5 dB/m
     assert abs(sides[1] - sides[0]) < 1e-6
 
 
@@ -77,7 +77,7 @@ def test_constants_are_the_standards(
     [
         (UMI, (10.0, 1.5), (10.0, 5000.0)),
         (UMA, (25.0, 1.5), (10.0, 5000.0)),
-        (INH, (3.0, 1.0), (0.0, math.sqrt(150**2 - 2**2))),  # 1 m to 150 m in three dimensions
+        (INH, (3.0, 1.0), (0.0, math.sqrt(150**2 - 2**2))),  # 1 m to 150 m in 3D
         (INH, (1.4, 1.0), (math.sqrt(1 - 0.4**2), math.sqrt(150**2 - 0.4**2))),
         (FREE_SPACE, (10.0, 1.5), (10.0, math.inf)),
     ],

@@ -1,4 +1,4 @@
-"""UMa against the table of TR 38.901 and an independent simulator."""
+"""UMa agrees with the table of TR 38.901 and with an independent simulator."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_uma_by_hand() -> None:
 
 
 def test_uma_devices_higher_up() -> None:
-    # at 10 m: d'_BP = 4 x 24 x 9 x 3.5e9 / 3e8 = 10,080 m, so PL1; PL' is 0.6 x 8.5 = 5.1 dB lower
+    # at 10 m: d'_BP = 4 x 24 x 9 x 3.5e9 / 3e8 = 10,080 m, so PL1 holds; PL' is 0.6 x 8.5 = 5.1 dB lower
     log_3d = math.log10(math.hypot(700, 15))
     for line_of_sight, expected in (
         (True, 28 + 22 * log_3d + 20 * LOG_GHZ),
@@ -70,6 +70,6 @@ def test_los_probability_uma() -> None:
     assert UMA.los_probability(63.0) == pytest.approx(2 / 7 + 5 / 7 / math.e, rel=1e-12)
     # at 180 m: 0.1 + e^(-180/63) 0.9
     assert UMA.los_probability(180.0) == pytest.approx(0.1 + 0.9 * math.exp(-180 / 63), rel=1e-12)
-    # a macro site sees farther than a street canyon
+    # a macro site has line of sight over larger distances than a street canyon
     distance = np.linspace(19, 2000, 500)
     assert np.all(UMA.los_probability(distance) > UMI.los_probability(distance))

@@ -1,4 +1,4 @@
-"""UMi against two independent simulators (tests/golden/golden_umi.csv) and its own definition."""
+"""UMi agrees with two independent simulators (tests/golden/golden_umi.csv) and with its definition."""
 
 import csv
 import math
@@ -14,7 +14,7 @@ from edgefl.channel.path_loss.free_space import FreeSpace
 from edgefl.channel.path_loss.umi import UMi
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "golden_umi.csv"
-# ns-3 rounds c to 3e8 as we do; what remains is the printing of six digits.
+# ns-3 rounds c to 3e8 as edgefl does; only the rounding to six printed digits remains.
 NS3_TOLERANCE_DB = 1e-5
 # Sionna's exact c moves the breakpoint by 3e8 / 299,792,458 = 1.000692, and PL2 by at most 19 log10 of it,
 # 0.0057 dB.
@@ -55,7 +55,7 @@ def test_los_probability_agrees_with_sionna() -> None:
 
 def test_los_probability_is_one_up_to_18_m_and_continuous_there() -> None:
     np.testing.assert_array_equal(UMI.los_probability([0.0, 10.0, 18.0]), 1.0)
-    # slope just beyond 18 m: -1/18 (1 - e^-0.5), so 1 mm on it is below 1e-4
+    # the slope just beyond 18 m is -1/18 (1 - e^-0.5), so the probability falls by less than 1e-4 per mm
     assert 1 - 1e-4 < UMI.los_probability(18.001) < 1
 
 
@@ -66,7 +66,7 @@ def test_breakpoint_of_table_i_is_210_m() -> None:
 
 def test_line_of_sight_can_differ_by_device() -> None:
     mixed = UMI.path_loss_db([100.0, 100.0], carrier_hz=3.5e9, line_of_sight=[True, False])
-    # golden table at 100 m
+    # values of the golden table at 100 m
     np.testing.assert_allclose(mixed, [85.314189, 104.643832], rtol=0, atol=NS3_TOLERANCE_DB)
 
 
@@ -83,7 +83,7 @@ def test_umi_loses_about_as_much_as_free_space_at_least(distance: float, carrier
 
 
 def test_umi_is_pl1_up_to_the_breakpoint_and_pl2_beyond() -> None:
-    # the table's case distinction, which the maximum of its lines must reproduce
+    # the maximum of the two lines must reproduce the table's case distinction
     distance = np.linspace(10, 5000, 4991)
     log_3d = np.log10(np.hypot(distance, 8.5))
     near = 32.4 + 21 * log_3d + 20 * LOG_GHZ

@@ -16,7 +16,7 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.share import ergodic_rate
 from tests.refusals import refused_at
 
-# of finishing times that are meant to be the same
+# relative difference of finishing times that are meant to be equal
 TOGETHER = 1e-6
 
 
@@ -53,7 +53,7 @@ def test_shares_divide_the_band(cls: type[Scheduler], of: Flows) -> None:
     assert shares.shape == (len(of),)
     assert np.all(shares >= 0)
     assert shares.sum() == pytest.approx(1.0, rel=1e-12)
-    # frozen: equal parameters make equal schedulers
+    # schedulers are frozen: equal parameters make them equal
     assert cls() == cls()
     assert cls().per_slot in (True, False)
 
@@ -66,7 +66,7 @@ FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0
     ("scheduler", "of", "shares"),
     [
         (EqualShare(), flows([1.0, 5.0, 9.0, 2.0]), [0.25] * 4),
-        # the least served, and the earliest on a tie
+        # the least served flow, on a tie the one that joined first
         (RoundRobin(), flows([1, 1, 1], airtime=[2.0, 1.0, 1.0]), [0, 1, 0]),
         (MaxRate(), flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0]), [0, 0, 1]),
         (MaxRate(), EQUALLY_GOOD, [0, 1, 0, 0]),
@@ -75,7 +75,7 @@ FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0
             flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0]),
             [0, 1, 0],
         ),
-        # all but the last one served have an average of 0; found by the fuzzer, as warnings of numpy
+        # all but the last served flow have an average of 0; the fuzzer found this case by numpy's warnings
         (ProportionalFair(beta=0), FORGOTTEN, [0, 0, 1, 0]),
     ],
 )
@@ -94,7 +94,7 @@ def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flow
     shares = MinMaxLatency().shares(of)
     ends = of.remaining_bits / of.mean_rate(shares)
     assert ends.max() < ends.min() * (1 + TOGETHER)
-    # splits nearby and far away: some flow ends later
+    # with other splits, near and far, some flow ends later
     rng = np.random.default_rng(seed)
     for spread in (1e-4, 0.1, 3.0):
         other = shares * np.exp(spread * rng.standard_normal(len(of)))
@@ -103,8 +103,8 @@ def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flow
 
 
 def test_min_max_latency_by_hand() -> None:
-    # per resource block, static: rates are proportional to shares; 30 bits at log2(1 + 7) = 3 bits/s/Hz and
-    # 20 at log2(1 + 1) = 1 take 10 and 20 of the band's time
+    # per resource block on static links, rates are proportional to shares; 30 bits at log2(1 + 7) = 3 bits/s/Hz and
+    # 20 bits at log2(1 + 1) = 1 need the whole band for 10 and 20
     static = np.array([True, True])
     of = flows([7.0, 1.0], [30.0, 20.0], static=static, power="per_resource_block")
     np.testing.assert_allclose(MinMaxLatency().shares(of), [1 / 3, 2 / 3], rtol=1e-15)
@@ -114,7 +114,7 @@ def test_min_max_latency_by_hand() -> None:
 
 
 def test_min_max_latency_says_when_shares_no_longer_matter() -> None:
-    # at an SNR of 1e-17 the rate of any share is the same to the last digit
+    # at an SNR of 1e-17 all shares have the same rate, to the last digit
     static = np.array([True, True])
     with refused_at("", 1e-17, "per_resource_block", kind=ValueError):
         MinMaxLatency().shares(flows([1e-17, 1e-3], [1e-6, 1.0], static=static))

@@ -1,4 +1,4 @@
-"""Access before a transfer, derived by hand: connection states, slow start, joules, and interruptions."""
+"""Access before a transfer, derived by hand: connection states, slow start, energy, and interruptions."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from edgefl.testing import Scripted, SmallWorld, small_world
 SLOT_S = 0.5e-3
 DOWN_BITS, UP_BITS = 3_000_000, 1_000_000
 SETUP_S, GRANT_S, BEFORE_DOWN_S, BEFORE_UP_S = 0.1, 0.015, 0.03, 0.05
-# no round trip: what is left does not depend on the rate
+# no round trip, so that the access time does not depend on the rate
 ACCESS = {
     "setup_s": SETUP_S,
     "grant_s": GRANT_S,
@@ -27,9 +27,9 @@ ACCESS = {
     "before_uplink_s": BEFORE_UP_S,
 }
 PAUSE_S = 0.4
-COMPUTE_S = 0.08  # of 640 samples
+COMPUTE_S = 0.08  # for 640 samples
 LISTEN_W = 0.6  # 100 units of 6 mW
-# listens for 10 ms, sleeps in cycles of 160 ms, and is released after the time that a test gives
+# a device listens for 10 ms, then sleeps in cycles of 160 ms, and is released after a time that each test sets
 POWER = {"name": "tr38840", "inactivity_s": 0.01}
 HOW = pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": 100.0}], ids=["plan", "process", "battery"]
@@ -39,7 +39,7 @@ HOW = pytest.mark.parametrize(
 def run(
     access: Any, release_s: float, rounds: int = 2, **sections: Any
 ) -> tuple[list[DeviceRound], SmallWorld]:
-    """Rounds of one device on a link that does not fade, with a pause of 0.4 s after each."""
+    """Run rounds of one device on a link that does not fade, with a pause of 0.4 s after each round."""
     devices = {
         "power": {**POWER, "release_s": release_s},
         "battery_j": sections.pop("battery_j", None),
@@ -58,7 +58,7 @@ def run(
 
 
 def waited_s(rows: list[DeviceRound], rounds: list[Round]) -> list[tuple[float, float]]:
-    """Time before a round's download, from its beginning, and before its upload, from the end of computing."""
+    """Return the times from a round's start to its download and from the end of computing to its upload."""
     assert all(row.compute_end_s and row.uplink_start_s and row.downlink_start_s for row in rows)
     return [
         (row.downlink_start_s - round_.start_s, row.uplink_start_s - row.compute_end_s)  # type: ignore[operator]
@@ -67,7 +67,7 @@ def waited_s(rows: list[DeviceRound], rounds: list[Round]) -> list[tuple[float, 
 
 
 def awake_after_s(silent_s: float) -> float:
-    """When a device that has been silent for this time listens next: 8 ms of each 160 ms after the first 10 ms."""
+    """Return how long a device that has been silent for silent_s sleeps on: it wakes for 8 ms of each 160 ms."""
     if silent_s < 0.01:
         return 0.0
     for begins_s in (0.01 + 0.16 * cycle for cycle in itertools.count()):
@@ -83,7 +83,7 @@ def awake_after_s(silent_s: float) -> float:
     "release_s", [0.05, 0.3, 10.0], ids=["always idle", "idle after a pause", "connected"]
 )
 def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) -> None:
-    """Round = the same without access + access, by the state of the connection; its joules are listening x time."""
+    """Access delays each transfer by what the connection's state requires; its energy is listening power x time."""
     plain, plain_world = run(None, release_s, **how)
     rows, world = run(ACCESS, release_s, **how)
     waits = waited_s(rows, world.rows.of[Round])
@@ -94,7 +94,7 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
         (BEFORE_DOWN_S + after_pause, BEFORE_UP_S + after_computing),
     ]
     for (down_s, up_s), (first_s, second_s) in zip(waits, wanted, strict=True):
-        # a transfer begins with a slot
+        # a transfer begins at a slot boundary
         assert -1e-9 <= down_s - first_s < SLOT_S + 1e-9
         assert -1e-9 <= up_s - second_s < SLOT_S + 1e-9
     listened = [SETUP_S, SETUP_S if release_s <= PAUSE_S + BEFORE_DOWN_S else 0.0]
@@ -110,7 +110,7 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
 
 @HOW
 def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
-    """A tail ends as the radio begins to listen for the next transfer; a device without either is idle."""
+    """A tail ends when the radio listens for the next transfer; a device that does neither is idle."""
     idle_w = 0.01
     rows, world = run(ACCESS, 0.3, devices={"idle_power_w": idle_w}, **how)
     power = world.simulation.network.power
@@ -122,7 +122,7 @@ def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
     assert [row.energy_tail_j for row in rows] == pytest.approx(
         [tails_j[0] + tails_j[1], tails_j[2] + tails_j[3]], abs=drx_w * 3 * SLOT_S
     )
-    # idle: until the first radio wakes; and after the first round's tail
+    # the device is idle until the first transfer wakes its radio, and after the first round's tail
     rests_s = BEFORE_DOWN_S + (PAUSE_S + BEFORE_DOWN_S - 0.3)
     assert ledger.idle_j == pytest.approx(idle_w * rests_s, abs=idle_w * 4 * SLOT_S)
     if ledger.left_j is not None:
@@ -138,10 +138,10 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
     acks_s: list[float] = []
     total = -(-bits // segment)
     now_s = 0.0
-    if total > 100:  # few segments suffice, and many are slow: the rest goes in whole windows
+    if total > 100:  # 100 segments are enough, and more are slow to compare
         total, bits = 100, 100 * segment
     while sent < total:
-        # a window, back to back; then the next one as the first acknowledgement of this one is back
+        # send a window back to back, then the next one when the first acknowledgement of this one arrives
         burst = min(window, total - sent)
         begun_s = max(now_s, link_free_s)
         last_s = begun_s + (bits - sent * segment if sent + burst == total else burst * segment) / rate
@@ -154,19 +154,19 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
-    """0.25 Mbit need two windows, of 117 and 234 kbit; 21 Mbit at 100 Mbit/s wait until a window fills the way."""
+    """A small model waits for one round trip; a large one waits until the window covers bandwidth times delay."""
     rate, round_trip_s = 100e6, 0.02
     small, large = (slow_start_s(bits, rate, round_trip_s) for bits in (250_000, 21_000_000))
     assert small == pytest.approx(round_trip_s - 116_800 / rate)
     stalls = [round_trip_s - 116_800 * 2**k / rate for k in range(8)]
     assert large == pytest.approx(sum(stall_s for stall_s in stalls if stall_s > 0))
-    assert slow_start_s(21_000_000, 1e6, round_trip_s) == 0.0  # a slow link never waits
+    assert slow_start_s(21_000_000, 1e6, round_trip_s) == 0.0  # on a slow link the sender never waits
 
 
 def test_states_of_a_connection() -> None:
     rules = AccessSettings(setup_s=0.1, grant_s=0.015, round_trip_s=0.02)
     sleeper, awake = Connection(0.1, 0.16, 0.008, 10.0), ALWAYS_ON
-    cases = [  # seconds since the last transfer, timers, slots of rest and of listening before down- and upload
+    cases = [  # seconds since the last transfer, timers, and slots (rest, listening) before down- and uplink
         (math.inf, sleeper, (0, 200 + 40), (0, 200)),
         (10.0, sleeper, (0, 200 + 40), (0, 200)),
         (0.05, sleeper, (0, 40), (0, 30)),
@@ -177,7 +177,7 @@ def test_states_of_a_connection() -> None:
     ]
     for since_s, timers, down, up in cases:
         for direction, wanted in (("downlink", down), ("uplink", up)):
-            # so few bits that slow start takes no time
+            # so few bits that slow start adds no time
             lead = lead_of(rules, SLOT_S, direction, 100_000, since_s, timers, 1e9)  # type: ignore[arg-type]
             assert lead == wanted, (since_s, direction)
     assert lead_of(rules, SLOT_S, "uplink", 0, 0.0, sleeper, 1e9).slots == 0
@@ -185,7 +185,7 @@ def test_states_of_a_connection() -> None:
 
 
 def test_a_deadline_ends_the_wait_for_access() -> None:
-    """After 60 ms a device has rested for 30 and listened for 30: that is what it pays, and nothing has moved."""
+    """A deadline of 60 ms leaves 30 ms of rest and 30 ms of listening, which the device pays; no bit has moved."""
     rows, world = run(ACCESS, 10.0, rounds=1, deadline_s=0.06)
     assert [row.outcome for row in rows] == ["late_downlink"]
     assert rows[0].downlink_bits == 0
@@ -194,14 +194,14 @@ def test_a_deadline_ends_the_wait_for_access() -> None:
 
 
 def test_a_device_that_leaves_while_it_listens() -> None:
-    """It pays until it leaves; a device switched off meanwhile has no connection any more."""
+    """A device pays for listening until it leaves; after it was switched off it has no connection."""
     rows, _ = run(ACCESS, 10.0, rounds=1, switches_s=[[0.0, 0.1]])
     assert [row.outcome for row in rows] == ["off_downlink"]
     assert rows[0].energy_rx_j == pytest.approx(LISTEN_W * 0.07)
 
 
 def test_a_broadcast_waits_for_its_last_listener() -> None:
-    """All begin to receive at once; a device that needs no setup rests longer."""
+    """All devices begin to receive at the same time; a device that needs no setup rests longer before it listens."""
     world = small_world(
         [50.0, 60.0],
         devices={"power": {**POWER, "release_s": 10.0}},
@@ -216,7 +216,7 @@ def test_a_broadcast_waits_for_its_last_listener() -> None:
     "server", [{"name": "synchronous"}, {"name": "fedasync"}, {"name": "fedbuff", "buffer": 1}]
 )
 def test_every_server_feels_it(server: dict[str, Any]) -> None:
-    """One device, two models: the time of the same without access, and access of each of its four transfers."""
+    """Under every server, two models take their time without access plus the access of their four transfers."""
     ends_s = []
     for access in (None, ACCESS):
         world = small_world(
@@ -234,7 +234,7 @@ def test_every_server_feels_it(server: dict[str, Any]) -> None:
 
 
 def test_after_a_failed_link_a_device_has_no_connection() -> None:
-    """Its upload fails below the lowest rate: the next download begins with a setup, long before the release."""
+    """After an upload failed below the lowest rate, the next download begins with a setup before the release."""
     rows, world = run(
         ACCESS,
         10.0,
@@ -251,7 +251,7 @@ SPREAD = 0.3
 
 
 def computed_s(jitter: float | None, rounds: int, devices: int = 3, **sections: Any) -> list[list[float]]:
-    """How long each device computes in each round."""
+    """Return the computing time of each device in each round."""
     world = small_world(
         [50.0 + k for k in range(devices)],
         policy={"name": "schedule", "count": 1, "rounds": rounds},
@@ -263,12 +263,12 @@ def computed_s(jitter: float | None, rounds: int, devices: int = 3, **sections: 
         assert row.compute_end_s is not None
         assert row.compute_start_s is not None
         of[row.device].append(row.compute_end_s - row.compute_start_s)
-        assert row.energy_compute_j == pytest.approx(0.1 * COMPUTE_S)  # the same work
+        assert row.energy_compute_j == pytest.approx(0.1 * COMPUTE_S)  # jitter does not change the energy
     return of
 
 
 def test_computing_takes_longer_in_some_rounds() -> None:
-    """A log-normal factor: its logarithm has this deviation, and the mean that makes the factor's mean 1."""
+    """The jitter factor is log-normal with mean 1, and its logarithm has the given standard deviation."""
     rounds, devices = 300, 3
     logs = np.log(np.array(computed_s(SPREAD, rounds, devices)) / COMPUTE_S)
     many = rounds * devices
@@ -278,7 +278,7 @@ def test_computing_takes_longer_in_some_rounds() -> None:
 
 
 def test_jitter_is_the_same_whatever_happens_to_others() -> None:
-    """A function of seed, device and round: by plan or process, and with more devices."""
+    """Jitter depends on seed, device and round only: the plan, the process and more devices leave it the same."""
     first = computed_s(SPREAD, 4)
     assert computed_s(SPREAD, 4, rules={"deadline_s": 1e6}) == [pytest.approx(one, rel=1e-9) for one in first]
     assert computed_s(SPREAD, 4, devices=5)[:3] == [pytest.approx(one, rel=1e-9) for one in first]
@@ -286,7 +286,7 @@ def test_jitter_is_the_same_whatever_happens_to_others() -> None:
 
 
 def test_a_preset_fills_what_a_scenario_leaves_out() -> None:
-    """In nr one key of one's own keeps the others, and null takes all away; the journal has none."""
+    """In nr, a given key keeps the preset's other keys, and null removes access; the journal preset has none."""
     nr = AccessSettings(**NR["radio.access"])
     assert RadioSettings().access == nr
     assert RadioSettings(access={"setup_s": 0.1}).access == nr.model_copy(update={"setup_s": 0.1})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Background traffic, derived by hand: which transfer gets which slot, with and without priority; refusals."""
+"""Background traffic, by hand: the slots of each transfer with and without priority, and refusals."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_shar
 @pytest.mark.parametrize(
     ("scheduler", "file_ends", "learning_ends"),
     [
-        # slots 0 and 1 are the file's alone; then they take turns: 2, 4, 6 the file's, 3, 5, 7, 8 the transfer's
+        # the file is alone in slots 0 and 1; then the two alternate: the file gets 2, 4, 6, the transfer 3, 5, 7, 8
         (RoundRobin(), 7, 9),
-        # learning has slots 2 to 5, and the file the rest
+        # the learning transfer gets slots 2 to 5, and the file gets the others
         (LearningFirst(), 9, 6),
     ],
 )
 def test_a_file_of_5_slots_and_a_transfer_of_4(scheduler: Any, file_ends: int, learning_ends: int) -> None:
-    """Both move a bit/s/Hz: log2(1 + 1). The transfer comes at slot 2."""
+    """A file of 5 slots and a transfer of 4 that arrives in slot 2 both carry log2(1 + 1) = 1 bit/s/Hz."""
     band = SharedBand(scheduler, Carrier(1e6, 1e-3, power="per_resource_block"))
     link: dict[str, Any] = {"snr_whole_band": 1.0, "fading": Steady()}
     band.add("file", 5e3, slot=0, background=True, **link)
@@ -65,7 +65,7 @@ BUSY = {"uplink_load": 0.8, "downlink_load": 0.5, "file_bits": 1_000_000}
 
 
 def test_with_priority_a_device_does_not_notice_the_others() -> None:
-    """Every time, bit and joule of a device is what it is alone in the band; without priority it waits."""
+    """With priority, a device's times, bits and joules equal those without background traffic; otherwise it waits."""
     assert parts("learning_first", BUSY) == parts("learning_first", None) == parts("proportional_fair", None)
     with_others, alone = parts("round_robin", BUSY), parts("round_robin", None)
     took = [[row.uplink_end_s - row.uplink_start_s for row in rows] for rows in (with_others, alone)]
@@ -77,7 +77,7 @@ def test_no_load_is_no_traffic() -> None:
 
 
 def test_users_are_in_their_cell() -> None:
-    """Of several cells each has users for whom it is the strongest; they are within 120 m, the hexagon's corner."""
+    """The users of a cell have it as their strongest cell, and lie within 120 m: the hexagon's corner is at 115 m."""
     hexagons = {"rings": 1, "isd_m": 200.0}
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
@@ -105,7 +105,7 @@ def cells(
 
 
 def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learning's devices are sensors that send with 0.1 mW and whose classes differ; users are phones."""
+    """The SNR of background users does not depend on the power of the learning devices or of their classes."""
     classes = {"a": {"share": 0.5, "transmit_power_dbm": -10.0}, "b": {"share": 0.5}}
     phones, sensors = cells({}), cells({}, {"transmit_power_dbm": 7.0, "classes": classes})
     snr, same = (users(world).snr(0) for world in (phones, sensors))
@@ -117,20 +117,20 @@ def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_power_control_holds_for_users_too() -> None:
-    """P0 at alpha 1 makes what arrives at the site the same for all that do not need more than they have."""
+    """With alpha = 1, all users below their maximum power arrive at the site with the same power."""
     snr = users(cells({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
     assert snr == pytest.approx(snr[0])
 
 
 def test_users_are_indoors_as_often_as_devices() -> None:
-    """Walls take 10 dB or more; of 400 users 4 standard errors are 0.1."""
+    """Penetration loss is at least 10 dB, so the drop in SNR shows the users indoors; 4 standard errors are 0.1."""
     outdoors = users(cells({})).snr(0)["downlink"]
     snr = users(cells({}, {"indoor_share": 0.6})).snr(0)["downlink"]
     assert np.mean(snr < outdoors / 3) == pytest.approx(0.6, abs=4 * np.sqrt(0.25 / 400))
 
 
 def test_what_users_spend_is_in_no_table() -> None:
-    """With priority the learning is alone in its band: so is its energy, the devices' and the site's."""
+    """With priority, background users change no device's energy and no site's energy in the tables."""
     alone, beside = (world("learning_first", background) for background in (None, BUSY))
     for row in (Round, LedgerRow):
         assert alone.rows.of[row] == beside.rows.of[row]
@@ -141,7 +141,7 @@ def test_what_users_spend_is_in_no_table() -> None:
 
 
 def test_users_are_at_the_distances_given() -> None:
-    """Uniform from 20 to 80 m, with a standard deviation of 60 m / sqrt(12) each."""
+    """Distances are uniform from 20 to 80 m: each has a standard deviation of 60 m / sqrt(12)."""
     world = cells({"distance_m": [20.0, 80.0]})
     places_m = users(world)._drawn_m(0, np.random.default_rng(3))
     distance_m = np.hypot(*places_m.T)
@@ -167,7 +167,7 @@ def test_users_beyond_the_cell_are_refused() -> None:
 
 
 def test_traffic_in_bit_per_second_brings_its_bits() -> None:
-    """Files of 50 kbit at 4 Mbit/s are 80 a second: in 5 s 400 on average, by Poisson with a deviation of 20."""
+    """4 Mbit/s in files of 50 kbit are 80 arrivals/s: in 5 s the Poisson mean is 400, its deviation 20."""
     radio = {**SHARED, "scheduler": "round_robin", "background": {"uplink_bps": 4e6, "file_bits": 50_000}}
     small = small_world(
         [60.0], policy={"name": "schedule", "count": 1, "rounds": 1}, radio=radio, rules={"server_s": 5.0}

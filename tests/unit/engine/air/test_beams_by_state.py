@@ -1,4 +1,4 @@
-"""A site's beam gains less without line of sight and behind walls: each link's share of power in sight, by hand."""
+"""Beam gain with and without line of sight, and indoors: each link's share of power in line of sight, by hand."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.unit.engine.air.worlds import world_of
 
 COUNT, KEY = 200, (1, "train", 1)
 IN_SIGHT_DB, NLOS_DB = 14.0, 8.0
-SINGLE = 2e-3  # single precision of a survey
+SINGLE = 2e-3  # rounding error of a survey in single precision
 LAYOUTS: tuple[dict[str, Any], ...] = (
     {},
     {"rings": 1, "isd_m": 300},
@@ -38,7 +38,7 @@ def world(state: str, layout: dict[str, Any] | None = None, indoors: float = 0.0
 
 
 def states(one: Any) -> dict[str, LargeScaleState]:
-    """The links of all devices to cell 0, by each way to ask for them."""
+    """Return the states of all devices' links to cell 0, from each of the three methods that compute them."""
     gains: SpatialGains = one.gains
     places_m, ids = one.movement.positions_m(0.0), list(range(COUNT))
     cells = np.zeros(COUNT, dtype=int)
@@ -52,11 +52,11 @@ def states(one: Any) -> dict[str, LargeScaleState]:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["one", "seven", "sectors"])
 def test_the_share_in_sight_is_that_of_the_two_gains_that_add_up(layout: dict[str, Any]) -> None:
-    """38.901, eq. (7.6-19): a soft gain is s^2 of that with line of sight plus 1 - s^2 of that without."""
+    """38.901, eq. (7.6-19): a soft gain is s^2 times the gain with line of sight plus 1 - s^2 times that without."""
     soft, in_sight, without = (states(world(state, layout)) for state in ("soft", "always", "never"))
     for way, state in soft.items():
         total, los, nlos = (db_to_linear(of[way].gains_db) for of in (soft, in_sight, without))
-        apart = los > nlos * 1.1  # near the site both states have one loss
+        apart = los > nlos * 1.1  # near the site both states have the same loss, and no weight can be told
         assert apart.sum() > COUNT / 2
         weight = (total - nlos)[apart] / (los - nlos)[apart]
         assert state.in_sight is not None
@@ -92,7 +92,7 @@ def test_a_link_has_the_gain_of_its_state(state: str) -> None:
 
 
 def test_walls_hide_the_direct_path() -> None:
-    """In a building all paths come through walls, whatever the street sees; the coverage check agrees."""
+    """An indoor device has the gain without line of sight even where the street has it; the coverage check agrees."""
     one = world("always", indoors=0.5)
     radio = radio_of(one)
     places_m, ids = one.movement.positions_m(0.0), np.arange(COUNT)
@@ -101,7 +101,7 @@ def test_walls_hide_the_direct_path() -> None:
     of = radio.gains.of_links(places_m, ids, np.zeros(COUNT, dtype=int))
     gain_db = 10 * np.log10(radio.budget.array_gain(of))
     assert gain_db == pytest.approx(np.where(inside, NLOS_DB, IN_SIGHT_DB), abs=1e-9)
-    # with much noise, some have a link by their beam alone
+    # with this interference margin, the beam decides for some devices whether they have a link
     covered, fewer = (
         radio_of(
             world("always", indoors=0.5, interference_margin_db=33.0, nlos_array_gain_db=nlos_db)
@@ -132,7 +132,7 @@ def test_without_a_second_number_all_links_have_one() -> None:
 
 
 def test_a_link_drawn_by_round_has_its_state_too() -> None:
-    """With shadowing drawn for each round, line of sight is everywhere or nowhere."""
+    """With shadowing drawn for each round, all links have line of sight or none has."""
     for state, gain_db in (("always", IN_SIGHT_DB), ("never", NLOS_DB)):
         keys = {"array_gain_db": IN_SIGHT_DB, "nlos_array_gain_db": NLOS_DB}
         one = world_of(
@@ -145,7 +145,7 @@ def test_a_link_drawn_by_round_has_its_state_too() -> None:
 
 
 def test_a_devices_own_antennas_gain_in_both_directions_and_nothing_of_others() -> None:
-    """-3 dB of small antennas on one class: both directions of its links, and neither interference nor others."""
+    """An antenna gain of -3 dB in one class lowers both directions of that class's links, and no interference."""
     classes = {"small": {"share": 0.5, "array_gain_db": -3.0}, "phones": {}}
     layout = {"sites": [[0, 0], [400, 0]], "radius_m": 300.0}
     shared = {"devices": {"count": 8, "classes": classes}, "layout": layout, "radio": {"neighbour_load": 0.3}}

@@ -1,4 +1,4 @@
-"""One model sent to all: times, bits and joules by hand, on links whose fading never changes."""
+"""A model broadcast to all devices: times, bits and joules by hand, on links whose fading never changes."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ def world(quantile: float, sharing: str = "static", **options: object) -> SmallW
 
 
 def rate(small: SmallWorld, device: int, share: float = 1.0) -> float:
-    """Bits per slot of a device on a share of 10 MHz with full power, of its |h|^2 and place."""
+    """Return a device's bits per slot at full power on a share of 10 MHz, from its |h|^2 and its distance."""
     loss_db = float(UMi().path_loss_db(PLACES[device], carrier_hz=3.5e9))
     h2 = float(small.simulation.radio.fading(device, 0).power(0, 1)[0])
     snr = SERVER_W * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6 * share)
@@ -60,7 +60,7 @@ def test_what_goes_to_all_is_in_no_beam_and_on_one_layer(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_who_lacks_something_at_the_end_gets_it_by_unicast(sharing: str) -> None:
-    """At the rate of the third of four: two lack something, and have half of the band each for that."""
+    """The broadcast has the rate of the third of four devices; the two slower ones get the rest by unicast."""
     small = world(0.67, sharing)
     rates = [rate(small, device) for device in range(4)]
     order = sorted(range(4), key=lambda device: rates[device])
@@ -99,7 +99,7 @@ def test_different_models_are_not_broadcast() -> None:
 
 
 def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> None:
-    """All are out of range: nothing is broadcast, and every link fails after T310."""
+    """If all devices are out of range, nothing is broadcast, and every link fails after T310."""
     radio = {
         "downlink": "broadcast",
         "link": {"rates": "cqi"},
@@ -113,7 +113,7 @@ def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> 
 
 
 def test_a_broadcast_does_not_wait_for_who_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fading, the mean rate of the far device is not quite 0: at it the broadcast would last for ever."""
+    """Under fading the far device's mean rate is slightly above 0; a broadcast at that rate would not end."""
     monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
     radio: dict[str, Any] = {"downlink": "broadcast", "link": {"rates": "cqi"}, "monitoring": {"t310_s": 0.1}}
     learner = Scripted(work=(1, 0, BITS, 0))

@@ -1,4 +1,4 @@
-"""Updated gains: which links are measured when, and which ones together."""
+"""Gain updates: which links are measured at which times, and which links share a survey."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ SLOT_S, INTERVAL_S = 0.5e-3, 0.2
 
 
 class Books:
-    """A reader that records its surveys; its SNR is made of 100 times the cell, the device, and the time."""
+    """A gain reader whose surveys are recorded, and whose SNR encodes the cell, the device, and the time."""
 
     def __init__(self, shared: bool = False) -> None:
         self.env = simpy.Environment()
@@ -124,7 +124,7 @@ def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has
     last: list[Survey] = []
 
     def survey(afresh: bool) -> Survey:
-        """Power of the time, at all devices and cells."""
+        """Return a survey whose power is the current time, for all devices and cells."""
         if afresh:
             last.append(Survey(books.positions_m, np.full((10, 2), books.env.now)))
         return last[-1]

@@ -1,4 +1,4 @@
-"""Coverage: a device without a link is not present, no round waits for it, and it returns with its link."""
+"""A device without coverage is not present, no round waits for it, and it returns when it has a link again."""
 
 import math
 from typing import Any
@@ -32,7 +32,7 @@ LOWEST = 10 ** (GAP_DB / 10) * (2 ** EFFICIENCIES[0] - 1)
 
 
 def edge_m(power_w: float, part: float = 1.0) -> float:
-    """Where the mean SNR is MARGIN_DB above what the lowest CQI needs, by bisection of the path loss."""
+    """Return the distance at which the mean SNR exceeds the lowest CQI's by MARGIN_DB, by bisecting the path loss."""
 
     def short(distance_m: float) -> bool:
         loss_db = float(UMi().path_loss_db(distance_m, carrier_hz=3.5e9, line_of_sight=False))
@@ -47,11 +47,11 @@ def edge_m(power_w: float, part: float = 1.0) -> float:
 
 
 class Straight(Mobility):
-    """Devices that drive out along the x axis and back: at most far_m away, at a triangle's times."""
+    """Devices that drive along the x axis to far_m and back, again and again, at constant speed."""
 
     speed_m_s: float = 50.0
     far_m: float = 600.0
-    stays: bool = True  # device 0
+    stays: bool = True  # whether device 0 stands still
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -72,7 +72,7 @@ def at(places_m: list[float], **options: Any) -> SmallWorld:
 
 @pytest.mark.parametrize(("rule", "part"), [("per_resource_block", 1.0), ("full", PART)])
 def test_the_edge_is_where_the_weaker_direction_has_its_margin(rule: str, part: float) -> None:
-    """The uplink has 20 dB less power; on a sixteenth of the band, 12 dB more of it on each Hz."""
+    """The direction with less power sets the edge; on 1/16 of the band the uplink has 12 dB more power per Hz."""
     down_m, up_m = edge_m(SERVER_W), edge_m(DEVICE_W, part)
     assert up_m < down_m
     places = [up_m - 0.01, up_m + 0.01, down_m + 10.0]
@@ -94,7 +94,7 @@ def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
 
 
 def test_a_device_that_stands_still_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round asks about devices present, and about those that connect: a million of them were judged each time."""
+    """Rounds check the coverage of a device that has not moved only once, since checks of a million are slow."""
     judged: list[int] = []
     of_links = SpatialGains.of_links
 
@@ -128,7 +128,7 @@ def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
     assert [row.latency_s for row in covered.rows.of[Round]] == [
         row.latency_s for row in alone.rows.of[Round]
     ]
-    # without coverage it is selected, and a round lasts until its timer expires
+    # without the coverage check the device is selected, and each of its rounds lasts until T310 expires
     waited = at([30.0, far_m], policy=policy, radio={"monitoring": {"coverage_margin_db": None}}).run()
     assert max(row.latency_s for row in waited.rows.of[Round]) >= 1.0
 
@@ -146,13 +146,13 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
     rounds = small.rows.of[Round]
     here = [path.x_m(row.start_s) < limit_m for row in rounds]
     assert [(row.round, 1) in took_part for row in rounds] == here
-    assert sum(here[i] != here[i + 1] for i in range(len(here) - 1)) >= 2  # out, and back
+    assert sum(here[i] != here[i + 1] for i in range(len(here) - 1)) >= 2  # it leaves coverage and comes back
     assert all((row.round, 0) in took_part for row in rounds)
     assert small.rows.further[OUT_OF_COVERAGE] == [int(not one) for one in here]
 
 
 def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
-    """Both drive; the first round that finds no device begins at the check after the way back crosses the edge."""
+    """With all devices out of coverage, the next round begins at the first check after one crosses the edge again."""
     learner = Scripted(work=(1, 0, 20_000, 20_000))
     small = at(
         [30.0],
@@ -168,13 +168,13 @@ def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
     starts_s = [row.start_s for row in small.rows.of[Round]]
     after_s = min(start_s for start_s in starts_s if start_s > turn_s)
     look_s = math.ceil(back_s / TICK_S) * TICK_S
-    assert after_s == pytest.approx(look_s, abs=0.1 + 1e-9)  # rounds begin each 0.1 s
+    assert after_s == pytest.approx(look_s, abs=0.1 + 1e-9)  # a round begins every 0.1 s
     assert after_s >= back_s
     assert "waiting_for_devices" in {event.event for event in small.rows.of[Event]}
 
 
 def test_interference_takes_coverage_away() -> None:
-    """A second site 50 m behind that always sends: its mean is in the SINR, and the edge moves in."""
+    """The mean interference of a second site 50 m behind, which always sends, moves the edge inwards."""
     down_w, other_m = SERVER_W / 1000, 50.0
 
     def sinr(distance_m: float, load: float) -> float:

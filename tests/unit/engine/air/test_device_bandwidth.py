@@ -1,4 +1,4 @@
-"""Radios narrower than the band: shares at rounds' openings, transfers by hand, and what does not fit."""
+"""Devices narrower than the band: their shares in a round, transfer times by hand, and refused settings."""
 
 import math
 from typing import Any
@@ -17,11 +17,11 @@ from tests.unit.engine.air.worlds import world_of
 HZ, SLOT_S, N0_W_HZ, BITS = 100e6, 0.5e-3, 10 ** ((-174 - 30) / 10), 40_000_000
 SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
 PLACE_M = 60.0
-ELEMENTS = 273 * 12 * 14  # of a slot of 100 MHz: 38.101-1, Table 5.3.2-1; 38.211, 4.3.2 and 4.4.4.1
+ELEMENTS = 273 * 12 * 14  # of a slot at 100 MHz: 38.101-1, Table 5.3.2-1; 38.211, 4.3.2 and 4.4.4.1
 
 
 def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict[Any, list[float]]:
-    """Shares of the first `narrow` devices, with 20 MHz each, and of the others, as a round opens."""
+    """Return the shares of a round's devices, of which the first `narrow` have 20 MHz each."""
     classes: dict[str, Any] = {"redcap": {"count": narrow, "max_bandwidth_hz": 20e6}}
     if narrow < count:
         classes["phone"] = {}
@@ -37,8 +37,8 @@ def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict
 @pytest.mark.parametrize(
     ("count", "narrow", "expected"),
     [
-        (3, 1, [0.2, 0.4, 0.4]),  # a third is too much for one, and goes to the others
-        (3, 3, [0.2, 0.2, 0.2]),  # two fifths stay unused
+        (3, 1, [0.2, 0.4, 0.4]),  # a third exceeds the limit of one device, and the excess goes to the others
+        (3, 3, [0.2, 0.2, 0.2]),  # all are limited, and two fifths stay unused
         (2, 1, [0.2, 0.8]),
         (10, 4, [0.1] * 10),  # no limit binds
     ],
@@ -51,7 +51,7 @@ def test_a_narrow_radio_has_at_most_its_part_and_the_others_the_rest(
 
 
 def test_a_transfer_takes_the_slots_of_20_mhz() -> None:
-    """A fifth of 100 MHz, alone in the cell: power concentrated on it in both directions (J's rule)."""
+    """Alone in a cell of 100 MHz, a 20 MHz device uses a fifth of it, with the full power of either direction."""
     small = small_world(
         [PLACE_M],
         learner=Scripted(work=(1, 0, BITS, BITS)),
@@ -80,7 +80,7 @@ def test_a_dynamic_band_of_real_shares_does_not_know_narrow_radios() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_two_layers_of_an_uplink_share_its_power(layers: int) -> None:
-    """l times the table's rate at 1/l of the SNR, or a part of the band: the most of all, slot by slot."""
+    """Two layers carry twice the table's rate at half the SNR each; the link uses the better number of layers."""
     small = small_world(
         [15.0],
         learner=Scripted(work=(1, 0, BITS, BITS)),
@@ -102,11 +102,11 @@ def test_two_layers_of_an_uplink_share_its_power(layers: int) -> None:
     took_s = (row.uplink_end_s or 0.0) - (row.uplink_start_s or 0.0)
     assert took_s == pytest.approx(slots * SLOT_S, abs=1e-9)
     if layers == 2:
-        assert rate > max(EFFICIENCIES)  # it is near enough for both
+        assert rate > max(EFFICIENCIES)  # the device is so near that two layers exceed one layer's peak rate
 
 
 def test_power_class_2_radiates_twice_the_power() -> None:
-    """38.101-1, Table 6.2.1-1: 26 dBm are 3 dB more SNR in the uplink and none in the downlink."""
+    """38.101-1, Table 6.2.1-1: 26 dBm raise the SNR by 3 dB in the uplink, and not in the downlink."""
     snr = []
     for power_dbm in (23.0, 26.0):
         one = world_of(devices={"count": 3, "transmit_power_dbm": power_dbm})

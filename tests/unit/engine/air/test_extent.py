@@ -1,4 +1,4 @@
-"""How far a scenario's world reaches, how high its antennas stand, and what its path loss refuses."""
+"""The reach of a scenario's world, the heights of its antennas, and the refusals of its path loss."""
 
 import math
 from typing import Any
@@ -59,13 +59,13 @@ def test_heights_and_the_smallest_distance_are_the_path_losss(
 
 
 def test_uma_at_the_cell_edge_by_hand() -> None:
-    """LoS, before the breakpoint: 28 + 22 log10 d3D + 20 log10 3.5 with d3D = hypot(250, 23.5)."""
+    """With LoS, before the breakpoint: 28 + 22 log10 d3D + 20 log10 3.5 with d3D = hypot(250, 23.5)."""
     made = scenario(radio={"path_loss": "uma", "propagation": {"shadowing_std_db": 0.0}})
     gain = World(made, Streams(1)).gains.of_round(np.array([[250.0, 0.0]]), [0], 0, (1, "train", 1))
     breakpoint_m = 4 * 24 * 0.5 * 3.5e9 / 3e8
     assert breakpoint_m > 250
     expected = 28 + 22 * math.log10(math.hypot(250, 23.5)) + 20 * math.log10(3.5)
-    assert -gain.gains_db[0] == pytest.approx(expected, abs=0.01)  # c is not 3e8 m/s to the last digit
+    assert -gain.gains_db[0] == pytest.approx(expected, abs=0.01)  # the exact c is not 3e8 m/s
 
 
 def test_given_heights_and_distances_are_kept() -> None:
@@ -76,7 +76,7 @@ def test_given_heights_and_distances_are_kept() -> None:
 
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
-    """A square's corner, a road's end, a disc: devices beyond are absent, and fields extend up to there."""
+    """Border and fields reach the area's farthest point: a square's corner, a road's end, or a disc's edge."""
     cells = {
         "layout": {"rings": 1, "isd_m": 100},
         "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
@@ -91,6 +91,6 @@ def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
         assert extent.field_radius_m == pytest.approx(reach_m)
         assert extent.edge_m == pytest.approx(reach_m, rel=1e-9)
         assert extent.edge_m > reach_m * (1 + 1e-12), "who is reflected there, to rounding, is no absent one"
-    # one cell: its edge, and fields where devices are dropped, as ever
+    # with one cell, the border is the cell's edge, and fields cover the area where devices are dropped
     one = scenario(devices={"count": 4, "mobility": {"name": "manhattan", "area_factor": 1.2}}).extent
     assert (one.edge_m, one.field_radius_m) == (250, 1.2 * 250)

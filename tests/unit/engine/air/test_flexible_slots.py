@@ -1,4 +1,4 @@
-"""Flexible slots by hand: the downlink has those slots in which no upload has any, on links that never change."""
+"""Flexible slots by hand: the downlink has the slots in which no upload is active, on links that never change."""
 
 import math
 from typing import Any
@@ -34,7 +34,7 @@ def test_a_flexible_slot_can_serve_either_direction_in_full() -> None:
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()])
 @pytest.mark.parametrize("peeks", [[], [1, 3, 4, 7]])
 def test_a_paused_band_serves_no_flow(scheduler: Any, peeks: list[int]) -> None:
-    """5 slots at 1 bit/s/Hz, less those from 2 to 6."""
+    """A flow of 5 slots at 1 bit/s/Hz that pauses from slot 2 to slot 6 ends at slot 9."""
     band = SharedBand(scheduler, Carrier(1e6, 1e-3))
     band.add("a", 5e3, snr_whole_band=1.0, fading=Steady(), slot=0)
     for slot in range(9):
@@ -48,7 +48,7 @@ def test_a_paused_band_serves_no_flow(scheduler: Any, peeks: list[int]) -> None:
 
 
 def world(**radio: Any) -> SmallWorld:
-    """Device 0 only downloads, and device 1 only uploads, from the same slot on."""
+    """Run a world where device 0 only downloads and device 1 only uploads, both from the same slot on."""
     learner = Scripted(of={0: (1, 0, 20_000_000, 0), 1: (1, 0, 0, 9_000_000)})
     return small_world(PLACES, learner=learner, radio=radio).run()
 

@@ -1,4 +1,4 @@
-"""One border rule: every gain of a link beyond the world's border equals that at the border."""
+"""Links beyond the world's border have the gains that they would have at the border."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.air.measurements import Measurements
 from tests.unit.engine.air.worlds import world_of
 
-SINGLE_DB = 2e-3  # single precision of a survey, twice
+SINGLE_DB = 2e-3  # twice the rounding error of a survey in single precision
 ANGLES = np.linspace(0.1, 6.2, 6)
 KEY = (1, "train", 1)
 
@@ -55,8 +55,8 @@ def test_a_link_beyond_the_border_has_the_gain_there_whoever_asks(
         assert state.gains_db == pytest.approx(there.gains_db, abs=SINGLE_DB)
         assert state.others == pytest.approx(there.others, rel=1e-3)
     assert all(state.gains_db == pytest.approx(at_border[0].gains_db, abs=SINGLE_DB) for state in at_border)
-    assert gains.beyond == counted + 2 * len(ids)  # a round's links, and a survey's
-    # as a measurement of all devices it has no cell there, like one that is absent
+    assert gains.beyond == counted + 2 * len(ids)  # the links of a round and of a survey are counted
+    # a measurement of all devices finds no cell there, as for an absent device
     assert np.isneginf(gains.power_db(beyond_m)).all()
 
 

@@ -1,4 +1,4 @@
-"""Building loss, by hand: transfers of devices indoors, from the walls' materials to the slot in which they end."""
+"""Penetration loss by hand: transfers of indoor devices, from the walls' materials to the slot in which they end."""
 
 import math
 
@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Wall, way inside and deviation of the device's square of the plane: the third east and second north."""
+    """Return wall loss, indoor loss and deviation in the device's square: the third east and second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
@@ -82,7 +82,7 @@ LOSSES = ((0.0, "low_loss"), (1.0, "low_loss"), (1.0, "high_loss"))
 
 
 def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_before() -> None:
-    """What was found for a square is kept: not for another square, not for another device, and not for two places."""
+    """The cached loss of a square serves that square and that device only, even for several places in one call."""
     ids = np.array([0, 1, 2])
     here_m, there_m = (
         np.array([[60.0, 30.0], [-5.0, 80.0], [3.0, 3.0]]),
@@ -94,7 +94,7 @@ def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_befo
     for _ in range(2):
         assert subject.loss_db(here_m, ids).tolist() == of_here.tolist()
         assert subject.loss_db(there_m, ids).tolist() == of_there.tolist()
-    # one device at several places at a time, as a map asks
+    # a map asks for one device at several places in one call
     both = subject.loss_db(np.array([here_m[0], there_m[0], here_m[0]]), np.zeros(3, int))
     assert both.tolist() == [of_here[0], of_there[0], of_here[0]]
     assert subject.loss_db(there_m[:1], ids[:1]).tolist() == of_there[:1].tolist()
@@ -106,14 +106,14 @@ def walls(count: int = 3, share: float = 1.0, coats: Coats | None = None) -> Ind
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
-    """38.901, 7.4.3.1: whether a device is indoors says nothing of its way inside, 25 m / 3 in the mean, nor of N."""
+    """38.901, 7.4.3.1: being indoors is independent of the indoor distance, 25 m / 3 on average, and of N."""
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     some, everyone = (walls(count, of).loss_db(places_m, ids) for of in (share, 1.0))
     indoors = some != 0.0
     assert indoors.mean() == pytest.approx(share, abs=SIGMAS * math.sqrt(share * (1 - share) / count))
     assert some[indoors].tolist() == everyone[indoors].tolist()
-    # the smaller of two uniform numbers has the mean 1/3 and the variance 1/18
+    # the minimum of two uniform numbers has mean 1/3 and variance 1/18
     mean_db, std_db = wall_db("low_loss") + 0.5 * DEPTH_M / 3, math.hypot(4.4, 0.5 * DEPTH_M / math.sqrt(18))
     for among in (indoors, ~indoors):
         error_db = SIGMAS * std_db / math.sqrt(among.sum())
@@ -122,7 +122,7 @@ def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
-    """With the same way inside and normal number: 26.85 dB and a deviation of 6.5, or 12.70 and 4.4."""
+    """A coated building keeps indoor distance and normal number: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
     count = 4000
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     coats = Coats(np.full(count, share), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
@@ -135,7 +135,7 @@ def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
     coated = np.abs(loss_db - plain_db) > 1e-9
     assert loss_db == pytest.approx(np.where(coated, coated_db, plain_db), abs=1e-9)
     assert coated.mean() == pytest.approx(share, abs=SIGMAS * math.sqrt(share * (1 - share) / count))
-    # elsewhere the buildings are others, and back here they are the same
+    # elsewhere, whether a building is coated is drawn independently; back here, it is as before
     elsewhere_m = np.full((count, 2), 160.0)
     other = np.abs(some.loss_db(elsewhere_m, ids) - plain.loss_db(elsewhere_m, ids)) > 1e-9
     both = share**2
@@ -144,7 +144,7 @@ def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
 
 
 def test_coats_leave_who_is_indoors_as_it_is() -> None:
-    """A stream of its own: with another share of coats the same devices are inside, and the same walk about."""
+    """Coats have their own random stream: the share of coated buildings does not change which devices are indoors."""
     count, places_m = 500, np.full((500, 2), 60.0)
     coats = Coats(np.full(count, 0.5), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
     inside = [

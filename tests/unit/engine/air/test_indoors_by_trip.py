@@ -1,4 +1,4 @@
-"""Which devices are in a building or a car, by their trips, with the shares and losses of 38.901."""
+"""Devices in a building or a car, by their trips, with the shares and losses of 38.901."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ DRIVERS = {"speed_min_m_s": 8.0, "speed_max_m_s": 14.0}
 
 
 class Losses:
-    """What stands between devices of a world and the sites, at any time."""
+    """The penetration losses of a world's devices at any time."""
 
     def __init__(self, mobility: Any, count: int = COUNT, **keys: Any) -> None:
         self.world = world_of(
@@ -43,14 +43,14 @@ def within(share: float, expected: float, count: int) -> bool:
 
 @pytest.mark.parametrize("mobility", ["static", {"name": "random_waypoint", **WALKERS}])
 def test_four_of_five_pedestrians_are_indoors_at_any_time(mobility: Any) -> None:
-    """38.901, Table 7.2-1, as if each device were asked once."""
+    """At any time 80 % are indoors, as in 38.901, Table 7.2-1, which states the share for a single drop."""
     losses = Losses(mobility)
     for time_s in (0.0, 500.0, 5000.0):
         assert within((losses.at(time_s) != 0).mean(), 0.8, COUNT)
 
 
 def test_cars_lose_9_db_with_a_deviation_of_5_and_are_in_no_building() -> None:
-    """38.901, 7.4.3.2: N(9, 5^2), drawn for each car; none is without."""
+    """38.901, 7.4.3.2: a loss from N(9, 5^2) is drawn for each car, and no driver is without loss."""
     loss_db = Losses({"name": "random_direction", **DRIVERS}).at(10.0)
     assert abs(loss_db.mean() - MEAN_DB) < SIGMAS * CAR_STD_DB / math.sqrt(COUNT)
     assert abs(loss_db.std() / CAR_STD_DB - 1) < SIGMAS / math.sqrt(2 * COUNT)
@@ -58,7 +58,7 @@ def test_cars_lose_9_db_with_a_deviation_of_5_and_are_in_no_building() -> None:
 
 
 def test_a_state_lasts_from_setting_out_to_setting_out() -> None:
-    """Walkers who rest a minute at each place: between two looks only those have changed who have set out again."""
+    """A walker's indoor state and loss change only when the walker sets out on another trip."""
     losses = Losses({"name": "random_waypoint", "pause_s": 60.0, **WALKERS}, count=500)
     movement = losses.world.movement
     before = losses.at(0.0), movement.trips(0.0).number  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ def test_a_state_lasts_from_setting_out_to_setting_out() -> None:
         assert (number >= before[1]).all()
         changed += int((loss_db[~same] != before[0][~same]).sum())
         before = loss_db, number
-    # in and out, or to another building: all but those who were outdoors twice, 4 %
+    # a trip changes the loss unless it leads from outdoors to outdoors, as 0.2^2 = 4 % do
     trips = int(before[1].sum())
     assert trips > 500
     assert changed > 0.9 * (trips - int(movement.trips(0.0).number.sum()))  # type: ignore[attr-defined]
@@ -104,7 +104,7 @@ def test_classes_have_cars_of_their_own() -> None:
 
 
 def test_a_time_before_is_found_again() -> None:
-    """Trips are a function of time, as places are: a map may ask back."""
+    """Trip numbers are a function of time, like positions: asking for an earlier time gives the same answer."""
     movement = Losses({"name": "random_waypoint", "pause_s": 5.0, **WALKERS}, count=50).world.movement
     forwards = [movement.trips(float(time_s)).number for time_s in range(0, 400, 50)]  # type: ignore[attr-defined]
     for place in (3, 0, 7):
@@ -118,7 +118,7 @@ def test_cars_need_trips() -> None:
 
 
 def test_a_building_is_coated_or_not_for_the_whole_stay() -> None:
-    """Half of the houses: the loss of each is one for as long as the device stays, whatever trip it is."""
+    """With half of the buildings coated, a device's loss is constant during a stay, whatever its trip number."""
     walkers = {"name": "random_waypoint", **WALKERS, "pause_s": 600}
     coated, plain = (Losses(walkers, 400, coated_share=share) for share in (0.5, 0.0))
     changes = stays = 0

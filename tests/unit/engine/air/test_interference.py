@@ -1,4 +1,4 @@
-"""Interference slot by slot, against the closed form of transmitters that send or do not."""
+"""Interference slot by slot, compared with the closed form for transmitters that are on or off."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ BITS, FEW_BITS, SLOTS = 20_000_000, 1_000_000, 40_000
 
 @pytest.mark.parametrize("load", [0.1, 0.5])
 def test_the_mean_rate_is_that_of_sending_or_not(load: float) -> None:
-    """p log2(1 + S/(1 + I)) + (1 - p) log2(1 + S), to within its error; the mean-noise shortcut is below it."""
+    """The mean rate is p log2(1 + S/(1 + I)) + (1 - p) log2(1 + S), which exceeds the rate at mean interference."""
     snr, level = 100.0, 50.0
     fading = LinkFading(3, 1.0)
     signal = snr * fading.mean_power
@@ -42,7 +42,7 @@ def test_the_mean_rate_is_that_of_sending_or_not(load: float) -> None:
 
 
 def test_a_long_transfer_amid_interference_is_drawn_slot_by_slot() -> None:
-    """Drawn whole it would take as long as that of a link alone."""
+    """A draw by renewal would ignore the interferer, and the transfer would take only as long as without one."""
     carrier, fading = Carrier(1.0, 1.0), LinkFading(3, 0.9)
     heard = Heard(TransmitterActivity(9, 1, 0.5), [np.array([1000.0])])
     bits = 5000 * float(carrier.mean_efficiency(100.0))
@@ -61,10 +61,10 @@ def test_interference_is_a_function_of_the_slot() -> None:
 
 @pytest.mark.parametrize("transmitters", [1, 7, 19])
 def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> None:
-    """Against one transmitter after the other; to the last bit where one table has all of them."""
+    """Interference from look-up tables equals a sum over transmitters, to the last bit where one table has all."""
     activity = TransmitterActivity(9, transmitters, 0.4)
     levels = np.random.default_rng(5).exponential(3.0, (4, transmitters))
-    levels[:, 0] = 0.0  # the own cell
+    levels[:, 0] = 0.0  # the serving cell does not interfere
     first, count = 2 * BLOCK - 100, BLOCK + 300
     sends = np.concatenate([activity._uniform(block, 0) < activity.load for block in (1, 2, 3)], axis=1)
     sends = sends[:, first - BLOCK :][:, :count]
@@ -78,12 +78,12 @@ def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> No
         assert (np.abs(found - total) <= rounding * total).all()
         alone = Heard(activity, list(row[:, None]))
         assert alone.over_noise(first, count).tolist() == found.tolist()
-        assert alone.mean == pytest.approx(heard.mean, rel=1e-14)  # sums of few terms: a few last digits
+        assert alone.mean == pytest.approx(heard.mean, rel=1e-14)  # sums of few terms differ in last digits
         assert heard.over_noise(first + 7, 5).tolist() == found[7:12].tolist()
 
 
 def world(load: float, interference: str, sharing: str = "static") -> SmallWorld:
-    """Two sites 200 m apart; the first's device is at 60 m, the other's at 160 m, 40 m from its own."""
+    """Run two sites 200 m apart: site 0 has a device at 60 m, site 1 one at 40 m, which is 160 m from site 0."""
     return small_world(
         [(60.0, 0.0), (160.0, 0.0)],
         learner=Scripted(work=(1, 0, BITS, BITS)),
@@ -99,9 +99,9 @@ def world(load: float, interference: str, sharing: str = "static") -> SmallWorld
 
 
 class Neighbours:
-    """Two sites 200 m apart: devices at 60 and 30 m from the first, others at 20 and 55 m from the second.
+    """Two sites 200 m apart: site 0 has devices at 60 and 30 m, site 1 has devices at 20 and 55 m.
 
-    What the devices of the second send arrives at the first from 180 and 145 m. Links do not fade.
+    Site 0 receives the devices of site 1 from 180 and 145 m. Links do not fade.
     """
 
     places = ((60.0, 0.0), (-30.0, 0.0), (180.0, 0.0), (145.0, 0.0))
@@ -124,7 +124,7 @@ class Neighbours:
 
 
 def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
-    """38.213's open loop with alpha 0.8 by hand; None: all there is."""
+    """Return the open-loop power of 38.213 with alpha = 0.8, by hand, or full power if p0_w is None."""
     if p0_w is None:
         return DEVICE_W
     blocks = share * 10e6 / 360e3
@@ -136,18 +136,18 @@ def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
 def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
     rule: str, p0_dbm: float | None
 ) -> None:
-    """On half a band its power is there in full: twice as much per Hz; with power control as its path loss asks."""
+    """An interferer sends at full power on half the band, which doubles its power per Hz, or under power control."""
     small = Neighbours(budget={"uplink_power_over_share": rule, "uplink_p0_dbm": p0_dbm}).small.run()
     p0_w = None if p0_dbm is None else 10 ** (p0_dbm / 10) / 1000
     rows = [row for row in small.rows.of[DeviceRound] if row.device < 2]
     assert len(rows) == 2
-    share = 0.5 if rule == "full" else 1.0  # that the power is spread over
+    share = 0.5 if rule == "full" else 1.0  # the share over which the power is spread
     levels = [
         power_w(own_m, share, p0_w) * gain(m) / (NOISE_W * share)
         for m, own_m in zip(Neighbours.others_m, Neighbours.their_own_m, strict=True)
     ]
     slots, which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1]
-    assert slots.tolist() == list(range(BLOCK))  # at load 1 one of them sends in every slot
+    assert slots.tolist() == list(range(BLOCK))  # at load 1 one of the interferers sends in every slot
     for row in rows:
         own_m = Neighbours.own_m[row.device]
         h2 = float(small.simulation.radio.fading(row.device, 0).power(0, 1)[0])
@@ -163,7 +163,7 @@ def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
 
 
 def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_now() -> None:
-    """Both devices send as much: on half the band each until the first is done, then the other on all of it."""
+    """In a dynamic band, an interferer has the share of the devices now active: a half, then the whole band."""
     small = Neighbours(sharing="dynamic").small.run()
     ends = {row.device: (row.uplink_end_s or 0.0) / SLOT_S for row in small.rows.of[DeviceRound]}
     which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1][1]
@@ -185,7 +185,7 @@ def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_no
 
 
 def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
-    """Seven cells 500 m apart at load 0.3: mean of 10 log10(1 + I/N) where ten share a cell's band, and alone."""
+    """The rise over thermal, mean of 10 log10(1 + I/N) in seven cells at load 0.3, equals that of a Monte Carlo."""
     sites = [(0.0, 0.0)] + [(500 * math.cos(a), 500 * math.sin(a)) for a in np.arange(6) * math.pi / 3]
     rng, load, slots = np.random.default_rng(11), 0.3, 20 * BLOCK
     places = [(x + 200 * c, y + 200 * s) for x, y in sites for c, s in rng.uniform(-0.7, 0.7, (10, 2))]
@@ -221,7 +221,7 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
 
 
 def test_a_direction_that_nobody_asks_for_is_not_worked_out() -> None:
-    """The uplink's interference takes the gains of all devices: the downlink's search for a cell asks for none."""
+    """Asking for the downlink's interference does not compute the uplink's, which needs the gains of all devices."""
     budget, none = Mock(), np.zeros(1)
     budget.downlink_levels.return_value = np.ones((1, 2))
     state = LargeScaleState([0], none, none, none, everywhere_m=np.zeros((1, 2)))
@@ -239,7 +239,7 @@ def gain(distance_m: float) -> float:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_neighbours_that_always_send_are_noise_in_both_directions(sharing: str) -> None:
-    """At load 1 the downlink is that of the mean; the uplink hears the other cell's device, at 160 m."""
+    """At load 1 the downlink equals that at mean interference; the uplink hears the other cell's device at 160 m."""
     small = world(1.0, "slot", sharing)
     (row,) = small.rows.of[DeviceRound]
     (mean,) = world(1.0, "mean", sharing).rows.of[DeviceRound]
@@ -264,7 +264,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))
     slots = BITS / (10e6 * SLOT_S) / rate
     found = (row.downlink_end_s or 0.0) / SLOT_S
-    # n slots carry n rate +- sqrt(n) spread: the number of slots errs by that over the rate, and is rounded up
+    # the bits of n slots have deviation sqrt(n) spread: over the rate, that is the error in slots, plus 1 to round up
     assert abs(found - slots) < 4 * math.sqrt(slots) * spread / rate + 1
     by_mean = BITS / (10e6 * SLOT_S) / math.log2(1 + signal / (1 + load * level))
     assert (mean.downlink_end_s or 0.0) / SLOT_S == pytest.approx(math.ceil(by_mean), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Sites at any places, sectors, and which cells have a federation."""
+"""Sites at arbitrary places, sectors, and the cells that have a federation."""
 
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them
 
 
 def test_who_may_come_to_the_edge_of_a_cell() -> None:
-    """Among several cells, in a wider area than the cell, or where areas are: they may lie anywhere."""
+    """A device may reach the edge with several cells, in an area wider than the cell, or with homes in an area."""
     walk: dict[str, Any] = {"name": "random_waypoint", "area_factor": 1.0}
     homes = {"name": "attraction", "area_factor": 1.0, "homes": "village"}
     village = {"village": {"disc": {"centre_m": [400, 0], "radius_m": 30}}}
@@ -81,11 +81,11 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
 
 
 def test_sites_on_the_hexagons_are_the_hexagons() -> None:
-    """Near the middle, where no repetition of a site is nearer than the site itself."""
+    """Sites given at the hexagons' centres have the same powers near the middle, far from wrap-around copies."""
     hexagons = world({"rings": 1, "isd_m": 200})
     placed = world({"sites": hexagons.sites_m.tolist(), "radius_m": 300})
     power = power_db(hexagons, places(75))
-    # single precision: gains of some 100 dB round by 4e-6 dB each, and logarithms of distances about as much
+    # single precision: gains of some 100 dB round by 4e-6 dB each, and logarithms of distances by about as much
     np.testing.assert_allclose(power_db(placed, places(75)), power, rtol=0, atol=3e-5)
 
 
@@ -99,7 +99,7 @@ def test_hundreds_of_sites() -> None:
 
 @pytest.mark.parametrize("layout", [{"sites": TOWN}, {"rings": 1}, {}])
 def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, Any]) -> None:
-    """Between the cells of a site only the panels differ; a site without panels has the rest."""
+    """The cells of a site differ only in their panels' gain; the rest equals that of a site without panels."""
     with_sectors = world({**layout, "sectors": 3, "downtilt_deg": 6}, devices={"count": 200})
     without = world(layout)
     at_m = places(100)
@@ -107,7 +107,7 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     three = power_db(with_sectors, at_m).reshape(len(at_m), -1, 3)
     assert with_sectors.sectors is not None
     panels_dbi = with_sectors.sectors.gain_dbi(at_m).reshape(three.shape)
-    # single precision: gains of some 100 dB round by 4e-6 dB each, those of panels by less than 1e-4
+    # single precision: gains of some 100 dB round by 4e-6 dB each, panel gains by less than 1e-4 dB
     assert np.abs(three - one[:, :, None] - panels_dbi).max() < 1.3e-4
     state = with_sectors.gains.of_round(at_m, list(range(len(at_m))), 2, (1, "train", 1))
     assert state.gains_db == pytest.approx(three[:, 0, 2], abs=1e-3)
@@ -115,7 +115,7 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
 
 
 def test_panels_see_each_class_at_its_own_height() -> None:
-    """A device on a roof has the gains of a world in which all devices are on roofs."""
+    """A device on a roof has the gains that it has in a world where all devices are on roofs."""
     layout = {"rings": 1, "sectors": 3, "downtilt_deg": 6}
     classes = {"street": {"count": 10, "ut_height_m": 1.5}, "roof": {"count": 10, "ut_height_m": 8.0}}
     radio = {**SPATIAL, "neighbour_load": 0.5}

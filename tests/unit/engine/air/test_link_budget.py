@@ -15,9 +15,9 @@ from edgefl.testing.cell import within
 SLOT_S, HZ, N0_W_HZ = 0.5e-3, 100e6, 10 ** ((-174 - 30) / 10)
 SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
 BITS = 40_000_000
-ELEMENTS = 273 * 12 * 14  # of a slot of 100 MHz: 38.101-1, Table 5.3.2-1; 38.211, 4.3.2 and 4.4.4.1
+ELEMENTS = 273 * 12 * 14  # of a slot at 100 MHz: 38.101-1, Table 5.3.2-1; 38.211, 4.3.2 and 4.4.4.1
 FRAME = Pattern("DDDSU", "10:2:2")
-# a radio without shadowing, whose line of sight is everywhere: what is left is what the tests say
+# no shadowing, and line of sight everywhere, so that only the effects under test remain
 RADIO: dict[str, Any] = {
     "bandwidth_hz": HZ,
     "link": {"rates": "cqi", "downlink_layers": 4},
@@ -47,7 +47,7 @@ def world(place_m: float, *, layout: dict[str, Any] | None = None, **radio: Any)
 
 
 def table(snr: float, times: list[float]) -> float:
-    """The most that layers, or parts of the band, carry: l times the table's rate at 1/l of the SNR."""
+    """Return the best rate over layers, or parts of the band: l times the table's rate at 1/l of the SNR."""
     gap = 10**0.2
     return max(
         time * max((rate for rate in EFFICIENCIES if gap * (2**rate - 1) <= snr / time), default=0.0)
@@ -56,7 +56,7 @@ def table(snr: float, times: list[float]) -> float:
 
 
 def end_slot(direction: str, first: int, rate: float, bits: int) -> int:
-    """The boundary at which a frame's slots have carried the bits, at one rate throughout."""
+    """Return the slot boundary by which a frame's slots have carried the bits at a constant rate."""
     weights = FRAME.weights(direction)  # type: ignore[arg-type]
     slot, carried = first, 0.0
     while carried < bits * (1 - 1e-12):
@@ -74,7 +74,7 @@ def test_both_directions_slot_by_slot(place_m: float) -> None:
     first = round((row.downlink_start_s or 0.0) / SLOT_S)
     ends = end_slot("downlink", first, table(down_snr, [1, 2, 3, 4]), BITS)
     assert row.downlink_end_s == pytest.approx(ends * SLOT_S, abs=1e-9)
-    # P0 per 180 kHz, times the band; the measured loss is the coupling without the beam
+    # P0 is per 180 kHz, hence times the band; the path loss is measured without the beam
     wanted_w = 10 ** ((-80 - 30) / 10) * HZ / 180e3 * 10 ** (0.8 * coupling_db / 10)
     up_snr = min(DEVICE_W, wanted_w) * 10 ** ((12 - coupling_db) / 10) * h2 / (N0_W_HZ * HZ * 10**0.5)
     first = round((row.uplink_start_s or 0.0) / SLOT_S)
@@ -83,11 +83,11 @@ def test_both_directions_slot_by_slot(place_m: float) -> None:
 
 
 def test_ddds_u_leaves_each_direction_its_symbols() -> None:
-    """38.213, 11.1: three slots and 10 of 14 symbols of a fourth down, one slot and 2 of 14 up, of five."""
+    """Of five slots, the downlink has 3 and 10 of 14 symbols of a fourth, the uplink 1 and 2 of 14 symbols."""
     down, up = (sum(FRAME.weights(direction)) / 5 for direction in ("downlink", "uplink"))
     assert down == pytest.approx((3 + 10 / 14) / 5)
     assert up == pytest.approx((1 + 2 / 14) / 5)
-    # in the long run, transfers take that much longer: 25 Mbit up at one rate
+    # a long transfer, of 25 Mbit at a constant rate, takes longer by that factor
     _, with_tdd = world(30.0)
     _, without = world(30.0, tdd=None)
 
@@ -99,7 +99,7 @@ def test_ddds_u_leaves_each_direction_its_symbols() -> None:
 
 
 def test_beams_are_for_the_wanted_signal_only() -> None:
-    """Interference by its mean: an array of 10 dB raises the SINR by 10 dB, 5 dBi of all sites by less."""
+    """A beam of 10 dB raises the SINR by 10 dB; 5 dBi at all sites raise it by less, as interference grows too."""
     layout = {"sites": [[0, 0], [400, 0]], "radius_m": 300.0}
     sinr = {}
     for name, keys, gain in (

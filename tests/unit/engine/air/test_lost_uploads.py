@@ -21,7 +21,7 @@ SCHEDULE = {"name": "schedule", "count": 1, "rounds": ROUNDS}
 
 
 def world(waterfall_db: float | None, **options: Any) -> SmallWorld:
-    """Links without fading, so that each has one probability."""
+    """Return a world whose links do not fade, so that each has a single probability of arrival."""
     link = options.pop("link", {"uplink_waterfall_db": waterfall_db})
     radio = within({"link": link}, options.pop("radio", {}))
     return small_world(
@@ -42,7 +42,7 @@ class Told(CountedDecider):
 
 
 def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
-    """Without fading: every upload above the threshold arrives, and none below it."""
+    """Without fading, every upload above the threshold arrives, and none below it."""
     decider = Told(count=4)
     world(None, rules={"selector": decider}).run()
     snr = decider._told[0].snr_up * 4  # full power on a quarter of the band
@@ -54,7 +54,7 @@ def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
 
 
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
-    """exp(-m / SNR), of the SNR with full power on the share; seconds and joules are as if it had arrived."""
+    """Uploads arrive with exp(-m / SNR) at full power on the share; lost ones take as much time and energy."""
     whole = world(None).run().rows
     decider = Told(count=4)
     rows = world(40.0, rules={"selector": decider}).run().rows
@@ -76,7 +76,7 @@ def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
 
 
 def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
-    """1 / exp(-m / SNR) for each update that arrived, and none without the option."""
+    """Each update that arrived has weight 1 / exp(-m / SNR), and none has a weight without the option."""
     decider = Told(count=4)
     run = world(40.0, rules={"selector": decider, "server": {"name": "synchronous", "unbiased": True}})
     run.run()
@@ -91,7 +91,7 @@ def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
 
 
 def test_hungarian_is_the_best_of_all_assignments() -> None:
-    """Against all ways to give three unlike blocks to three of five devices, at three limits of joules."""
+    """Hungarian's choice matches a search of all assignments of 3 unequal blocks to 5 devices, at 3 energy limits."""
     rng, widths = np.random.default_rng(3), (0.5, 0.3, 0.2)
     for energy_j in (None, 1.0, 0.4):
         told = candidates_of(rng, [2, 3, 5, 7, 11], 0, deadline_s=3.0, static=np.ones(5, dtype=bool))

@@ -1,4 +1,4 @@
-"""Measured rates are replayed: times by Z / R or by an integral by hand, handovers by the table, energy by power."""
+"""Replayed rates: times by Z / R or an integral by hand, handovers from the table, and energy by power x time."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ SLOT_S = 0.5e-3
 
 
 def replayed(folder: Path, table: str, name: str = "rates.csv", **sections: Any) -> dict[str, Any]:
-    """A scenario of the table's devices, which compute for 5 x 128 samples x 1e6 FLOPs at 8e9 FLOP/s: 0.08 s."""
+    """Return a scenario of the table's devices, which compute 5 x 128 samples of 1e6 FLOPs at 8e9 FLOP/s: 0.08 s."""
     path = folder / name
     path.write_text(table)
     devices = {line.split(",")[1] for line in table.split()[1:]} if "device" in table else {""}
@@ -38,7 +38,7 @@ def parts(document: dict[str, Any], folder: Path) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("down", "up"), [(1e6, 1e6), (7e6, 3e6), (123_456.7, 1e9), (2e7, 333_333.0)])
 def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, up: float) -> None:
-    """Up to the end of the slot: ceil(Z / (R tau)) slots. Devices at one time do not share their rates."""
+    """A transfer takes ceil(Z / (R tau)) slots; devices that transfer at the same time do not share their rates."""
     table = f"time_s,device,downlink_bit_s,uplink_bit_s\n0,a,{down},{up}\n0,b,{2 * down},{up}\n"
     rows = parts(replayed(tmp_path, table), tmp_path)
     for row, faster in zip(rows.itertuples(), (1, 2), strict=True):
@@ -49,9 +49,9 @@ def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, u
 
 
 def test_rates_that_change_are_integrated(tmp_path: Path) -> None:
-    """10 Mbit down: 1 s at 4 Mbit/s, 2 s at nothing, then 6 Mbit at 3 Mbit/s: 5 s. The last row holds.
+    """10 Mbit down take 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at 3 Mbit/s. The last row's rate holds.
 
-    From 5.08 s on 10 Mbit up: 0.92 s at 2 Mbit/s, and 8.16 Mbit at 4 Mbit/s: until 6 + 2.04 = 8.04 s.
+    From 5.08 s, 10 Mbit up take 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s: until 8.04 s.
     """
     table = "t,device,dl_Mbps,ul_kbps\n100,a,4,1000\n101,a,0,2000\n103,a,3,2000\n106,a,9,4000\n"
     (row,) = parts(replayed(tmp_path, table), tmp_path).itertuples()
@@ -61,7 +61,7 @@ def test_rates_that_change_are_integrated(tmp_path: Path) -> None:
 
 
 def test_energy_is_power_times_time(tmp_path: Path) -> None:
-    """1 s received at 0.5 W, 5 s sent: 23 dBm at an efficiency of a half and 1 W of circuits."""
+    """Receiving takes 1 s at 0.5 W; sending takes 5 s at 23 dBm / 0.5 efficiency plus 1 W for the circuits."""
     power = {"power": "journal", "circuit_power_w": 0.5, "pa_efficiency": 0.5, "uplink_circuit_power_w": 1.0}
     table = "time_s,device,downlink_mbit_s,uplink_mbit_s\n0,a,10,2\n"
     document = replayed(tmp_path, table)
@@ -78,7 +78,7 @@ CELLS = (
 
 @pytest.mark.parametrize("policy", ["drop", "finish"])
 def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) -> None:
-    """Each transfer takes 1 s. A round begins each 3 s: that at 6 s is under way at 7 s, that at 9 s begins then."""
+    """Cells change at 7 s, during a round, and at 9 s, when one begins, as each 3 s; a transfer takes 1 s."""
     document = replayed(
         tmp_path,
         CELLS,
@@ -103,7 +103,7 @@ def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) 
 
 
 def test_a_device_that_is_off_changes_its_cell_without_an_event(tmp_path: Path) -> None:
-    """Device 0 is off from 6.5 s to 8 s, and its cell changes at 7 s: it is back in the new one."""
+    """Device 0 is off from 6.5 s to 8 s, and its cell changes at 7 s: it returns in the new cell, without event."""
     on = {"0": {"active": [0, 8], "inactive": [6.5, 90]}, "1": {"active": [0], "inactive": [90]}}
     (tmp_path / "on.json").write_text(
         json.dumps({id_: {**times, "finish_time": 100} for id_, times in on.items()})
@@ -117,12 +117,12 @@ def test_a_device_that_is_off_changes_its_cell_without_an_event(tmp_path: Path) 
 
 
 def test_dates_units_columns_and_a_single_device(tmp_path: Path) -> None:
-    """10 s of an hour in two zones; the unit of a named column is that of its key."""
+    """Dates in two time zones are replayed on one clock, and a named column has the unit of its key."""
     table = "When;DL;UL\n2026-11-26T08:00:00Z;10000;5000\n2026-11-26T09:00:02+01:00;20000;5000\n"
     document = replayed(tmp_path, table)
     columns = {"time_s": "When", "downlink_kbit_s": "DL", "uplink_kbit_s": "UL"}
     document["radio"]["measured"] |= {"columns": columns, "begin_s": 1795680001.5}
-    # 2026-11-26T08:00:01.5Z: 0.5 s at 10 Mbit/s, then 5 Mbit at 20 Mbit/s
+    # from 08:00:01.5Z on: 5 Mbit in 0.5 s at 10 Mbit/s, then 5 Mbit at 20 Mbit/s
     (row,) = parts(document, tmp_path).itertuples()
     assert row.downlink_end_s == pytest.approx(0.75)
     assert row.uplink_end_s - row.uplink_start_s == pytest.approx(2.0)

@@ -14,7 +14,7 @@ DEVICES, CELLS = 6, 3
 
 
 class Books:
-    """Power by place, and how many places were measured."""
+    """Power as a function of position, with a count of the positions measured."""
 
     def __init__(self) -> None:
         self.measured: list[int] = []
@@ -48,7 +48,7 @@ def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it
 
 @pytest.mark.parametrize("waits_s", [(0.1, 0.2), (0.3,)])
 def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) -> None:
-    """0.1 + 0.2 exceeds 0.3 by one rounding: the second request gets the positions of the first."""
+    """0.1 + 0.2 exceeds 0.3 by a rounding error, and the second request still gets the first one's positions."""
     env, asked_s = simpy.Environment(), []
 
     def place_m(time_s: float) -> list[list[float]]:

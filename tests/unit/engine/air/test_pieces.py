@@ -1,4 +1,4 @@
-"""Pieces of transfers that continue together: which transfers are computed when."""
+"""Transfers that continue in pieces are computed together at the right times."""
 
 from typing import cast
 

@@ -17,9 +17,9 @@ BITS, PLACES = 2_000_000, [30.0, 240.0]
 def test_a_device_sends_with_the_power_that_its_path_loss_requires(
     rule: str, deadline_s: float | None
 ) -> None:
-    """P0 = -68 dBm per 180 kHz and alpha = 0.8: on the whole band the far device has too little power.
+    """With P0 = -68 dBm per 180 kHz and alpha = 0.8, the far device lacks power for the whole band.
 
-    With a deadline that never comes the round runs by processes, without by its plan.
+    A deadline that never comes makes the round run by processes; without a deadline it runs by its plan.
     """
     radio = {"budget": {"uplink_p0_dbm": -68.0, "uplink_power_over_share": rule}}
     small = small_world(
@@ -28,7 +28,7 @@ def test_a_device_sends_with_the_power_that_its_path_loss_requires(
     for row in small.rows.of[DeviceRound]:
         loss_db = float(UMi().path_loss_db(PLACES[row.device], carrier_hz=3.5e9))
         h2 = float(small.simulation.radio.fading(row.device, 0).power(0, 1)[0])
-        hz = 5e6 if rule == "full" else 10e6  # that the power is spread over
+        hz = 5e6 if rule == "full" else 10e6  # the band over which the power is spread
         wanted_w = 10**-9.8 * hz / 180e3 * 10 ** (0.8 * loss_db / 10)
         sent_w = min(DEVICE_W, wanted_w)
         assert (wanted_w < DEVICE_W) == (row.device == 0 or rule == "full")

@@ -1,4 +1,4 @@
-"""The radio's presets: which keys they fill, which values take precedence, and the round trip through YAML."""
+"""The radio's presets: the keys that they fill, the values that take precedence, and a round trip through YAML."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
                 assert type(has) is registry.get("power_models", given)
             else:
                 assert has == (TddSettings(**given) if key == "tdd" else given)
-    # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks goes twice
+    # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks is sent twice
     assert filled.radio.link.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
@@ -109,7 +109,7 @@ def test_cars_are_cars_unless_buildings_are_by_place() -> None:
 
 
 def test_a_scenario_that_describes_circuits_keeps_the_model_that_has_them() -> None:
-    """nr's own power model has its own circuits, and would refuse these."""
+    """nr's own power model brings its own circuits and would refuse the scenario's circuit keys."""
     assert isinstance(scenario(radio=nr()).devices.power, TR38840)
     own = {"count": 3, "pa_efficiency": 0.4}
     assert isinstance(scenario(radio=nr(), devices=own).devices.power, JournalPower)
@@ -118,7 +118,7 @@ def test_a_scenario_that_describes_circuits_keeps_the_model_that_has_them() -> N
 
 
 def test_idle_power_is_deep_sleep_and_paging() -> None:
-    """38.840: each 1.28 s one unit all the time, 450 units times ms to wake, and some 5 ms of listening at 100."""
+    """38.840: a cycle of 1.28 s takes 1 unit throughout, 450 unit-ms to wake, and 5 ms of listening at 100."""
     cycle_ms, deep = 1280.0, SLEEPS[0]
     assert deep.transition_unit_s == 0.45
     units = deep.units + (deep.transition_unit_s * 1e3 + 5 * RECEIVE / 3) / cycle_ms
@@ -136,7 +136,7 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
     assert (shannon.link.downlink_layers, shannon.monitoring.coverage_margin_db) == (1, None)
 
 
-# ---- sites by their kind
+# ---- sites by type
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
         ({"path_loss": {"name": "uma"}, "bandwidth_hz": 10e6, "carrier_hz": 0.7e9}, 43.0),
         ({"path_loss": "inh"}, 31.0),  # 24 dBm in 20 MHz
         ({"path_loss": registry.get("path_loss", "uma")()}, 53.0),
-        ({"path_loss": "free_space"}, 44.0),  # of no kind
+        ({"path_loss": "free_space"}, 44.0),  # belongs to no site type
         ({"path_loss": "uma", "budget": {"server_power_dbm": 46.0}}, 46.0),
         ({"preset": "journal", "path_loss": "uma"}, 43.0),
     ],
@@ -158,7 +158,7 @@ def test_a_site_is_as_strong_as_its_kind_and_its_band(radio: dict[str, Any], pow
 
 
 def test_the_servers_joules_are_those_of_its_power() -> None:
-    """One downlink of the same slots: 10 times the power of a site takes 10 times the joules."""
+    """A site with 10 times the power uses 10 times the energy for a downlink of the same slots."""
     energy_j = []
     for power_dbm in (30.0, 40.0):
         radio = {
@@ -180,7 +180,7 @@ def test_the_servers_joules_are_those_of_its_power() -> None:
         (
             {"budget": {"array_gain_db": 20.0}},
             (20.0, 15.0),
-        ),  # 5 dB less without line of sight, as of nr's own
+        ),  # without line of sight 5 dB less, the difference of nr's own gains
         ({"budget": {"array_gain_db": 0.0}}, (0.0, 0.0)),
         ({"budget": {"nlos_array_gain_db": None}}, (14.5, None)),
         ({"preset": "journal"}, (0.0, None)),
@@ -199,7 +199,7 @@ def test_beams_follow_from_the_spread_of_the_path_loss(
 @pytest.mark.parametrize(
     ("radio", "parts"),
     [
-        ({}, 11),  # about 2 W d, of 50 ns
+        ({}, 11),  # about 2 W d, with a delay spread d of 50 ns
         ({"bandwidth_hz": 20e6}, 3),
         ({"bandwidth_hz": 5e6}, 1),
         ({"propagation": {"line_of_sight": "never"}}, 22),  # 103 ns
@@ -223,7 +223,7 @@ OWN = {"array_gain_db": 24.0, "nlos_array_gain_db": 14.0, "server_power_dbm": 37
 
 
 def test_nr_has_nothing_of_its_own_in_fr2() -> None:
-    """One error names all that is lacking; with these keys, at 7.125 GHz, or by the journal's preset it runs."""
+    """One error names all missing keys; with these, at 7.125 GHz, or with preset journal the scenario is valid."""
     lacking = [*(f"radio.budget.{key}" for key in OWN), "devices.power"]
     with refused_at("radio.carrier_hz", *lacking, "blockage"):
         scenario(radio=FR2)

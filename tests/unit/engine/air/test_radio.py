@@ -25,7 +25,7 @@ def radio_of(**options: Any) -> Radio:
         settings=RadioSettings(**{"preset": "journal", **options}),
         device_power_w=DEVICE_W,
         speeds_m_s=np.zeros(2),
-        gains=Mock(),  # not asked here
+        gains=Mock(),  # not used here
         streams=Streams(1),
     )
 
@@ -39,7 +39,7 @@ def snr(**options: Any) -> dict[str, np.ndarray]:
 
 
 def opened(down_bits: list[int], **options: Any) -> Links:
-    """The links of a round in which both devices send."""
+    """Return the links of a round in which both devices upload."""
     return radio_of(**options).open_round(SURVEY, 0, {"downlink": down_bits, "uplink": [1, 1]}).links
 
 
@@ -67,7 +67,7 @@ def test_neighbours_interfere_in_the_downlink_by_their_load() -> None:
 
 @pytest.mark.parametrize("down_bits", [[1, 1], [1, 0]])
 def test_neighbours_send_as_many_shares_as_this_cell(down_bits: list[int]) -> None:
-    """`full`: K shares of a neighbour are K times its power, as the K of this cell are."""
+    """Under `full`, K shares of a neighbour radiate K times its power, like the K shares of this cell."""
     load, gains = 0.4, 10 ** (GAINS_DB / 10)
     links = opened(down_bits, neighbour_load=load)
     noise_w = NOISE_W + sum(down_bits) * load * SERVER_W * OTHERS
@@ -95,7 +95,7 @@ def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None
 
 
 def test_the_next_slots_of_many_times_are_those_of_each() -> None:
-    """At slot boundaries, one rounding away from them, and in between: to the last bit."""
+    """At slot boundaries, one rounding away from them, and in between, both functions agree to the last bit."""
     air, slot_s = radio_of().air, RadioSettings(preset="journal").slot_s
     on = np.array([0.0, *(slot * slot_s for slot in (1, 7, 1000, 123_457, 10**8))])
     times_s = np.concatenate(

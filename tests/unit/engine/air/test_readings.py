@@ -24,7 +24,7 @@ FOLLOW = {"monitoring": {"gain_reading": "interval"}}
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link is out of sync below what CQI 1 carries by Shannon."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
@@ -46,7 +46,7 @@ def bits_per_slot(small: SmallWorld, distance_m: float) -> float:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_transfer_has_the_gain_of_the_last_reading(sharing: str) -> None:
-    """At 0.3 s the device goes from 50 to 240 m: from 0.4 s, slot 800, on a slot carries what it does there."""
+    """A device that moves from 50 to 240 m at 0.3 s has the rate of 240 m from the next reading, in slot 800, on."""
     small = world(50.0, 240.0, 0.3, sharing=sharing, **FOLLOW)
     (row,) = small.rows.of[DeviceRound]
     before = 2 * READING_SLOTS * bits_per_slot(small, 50.0)
@@ -68,7 +68,7 @@ def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_b
     }
     small = world(240.0, 11.0, 0.3, **weak)
     weak_w = 10 ** (-22 / 10) / 1000
-    # CQI 1, QPSK at 78/1024, needs 2^0.1523 - 1
+    # CQI 1, QPSK at 78/1024, has an efficiency of 0.1523 bit/s/Hz
     lowest = 2**0.1523 - 1
     assert snr(small, 240.0, weak_w) < lowest < snr(small, 11.0, weak_w)
     carried = 10e6 * SLOT_S * math.log2(1 + snr(small, 11.0, weak_w))
@@ -81,7 +81,7 @@ def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_b
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("moves", [True, False])
 def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bool) -> None:
-    """At 0.3 s the link falls below the lowest rate; read at 0.4 s, it is given up at 1.4 s, and the round ends."""
+    """A link that falls below the lowest rate at 0.3 s, read at 0.4 s, fails at 1.4 s, and ends the round."""
     first_m = 11.0 if moves else 240.0
     options = {
         "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},
@@ -104,7 +104,7 @@ def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bo
 
 
 def test_after_a_failure_the_device_is_away_for_the_interruption() -> None:
-    """The second round begins when the device has a link again: 50 ms after its first has failed, at 1 s."""
+    """The second round begins 50 ms after the link has failed at 1 s, when the device has a link again."""
     weak = {"monitoring": {"t310_s": 1.0}, "budget": {"server_power_dbm": -40.0}}
     small = small_world(
         [240.0],

@@ -1,4 +1,4 @@
-"""Which transfers are too short to be drawn by renewal."""
+"""Transfers that are too short for draws by renewal are counted."""
 
 from unittest import mock
 
@@ -12,8 +12,8 @@ from edgefl.testing import Scripted, small_world
 def test_coherence_times_are_counted() -> None:
     regime = RenewalRegime()
     assert regime.notes == []
-    regime.count([1000.0, 499.0, 5.0, 5.0], [0.9, 0.9, 0.0, 1.0])  # 100, 49.9, 5, and a static link
-    regime.count(30.0, -0.5)  # 15
+    regime.count([1000.0, 499.0, 5.0, 5.0], [0.9, 0.9, 0.0, 1.0])  # 100, 49.9, 5, and static
+    regime.count(30.0, -0.5)  # 15 coherence times
     assert (regime.transfers, regime.short) == (4, 3)
     assert regime.shortest == pytest.approx(5.0)
     (note,) = regime.notes
@@ -29,7 +29,7 @@ def test_long_transfers_need_no_note() -> None:
 
 @pytest.mark.parametrize("planned", [True, False])
 def test_transfers_of_a_run_are_counted_once(planned: bool) -> None:
-    """Two devices, two rounds, both directions; one device has nothing to send."""
+    """In two rounds of two devices, one of which uploads nothing, six transfers are counted."""
     work = {1: (5, 640, 3_000_000, 0)}
     with mock.patch.object(Network, "still", planned):
         world = small_world(

@@ -1,4 +1,4 @@
-"""Worlds that differ from the smallest in the sections of their scenario; a link that never changes."""
+"""Test worlds that change sections of the smallest scenario, and a link that never fades."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Borders crossed: ways whose crossings are known by hand, and straight ones by Buffon's law."""
+"""Cell borders that devices cross: by hand on given paths, and by Buffon's law on straight ones."""
 
 import math
 
@@ -12,14 +12,14 @@ ISD_M = 300.0
 
 
 def crossed(borders: Borders, way_m: np.ndarray, served: np.ndarray | None = None) -> int:
-    """Take devices along a way [times, devices, 2], a look each second."""
+    """Return the crossings of devices on paths [times, devices, 2], of which each second has a sample."""
     for time_s, places_m in enumerate(way_m):
         borders.look(time_s, places_m, np.ones(len(places_m), bool) if served is None else served[time_s])
     return borders.crossed
 
 
 def line(end_m: float, step_m: float = 7.0, y_m: float = 11.0) -> np.ndarray:
-    """[times, 1, 2] along x."""
+    """Return a path [times, 1, 2] along x."""
     x = np.arange(0.0, end_m, step_m)
     return np.stack([x, np.full_like(x, y_m)], axis=-1)[:, None]
 
@@ -59,7 +59,7 @@ def test_looks_are_no_closer_than_asked_for() -> None:
 
 
 def test_straight_ways_cross_as_many_as_buffon_says() -> None:
-    """2 v B / pi a second, with borders of 2 / isd per area between hexagons."""
+    """Straight paths cross 2 v B / pi borders a second, where hexagons have borders of B = 2 / isd per area."""
     devices, seconds, speed_m_s = 400, 60, 5.0
     rng = np.random.default_rng(5)
     begin, turn = 2000 * rng.random((devices, 2)), 2 * math.pi * rng.random(devices)
@@ -67,6 +67,6 @@ def test_straight_ways_cross_as_many_as_buffon_says() -> None:
     borders = Borders(hexagonal_sites(2, ISD_M), Wraparound(2, ISD_M))
     found = crossed(borders, begin + np.arange(seconds)[:, None, None] * step)
     expected = devices * (seconds - 1) * 2 * speed_m_s * 2 / ISD_M / math.pi
-    # more even than a Poisson process, whose deviation this is; and near corners two crossings are one
+    # crossings vary less than a Poisson process of this deviation, and two of them near a corner count as one
     assert abs(found - expected) < 4 * math.sqrt(expected) + 0.01 * expected
     assert 4 * math.sqrt(expected) < 0.2 * expected

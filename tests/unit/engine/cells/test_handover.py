@@ -1,4 +1,4 @@
-"""Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
+"""Event A3 enters, leaves and triggers at exactly the times of TS 38.331, 5.5.4.4."""
 
 import itertools
 from collections.abc import Generator, Iterator, Sequence
@@ -24,7 +24,7 @@ ENTERS, STAYS, LEAVES = OFFSET_DB + HYSTERESIS_DB + 0.01, 0.0, OFFSET_DB - HYSTE
 
 
 class One(NamedTuple):
-    """A decision about the one device there is."""
+    """A decision about the test's single device."""
 
     time_s: float
     device: int
@@ -36,7 +36,7 @@ def singles(found: list[_Decision]) -> list[One]:
 
 
 def decisions(gaps_db: list[list[float]], settings: HandoverSettings = SETTINGS) -> list[One]:
-    """Measurements of one device served by cell 0; gaps_db[t][n] is neighbour n + 1 over serving, in dB."""
+    """Return the decisions of one device in cell 0; gaps_db[t][n] is neighbour n + 1 relative to cell 0, in dB."""
     a3 = EventA3(settings, devices=1, cells=len(gaps_db[0]) + 1)
     found = []
     for number, gaps in enumerate(gaps_db):
@@ -46,7 +46,7 @@ def decisions(gaps_db: list[list[float]], settings: HandoverSettings = SETTINGS)
 
 
 def test_triggers_exactly_the_time_to_trigger_after_entering() -> None:
-    # enters at 0.4 s; the timer ends at 0.656 s, before the measurement at 0.8 s
+    # the event enters at 0.4 s, and the timer ends at 0.656 s, before the measurement at 0.8 s
     (decision,) = decisions([[STAYS], [STAYS], [ENTERS], [STAYS], [LEAVES]])
     assert decision == (pytest.approx(0.4 + TRIGGER_S), 0, 1)
 
@@ -71,7 +71,7 @@ def test_devices_without_a_cell_are_not_measured() -> None:
     assert a3.measure(0.0, power_db, np.array([0, -1])) == []
     found = a3.measure(INTERVAL_S, power_db, np.array([0, -1]))
     assert [d.device for d in singles(found)] == [0]
-    # without a cell in between, the timer is gone
+    # a measurement without a serving cell stops the timer
     a3 = EventA3(SETTINGS, devices=1, cells=2)
     a3.measure(0.0, power_db[:1], np.array([0]))
     a3.measure(0.2, power_db[:1], np.array([-1]))
@@ -96,7 +96,7 @@ def test_a_target_is_the_strongest_that_has_not_left() -> None:
 
 
 def filtered(measured_db: list[float], measuring: list[bool] | None = None, **rules: float) -> list[float]:
-    """What the filter makes of one device's measurements of one cell."""
+    """Return the filtered values of one device's measurements of one cell."""
     subject = Layer3Filter(HandoverSettings(**rules), devices=1, cells=1)
     return [
         float(subject.filtered_db(np.array([[power_db]]), np.array([there]))[0, 0])
@@ -112,7 +112,7 @@ def test_the_first_measurement_counts_fully_and_later_ones_with_weight_a() -> No
 
 
 def test_at_another_interval_the_filter_keeps_its_time_characteristic() -> None:
-    """0.4 s after a step of 8 dB: two samples of 0.2 s by which k counts, four of 0.1 s, one of 0.4 s."""
+    """Measured every 0.2, 0.1 or 0.4 s, the filter has the same value 0.4 s after a step of 8 dB."""
     expected = 8.0 * (1 - 0.5**2)
     for interval_s, samples in ((0.2, 2), (0.1, 4), (0.4, 1)):
         after = filtered([0.0] + [8.0] * samples, measurement_interval_s=interval_s)[-1]
@@ -122,7 +122,7 @@ def test_at_another_interval_the_filter_keeps_its_time_characteristic() -> None:
 def test_who_did_not_measure_begins_anew() -> None:
     found = filtered([-80.0, -100.0, -60.0, -64.0], [True, False, True, True])
     assert found[2:] == [-60.0, -62.0]
-    # what an absent device seems to measure leaves no trace
+    # the values of an absent device leave no trace
     assert filtered([-80.0, np.nan, -60.0, -64.0], [True, False, True, True])[2:] == [-60.0, -62.0]
     subject = Layer3Filter(HandoverSettings(), devices=2, cells=1)
     both = np.array([True, True])
@@ -132,7 +132,7 @@ def test_who_did_not_measure_begins_anew() -> None:
 
 
 class ByHand:
-    """A device that filters, times and decides with loops and the formulas alone; the network's rules aside."""
+    """A device that filters, times and decides by the formulas in loops, without the network's rules."""
 
     def __init__(self, rules: HandoverSettings, serving: int) -> None:
         self.rules, self.serving = rules, serving
@@ -140,7 +140,7 @@ class ByHand:
         self.entered_s: dict[int, float] = {}
 
     def measure(self, time_s: float, powers_db: list[float]) -> tuple[float, int] | None:
-        """Return when it hands over before the next measurement, and to which cell."""
+        """Return the time and target of a handover before the next measurement."""
         rules = self.rules
         a = 1 - (1 - 1 / 2 ** (rules.l3_filter_k / 4)) ** (rules.measurement_interval_s / 0.2)
         for cell, power_db in enumerate(powers_db):
@@ -172,7 +172,7 @@ class ByHand:
     ],
 )
 def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float]) -> None:
-    """Powers of four cells that wander by 2 dB a measurement, and by 5 dB in the long run."""
+    """Devices decide the same together as alone, for four cells whose powers wander by 5 dB."""
     settings = HandoverSettings(**rules)
     devices, cells, measurements = 12, 4, 150
     steps_db = 2 * np.random.default_rng(5).standard_normal((measurements, devices, cells))
@@ -200,7 +200,7 @@ def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float
 
 
 def network(turns_s: Sequence[float], settings: HandoverSettings) -> tuple[simpy.Environment, Network, Rows]:
-    """Return two cells, measured without a filter; cell 1 is the stronger from the first time to the second."""
+    """Return a network of two cells without a filter; cell 1 is stronger from the first time to the second."""
     cells = Cells(by_turns(*turns_s), settings.model_copy(update={"l3_filter_k": 0}))
     return cells.env, cells.network, cells.log
 
@@ -231,20 +231,20 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
 
 @pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
 def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
-    """Out at 0.656 s, back at back_s + 0.256 s: within or beyond the minimum time of stay of 1.0 s."""
+    """Only a device that returns within the minimum time of stay, 1.0 s, makes a ping-pong."""
     env, _, log = network([0.4, back_s], HandoverSettings())
     env.run(until=4.0)
     out, back = log.of[Event]
     assert (back.from_cell, back.cell) == (1, 0)
     assert back.time_s - out.time_s == pytest.approx(back_s - 0.4)
     assert back.detail == ("ping_pong" if ping_pong else "")
-    # time of stay counts from the end of the interruption
+    # time of stay starts at the end of the interruption
     assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
 
 
 @pytest.mark.parametrize("since_s", [0.0, 0.41, 0.4 + TRIGGER_S + 0.02, 0.4 + TRIGGER_S + 0.049])
 def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
-    """The same holds for a device that begins to wait during the interruption."""
+    """A process is woken at the end of the interruption, also if it begins to wait during it."""
     env, one, _ = network([0.4], HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 
@@ -285,11 +285,11 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
 
 
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
-    """Two devices see cell 0, and from 1 s on cell 1; the second is absent for a while, and sees nothing."""
+    """Return a network where two devices see cell 0, and from 1 s cell 1; the second is absent for a while."""
     env = simpy.Environment()
 
     def places_m(time_s: float) -> list[list[float]]:
-        # they move on a little, so that they are measured again
+        # devices move a little, so that they are measured at each tick
         return [[1.0, 0.1 * time_s], [np.nan] * 2 if from_s <= time_s < to_s else [2.0, 0.1 * time_s]]
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -304,14 +304,14 @@ def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, N
 def test_an_absent_device_is_not_measured_and_not_present() -> None:
     env, one, log = away(0.5, 1.7)
     both, first, there = ([0, 1], []), ([0], []), ([], [0, 1])
-    # from the moment on at which it is absent, before anybody has looked
+    # the device is not present from the time it leaves, before any measurement has seen it
     assert present_at(env, one, [0.45, 0.55, 0.9, 1.9]) == [both, first, first, there]
     events = [(e.event, e.device, round(e.time_s, 9), e.cell) for e in log.of[Event]]
     assert events == [("departure", 1, 0.6, 0), ("handover", 0, 1.0, 1), ("arrival", 1, 1.8, 1)]
 
 
 def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
-    """The neighbour enters at 1.0 s; the device is absent from 1.1 s on, before its timer ends at 1.256 s."""
+    """No handover follows if the device leaves at 1.1 s, before its timer ends at 1.256 s."""
     env, one, log = away(1.1, 9.0, policy="finish", time_to_trigger_s=TRIGGER_S)
 
     def part() -> Iterator[simpy.Event]:
@@ -325,9 +325,9 @@ def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
 
 
 def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
-    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: a process that waits from 0.3 s on is notified at 0.4 s."""
+    """An absence from 0.25 s to 0.35 s, between two looks: a process that waits from 0.3 s is woken at 0.4 s."""
     env, one, log = away(0.25, 0.35)
-    one.power._on[0] = False  # the other one is off
+    one.power._on[0] = False  # the other device is off
     woken_s = []
 
     def wait() -> Iterator[simpy.Event]:
@@ -343,7 +343,7 @@ def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
 
 
 def test_a_cell_out_of_range_is_no_target_and_one_in_range_replaces_it() -> None:
-    """-inf stands for a site beyond the path loss's range: no neighbour, and worse than any as serving cell."""
+    """A site out of range, at -inf, is no target, and as serving cell it is worse than any other."""
     a3 = EventA3(SETTINGS, devices=1, cells=3)
     out = -np.inf
     found = []
@@ -356,7 +356,7 @@ def test_a_cell_out_of_range_is_no_target_and_one_in_range_replaces_it() -> None
 
 
 def test_the_filter_starts_when_a_cell_comes_into_range_and_forgets_one_that_leaves() -> None:
-    """k = 4 at 0.2 s: F_n = (F_(n-1) + M_n) / 2, and F_1 = M_1 (38.331, 5.5.3.2)."""
+    """With k = 4 at 0.2 s, F_n = (F_(n-1) + M_n) / 2, and F_1 = M_1 for a new cell (38.331, 5.5.3.2)."""
     filter_ = Layer3Filter(HandoverSettings(l3_filter_k=4), devices=1, cells=2)
     everyone = np.array([True])
     measured = [[-80.0, -np.inf], [-90.0, -np.inf], [-90.0, -100.0], [-np.inf, -110.0], [-70.0, -110.0]]

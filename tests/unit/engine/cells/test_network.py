@@ -1,4 +1,4 @@
-"""Several cells: a device that is off has none, and one that finishes its part decides again at its end."""
+"""Networks of several cells: switched-off devices have no cell, and policy `finish` decides after a part."""
 
 from collections.abc import Generator, Sequence
 
@@ -25,7 +25,7 @@ def approx(*rows: Row) -> list[tuple[str, object, int | None]]:
 
 
 def test_a_device_that_is_off_hands_over_to_nobody_and_selects_a_cell_when_it_is_on() -> None:
-    """The cells take turns at 0.4, 1.4 and 2.4 s: three handovers if it were on."""
+    """The stronger cell changes at 0.4, 1.4 and 2.4 s, which would be three handovers if the device were on."""
     cells = Cells(by_turns(0.4, 1.4, 2.4), switches_s=[0.0, 0.3, 3.1])
     assert [cells.cell_of(time_s) for time_s in (0.29, 0.31, 3.09, 3.11)] == [0, None, None, 1]
     assert cells.rows() == approx(("switched_off", 0.3, 0), ("switched_on", 3.1, 1))
@@ -42,7 +42,7 @@ def test_without_switching_it_would_have_handed_over() -> None:
     [(0.256, 0.5, 0.55), (0.1, 0.45, 0.47)],
 )
 def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float, on_s: float) -> None:
-    """Cell 1 enters at 0.4 s and stays within the hysteresis; the device comes back to cell 0, the stronger."""
+    """Cell 1 enters at 0.4 s and stays within the hysteresis; switched on again, the device selects cell 0."""
     settings = RAW.model_copy(update={"time_to_trigger_s": trigger_s})
 
     def powers_db(time_s: float) -> list[float]:
@@ -56,17 +56,17 @@ def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float,
 
 @pytest.mark.parametrize(
     ("off_s", "turn_s", "on_s"),
-    [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # between two measurements; for many
+    [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # off between two measurements; off for many
 )
 def test_switching_off_ends_the_memory_of_the_filter(off_s: float, turn_s: float, on_s: float) -> None:
-    """k = 19 remembers for seconds; a device switched on in cell 1 must not use old measurements of cell 0."""
+    """With k = 19 the filter remembers seconds, but a device switched on in cell 1 has no old values of cell 0."""
     settings = HandoverSettings(l3_filter_k=19)
     rows = Cells(by_turns(turn_s), settings, switches_s=[0.0, off_s, on_s]).rows(until_s=6.0)
     assert rows == approx(("switched_off", off_s, 0), ("switched_on", on_s, 1))
 
 
 def test_selection_after_an_interval_off_is_no_return() -> None:
-    """To cell 1 at 0.656 s, off, on in cell 1, back in cell 0 within a second: it came from nowhere."""
+    """A handover back to cell 0 is a ping-pong, but not if the device was switched off and on in cell 1 meanwhile."""
     settings = RAW.model_copy(update={"min_time_of_stay_s": 2.0})
     for switches_s, detail in (([], "ping_pong"), ([0.0, 0.9, 1.0], "")):
         cells = Cells(by_turns(0.4, 1.2), settings, switches_s=switches_s)
@@ -78,7 +78,7 @@ def test_selection_after_an_interval_off_is_no_return() -> None:
 
 
 def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
-    """1 J at 2 W idle against 1 W of recharge: empty at 1 s, back with 0.2 J at 1.2 s. On while empty: no cell."""
+    """With 1 J, 2 W idle and 1 W recharged, the battery is empty from 1 s to 1.2 s, without a cell even if on."""
     battery = Battery(1.0, 1.0, 0.2)
     cells = Cells(by_turns(0.9), battery=battery, idle_power_w=2.0, switches_s=[0.0, 1.05, 1.1])
     expected = [
@@ -94,15 +94,15 @@ def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
     ("switches_s", "expected"),
     [
         ([], "departure 0.6 0, arrival 1.2 1"),
-        # off when it leaves, and when it comes
+        # off when it leaves, and off when it returns
         ([0.0, 0.3, 0.9], "switched_off 0.3 0, departure 0.6 -, switched_on 0.9 -, arrival 1.2 1"),
         ([0.0, 0.7, 1.5], "departure 0.6 0, switched_off 0.7 -, arrival 1.2 -, switched_on 1.5 1"),
-        # on between two looks: it has not been seen to leave yet, and to come back yet
+        # on between two looks, when the network has seen neither its leaving nor its return
         ([0.0, 0.3, 0.55], "switched_off 0.3 0, switched_on 0.55 -, departure 0.6 -, arrival 1.2 1"),
     ],
 )
 def test_arrival_and_departure_take_turns_whether_on_or_off(switches_s: list[float], expected: str) -> None:
-    """Outside from 0.5 to 1.1 s, seen at 0.6 and 1.2 s; from 1.0 s on, cell 1 is the stronger."""
+    """A device outside from 0.5 to 1.1 s, seen at 0.6 and 1.2 s, gets both events; cell 1 is stronger from 1.0 s."""
     cells = Cells(by_turns(1.0), switches_s=switches_s, absent_s=(0.5, 1.1))
     rows = map(str.split, expected.split(", "))
     wanted = [(event, float(at_s), None if cell == "-" else int(cell)) for event, at_s, cell in rows]
@@ -134,7 +134,7 @@ FINISH = RAW.model_copy(update={"policy": "finish"})
 
 
 def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
-    """Cell 1 wins from 0.4 s, cell 0 again from 1.4 s: at the end, 2 s, there is no reason to go."""
+    """Cell 1 is better from 0.4 s to 1.4 s; at the part's end, 2 s, cell 0 is best again, and no handover follows."""
     cells = Cells(by_turns(0.4, 1.4), FINISH)
     causes = cells.works_until(2.0)
     assert cells.rows() == []
@@ -142,7 +142,7 @@ def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
 
 
 def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
-    """Cell 1 from 0.4 s; cell 2, stronger still, from 1.0 s. Its own cell has lost to both."""
+    """Cell 1 is better from 0.4 s, and cell 2 better still from 1.0 s: at the part's end the target is cell 2."""
 
     def powers_db(time_s: float) -> list[float]:
         return [0.0, 10.0 if time_s > 0.39 else -10.0, 15.0 if time_s > 0.99 else -10.0]
@@ -153,7 +153,7 @@ def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
 
 
 def test_a_neighbour_must_have_been_better_for_the_time_to_trigger() -> None:
-    """Cell 1 enters at 1.8 s; the part's end at 2 s does not bring its 2.056 s forward."""
+    """Cell 1 enters at 1.8 s: the part's end at 2 s does not bring its trigger at 2.056 s forward."""
     cells = Cells(by_turns(1.8), FINISH)
     cells.works_until(2.0)
     assert cells.rows() == approx(("handover", 1.8 + TRIGGER_S, 1))
@@ -174,7 +174,7 @@ def test_who_finishes_outside_departs_at_the_end_of_its_part_unless_it_is_back()
 
 
 def some(*walkers: int) -> Moving:
-    """Four devices at places by number; only `walkers` go on, a metre a second."""
+    """Return four devices, one of them absent, of which only `walkers` move, at 1 m/s."""
     places_m = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [np.nan, np.nan]])
     steps = np.isin(np.arange(4), walkers)[:, None] * [1.0, 0.0]
     return Moving(lambda time_s: places_m + time_s * steps)
@@ -182,7 +182,7 @@ def some(*walkers: int) -> Moving:
 
 @pytest.mark.parametrize(("walkers", "asked"), [((), 0), ((0,), 1), ((0, 2), 2), ((0, 1, 2), 4)])
 def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int) -> None:
-    """Two cells at 0 and 30 m: walker 0 hands over some time after the middle, as if all were measured."""
+    """With cells at 0 and 30 m, walkers hand over at the same times as if all devices were measured."""
     rows: list[int] = []
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -192,18 +192,18 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
     env = simpy.Environment()
     _, log = watched(env, some(*walkers), 2, power_db_of, EVERY_SECOND)
-    rows.clear()  # of the selection of cells
+    rows.clear()  # forget the selection of cells
     env.run(until=25.5)
-    # the first measurement is of all
+    # the first measurement is of all devices
     assert rows == [4] + [asked] * 24 * bool(asked)
     handovers = {event.device: event.time_s for event in log.of[Event] if event.event == "handover"}
-    # Hys 3 dB: |30 - x| + 3 < x from x = 16.5 on, seen at x = 17
+    # with 3 dB of hysteresis |30 - x| + 3 < x holds from x = 16.5, which is measured at x = 17
     expected = {1: 7.0 + TRIGGER_S, 0: 17.0 + TRIGGER_S}
     assert handovers == pytest.approx({device: expected[device] for device in walkers if device in expected})
 
 
 def test_who_is_measured_anew_is_measured_as_itself() -> None:
-    """Device 1 hears cell 0 by 8 dB better than others do: 30 - x + 3 + 8 < x from x = 20.5 on, seen at x = 21."""
+    """Device 1 hears cell 0 better by 8 dB: 30 - x + 3 + 8 < x holds from x = 20.5, which is measured at x = 21."""
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))

@@ -1,4 +1,4 @@
-"""Networks with running processes, and a table of their events."""
+"""Networks with running processes, and the table of their events."""
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from edgefl.mobility import Movement
 from edgefl.testing import Rows
 from tests.unit.engine.moving import Moving
 
-RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
+RAW = HandoverSettings(l3_filter_k=0)  # no filter, so that times can be derived by hand
 Powers = Callable[[float], Sequence[float]]
 Row = tuple[str, float, int | None]
 
@@ -32,7 +32,7 @@ def watched(
     radius_m: float | None = None,
     **power: Any,
 ) -> tuple[Network, Rows]:
-    """Start a network; power_db_of: positions, ids -> what devices measure; power: switches, batteries, ..."""
+    """Start a network; power_db_of maps positions and ids to measurements; power: switches, batteries, ..."""
     log = Rows()
     network = Network(
         env,
@@ -52,7 +52,7 @@ def watched(
 class Cells:
     """A network of one device and as many cells as `powers_db(time_s)` has values.
 
-    switches_s: when it is switched on, off, on ... absent_s: from when until when it is outside.
+    switches_s: the times at which it is switched on, off, on ... absent_s: the begin and end of an absence.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Cells:
         self.env, self.cells = simpy.Environment(), len(powers_db(0.0))
         self.network, self.log = watched(
             self.env,
-            # its place is the time, and nowhere while it is absent
+            # the x coordinate is the time, so that powers_db can be a function of time
             Moving(lambda now_s: [[np.nan if absent_s[0] <= now_s < absent_s[1] else now_s, 0.0]]),
             self.cells,
             lambda positions_m, ids: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
@@ -79,19 +79,19 @@ class Cells:
         )
 
     def rows(self, until_s: float = 4.0) -> list[Row]:
-        """Event, time and cell of all rows."""
+        """Return event, time and cell of all rows."""
         self.env.run(until=until_s)
         return [(str(row.event), row.time_s, row.cell) for row in self.log.of[Event]]
 
     def cell_of(self, until_s: float) -> int | None:
-        """In which cell the device is present at a time."""
+        """Return the cell in which the device is present at a time."""
         self.env.run(until=until_s)
         cells = [cell for cell in range(self.cells) if self.network.present(cell)]
         assert len(cells) <= 1
         return cells[0] if cells else None
 
     def works_until(self, end_s: float) -> list[Cause]:
-        """Give the device a part of a round; return what cuts it off."""
+        """Let the device work on a part until end_s; return the causes that cut it off."""
         causes: list[Cause] = []
 
         def part() -> Generator[simpy.Event, None, None]:
@@ -106,5 +106,5 @@ class Cells:
 
 
 def by_turns(*turns_s: float, gap_db: float = 10.0) -> Powers:
-    """Cell 0 is stronger at first, and after each of the times the other of the two."""
+    """Return powers of two cells: cell 0 is stronger at first, and the order swaps at each of the times."""
     return lambda time_s: [0.0, gap_db if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -gap_db]

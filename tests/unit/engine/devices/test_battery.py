@@ -1,4 +1,4 @@
-"""A battery that is drained in the slots of a TDD frame, against the same slot by slot."""
+"""A battery that is drained in the slots of a TDD frame has the levels of a simulation slot by slot."""
 
 import math
 from fractions import Fraction
@@ -23,7 +23,7 @@ weights = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=2, max_si
 def slot_by_slot(
     capacity_j: float, level_j: float, recharge_w: float, power_w: float, on: OnTime, slots: int
 ) -> tuple[list[Fraction], Fraction, Fraction | None]:
-    """In fractions: the level at each slot's end, what was not taken in, and when the level is 0."""
+    """Return in fractions the level at each slot's end, the energy not stored, and the time of level 0."""
     level, lost, levels = Fraction(level_j), Fraction(0), []
     for slot in range(on.first_slot, on.first_slot + slots):
         weight = Fraction(on.frame.weights[slot % on.frame.period])
@@ -41,9 +41,9 @@ def slot_by_slot(
 @given(
     weights=weights,
     first_slot=st.integers(0, 20),
-    drawn_first=st.floats(0.0, 1.0),  # of the capacity, before the frame
-    recharge=st.floats(0.0, 1.2),  # of the power drawn
-    periods=st.floats(0.01, 60.0),  # that the capacity lasts without recharge
+    drawn_first=st.floats(0.0, 1.0),  # share of the capacity that is drawn before the frame
+    recharge=st.floats(0.0, 1.2),  # relative to the power drawn
+    periods=st.floats(0.01, 60.0),  # periods that the capacity lasts without recharge
     looks=st.integers(1, MOST_SLOTS),
 )
 def test_a_frame_drains_in_its_slots(
@@ -54,7 +54,7 @@ def test_a_frame_drains_in_its_slots(
     start_s = first_slot * SLOT_S
     battery = Battery(capacity_j, recharge * power_w, 1.0)
     battery.drain(start_s, 0.0)
-    if start_s:  # all at once, before the frame begins
+    if start_s:  # drawn with constant power before the frame begins
         battery = Battery(capacity_j, recharge * power_w, 1.0)
         battery.drain(0.0, drawn_first * capacity_j / start_s + recharge * power_w)
     battery.drain(start_s, power_w, on)
@@ -62,11 +62,11 @@ def test_a_frame_drains_in_its_slots(
 
     levels, lost, empty = slot_by_slot(capacity_j, level_j, recharge * power_w, power_w, on, MOST_SLOTS)
     event("empty" if empty is not None else "full" if lost else "in between")
-    # later than was looked at: no earlier than at the end
+    # if it is not empty within MOST_SLOTS, the time of level 0 is no earlier than their end
     expected_s = start_s + len(levels) * SLOT_S if empty is None else float(empty)
     empty_s = battery.empty_s()
     if empty_s < expected_s * (1 - SAME) or (empty is not None and empty_s > expected_s * (1 + SAME)):
-        # where the level all but reaches 0 at the end of a slot, a rounding decides whether it does
+        # where the level nearly reaches 0 at the end of a slot, rounding decides whether it does
         event("nearly empty")
         sooner_s = min(empty_s, expected_s)
         assert battery.level_j(sooner_s) <= SAME * capacity_j
@@ -87,14 +87,14 @@ def test_a_full_battery_stores_no_more() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
     battery.drain(0.0, 3.0)
     assert (battery.charge(2.0).recharged_j, battery.level_j(2.0)) == (2.0, 6.0)
-    battery.drain(2.0, 0.0)  # full 4 s later
+    battery.drain(2.0, 0.0)  # full after another 4 s
     assert (battery.charge(5.0).recharged_j, battery.charge(100.0).recharged_j) == (5.0, 6.0)
-    battery.drain(100.0, 0.5)  # less than what comes in: stays full
+    battery.drain(100.0, 0.5)  # the recharge exceeds it, and the battery stays full
     assert (battery.charge(104.0).recharged_j, battery.level_j(104.0)) == (8.0, 10.0)
 
 
 def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
-    """Of 200 batteries that rest: not -1e-16 J either, which is what is offered less what is lost, rounded."""
+    """200 full batteries at rest store 0 J up to rounding, and no negative energy such as -1e-16 J."""
     rng = np.random.default_rng(1)
     for capacity_j, recharge_w, time_s in rng.uniform(0.1, 10.0, size=(200, 3)):
         battery = Battery(capacity_j, recharge_w, 0.5)
@@ -104,18 +104,18 @@ def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
 
 
 def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
-    """1 W in one of two slots, 0.6 W of recharge: 0.4 slot watts down, 0.6 up, and the battery stays full."""
+    """With 1 W in one of two slots and 0.6 W of recharge, the level falls by 0.4 J and is full again each period."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(10.0, recharge_w=0.6, return_share=0.5)
     battery.drain(0.0, 1.0, on)
     assert battery.empty_s() == math.inf
     assert battery.level_j(1e6 + 1) == pytest.approx(9.6)
     assert battery.level_j(1e6) == pytest.approx(10.0)
-    assert battery.charge(1e6).recharged_j == pytest.approx(0.5e6, rel=SAME)  # what was drawn
+    assert battery.charge(1e6).recharged_j == pytest.approx(0.5e6, rel=SAME)  # the energy drawn
 
 
 def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
-    """0.2 J less per period of two slots of 1 s, from 99.9 J: 0.5 J after 497 periods, gone in a slot of 0.6 W."""
+    """A period takes 0.2 J: of 99.9 J, 0.5 J are left after 497 periods, and last for a part of the next slot."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(99.9, recharge_w=0.4, return_share=0.5)
     battery.drain(0.0, 1.0, on)
@@ -124,7 +124,7 @@ def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() ->
 
 
 def test_a_battery_empties_in_the_slot_in_which_its_frame_begins() -> None:
-    """From a quarter into a slot of 1 s, 1 W: 0.5 J last half a second, to three quarters of that slot."""
+    """A load of 1 W from a quarter of a slot of 1 s on empties a battery of 0.5 J at three quarters of it."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 2)
     battery = Battery(0.5, recharge_w=0.0, return_share=0.5)
     battery.drain(2.0, 0.0)

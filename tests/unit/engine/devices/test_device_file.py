@@ -1,4 +1,4 @@
-"""Phones from a file: what a row sets, which device has which row, and what is refused."""
+"""Phones from a file: the keys that a row sets, the assignment of rows to devices, and refusals."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ name,clock_ghz,flops_per_cycle,transmit_power_dbm,battery_wh
 small,1.8,4,23,10.5
 "large, new",2.8,16,26,
 """
-# in FedScale's form: ms of an inference, kbit/s
+# in FedScale's format: ms per inference, and kbit/s
 CAPACITY = {
     "432802": {"computation": 162.0, "communication": 5648.1},
     "7": {"computation": 44.0, "communication": 12_000.0},
@@ -41,11 +41,11 @@ def fleet(path: Path, count: int, seed: int = 1, *, by: str = "ids", **file: Any
     return Fleet.drawn(DeviceSettings.model_validate(devices), count, Streams(seed))
 
 
-# ---- what a row sets
+# ---- keys that a row sets
 
 
 def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
-    """2.8 GHz are 2.8e9 Hz, and 10.5 Wh 37,800 J; an empty cell, or no column, leaves the key of `devices`."""
+    """Units convert, as 2.8 GHz to 2.8e9 Hz and 10.5 Wh to 37,800 J; empty cells leave the key of `devices`."""
     both = fleet(written(tmp_path, PHONES), 2)
     small, large = both.device(0), both.device(1)
     assert (small.clock_hz, small.flops_per_cycle, small.transmit_power_dbm) == (1.8e9, 4, 23)
@@ -53,14 +53,14 @@ def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
     assert (large.clock_hz, large.transmit_power_dbm, large.battery_j) == (2.8e9, 26, None)
     assert small.idle_power_w == large.idle_power_w == DeviceSettings(count=1).idle_power_w
     assert both.notes == ()
-    # 1e9 FLOPs at 1.8e9 x 4 and at 2.8e9 x 16 FLOPs per second
+    # 1e9 FLOPs at 1.8e9 x 4 and 2.8e9 x 16 FLOPs per second
     processors = Processors(both, 1e9)
     assert processors.cost(0, 1)[0] == pytest.approx(1 / 7.2, rel=1e-12)
     assert processors.cost(1, 1)[0] == pytest.approx(1 / 44.8, rel=1e-12)
 
 
 def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> None:
-    """FedScale's client takes 3 x computation / 1000 s for a sample, forward and backward; with 3 F FLOPs so do we.
+    """A sample of 3 F FLOPs takes 3 x computation / 1000 s, forward and backward, as in FedScale's client.
 
     Source: get_completion_time of fedscale/cloud/internal/client_metadata.py.
     """
@@ -75,7 +75,7 @@ def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> No
 
 
 def test_a_latency_holds_at_the_clock_of_its_row(tmp_path: Path) -> None:
-    """1e9 FLOPs in 50 ms at 2 GHz are 10 FLOPs per cycle; half the clock takes twice the time."""
+    """1e9 FLOPs in 50 ms at 2 GHz are 10 FLOPs per cycle, and at half the clock they take twice as long."""
     path = written(tmp_path, "clock_ghz,latency_ms\n2,50\n")
     one = fleet(path, 1, latency_flops=1e9)
     assert one.device(0).flops_per_cycle == pytest.approx(10, rel=1e-12)
@@ -83,7 +83,7 @@ def test_a_latency_holds_at_the_clock_of_its_row(tmp_path: Path) -> None:
 
 
 def test_scores_are_relative_to_their_mean(tmp_path: Path) -> None:
-    """Scores 900 and 300 have the mean 600: 1.5 and 0.5 times the FLOPs per cycle of `devices`, 8."""
+    """Scores 900 and 300 have mean 600, so they scale the 8 FLOPs per cycle of `devices` by 1.5 and 0.5."""
     text = "- {Model: A, 'AI Score': 900}\n- {Model: B, 'AI Score': 300}\n- {Model: C}\n"
     drawn = fleet(written(tmp_path, text, "ranking.yaml"), 3, columns={"score": "AI Score"})
     assert [drawn.device(number).flops_per_cycle for number in range(3)] == [12, 4, 8]
@@ -102,18 +102,18 @@ def test_scores_are_relative_to_their_mean(tmp_path: Path) -> None:
 def test_the_same_table_in_many_forms(tmp_path: Path, name: str, text: str) -> None:
     both = fleet(written(tmp_path, text, name), 2)
     assert [(one.clock_hz, one.battery_j) for one in both.kinds] == [(1e9, 5), (2e9, None)]
-    assert len(both.notes) == (name == "d.json")  # a column that no key has, with the nearest one
+    assert len(both.notes) == (name == "d.json")  # a note on an unknown column proposes the nearest key
     assert all("clock_ghz?" in note for note in both.notes)
 
 
-# ---- which device has which row
+# ---- assignment of rows to devices
 
 
 def test_rows_are_drawn_evenly_and_independently_of_further_devices(tmp_path: Path) -> None:
     path = written(tmp_path, "clock_hz\n1e9\n2e9\n3e9\n")
     clocks = fleet(path, 600, by="seed").column(lambda kind: kind.clock_hz)
     counts = np.bincount((clocks / 1e9).astype(int))[1:]
-    assert np.abs(counts - 200).max() < SIGMAS * np.sqrt(600 * 2 / 9)  # binomial
+    assert np.abs(counts - 200).max() < SIGMAS * np.sqrt(600 * 2 / 9)  # the binomial deviation
     more = fleet(path, 700, by="seed").column(lambda kind: kind.clock_hz)
     assert np.array_equal(more[:600], clocks)
     assert not np.array_equal(fleet(path, 600, 2, by="seed").column(lambda kind: kind.clock_hz), clocks)
@@ -153,7 +153,7 @@ def test_a_class_without_the_file_of_all_devices(tmp_path: Path) -> None:
     assert drawn.column(lambda kind: kind.clock_hz).tolist() == [2e9, 1e9]
 
 
-# ---- what is refused
+# ---- refused files
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"},
 def drawn_world(
     seed: int, classes: bool = False, power: Any = "journal"
 ) -> tuple[SmallWorld, dict[str, Any]]:
-    """Three rounds of one to three devices, drawn so that every outcome comes about; and the devices' settings.
+    """Return a world of three rounds with one to three devices, drawn so that all outcomes occur, and its settings.
 
     Args:
-        classes: a device each of two classes with a battery of their own and of one on mains.
-        power: model of the devices' radios; those other than the journal's have circuits of their own.
+        classes: two classes with batteries and one on mains, with a device each.
+        power: the devices' radio power model; those other than the journal's have their own circuits.
     """
     rng = np.random.default_rng(seed)
 
@@ -74,7 +74,7 @@ def drawn_world(
         switches_s=[[0.0, *times(3)] for _ in range(count)],
         devices=devices,
         radio={
-            "path_loss": "free_space",  # a device that walks out is far away before the next tick sees it
+            "path_loss": "free_space",  # loss is high as soon as it leaves
             "tdd": one(*FRAMES),
             "sharing": one("static", "dynamic"),
             "scheduler": one("equal_share", "min_max_latency"),
@@ -89,7 +89,7 @@ def drawn_world(
 
 
 def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
-    """The ledger of a world as a run writes it."""
+    """Return a world's ledger as a run writes it."""
     power = world.simulation.network.power
     return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges()))
 
@@ -104,15 +104,15 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     ids=["journal", "phone_5g", "tr38840"],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-# no bits are received, and each round begins within the tail of the previous one
+# no bits are received, and each round begins in the tail of the round before
 @example(seed=2574)
 @settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
-    """capacity + recharged - left = received + sent + computed + idle + tails; no round is shorter than its mean."""
+    """capacity + recharged - left equals the sum of the ledger's parts; no round is shorter than its mean latency."""
     world, devices = drawn_world(seed, power=power)
     try:
         world.run()
-    except EdgeflError as nobody:  # all are empty, or off: what was drawn until then counts
+    except EdgeflError as nobody:  # all are empty or off, and what was drawn until then is checked
         if nobody.place != ("rounds", "max_wait_s"):
             raise
     for row in world.rows.of[DeviceRound]:
@@ -121,7 +121,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     for row in ledger(world, devices["idle_power_w"]):
         assert row.recharged_j is not None
         assert row.left_j is not None
-        # relative to all that was in the battery: a level is no more exact than that
+        # relative to all energy that was in the battery, which limits the precision of a level
         tolerance_j = SAME * (capacity_j + row.recharged_j)
         assert capacity_j + row.recharged_j - row.left_j == pytest.approx(row.total_j, abs=tolerance_j)
         assert 0 <= row.left_j <= capacity_j
@@ -132,7 +132,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
-    """As above, device by device: two classes on batteries of their own, a third on mains."""
+    """The books of each device balance in two classes with their own batteries and a class on mains."""
     world, devices = drawn_world(seed, classes=True)
     try:
         world.run()
@@ -161,9 +161,9 @@ def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
 @pytest.mark.parametrize("slots_late", [-4e-7, 4e-7, 0.5])
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_computation_that_ends_beside_a_slots_boundary(slots_late: float, frame: Any) -> None:
-    """Whatever slot its upload takes, no time is counted twice, and none is left out."""
+    """No time is counted twice or left out, whichever slot its upload takes."""
     slot_s, idle_w = 0.5e-3, 0.05
-    flops = 8e9 * slot_s * (20 + slots_late)  # one sample, at 8 GFLOP/s
+    flops = 8e9 * slot_s * (20 + slots_late)  # one sample at 8 GFLOP/s
     world = small_world(
         [50.0],
         learner=Scripted(work=(1, 1, 1, 1), flops_per_sample=flops),

@@ -1,4 +1,4 @@
-"""A round waits for devices that are connecting, for the rest of their interruption and no longer."""
+"""A round waits for devices that are connecting until their interruption ends, and no longer."""
 
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ WORK = (1, 0, 20_000, 20_000)
 
 
 def weak(**options: Any) -> SmallWorld:
-    """Device 0 near the site, and device 1 where no bit arrives: its link fails T310 after its first slot."""
+    """Run device 0 near the site, and device 1 out of reach: its link fails T310 after its first slot."""
     radio = within(RADIO, options.pop("radio", {}))
     given = {"policy": ROUNDS, "learner": Scripted(work=WORK), **options}
     return small_world([NEAR_M, FAR_M], radio=radio, cell={"radius_m": 2000.0}, **given).run()
@@ -36,8 +36,8 @@ def weak(**options: Any) -> SmallWorld:
 def test_who_has_lost_the_link_is_in_every_round(
     pause_s: float, after_s: float, connecting: int, deadline_s: float | None
 ) -> None:
-    """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S or a pause later."""
-    # with T311 it looks for a cell until the deadline
+    """A round lasts T310 from its first slot, or to its deadline; the next one begins LATENCY_S or a pause later."""
+    # with T311 the device looks for a cell until the deadline
     patience = {"monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}}
     small = weak(rules={"pause_s": pause_s, "deadline_s": deadline_s}, radio=patience)
     lasts_s = T310_S if deadline_s is None else deadline_s
@@ -68,7 +68,7 @@ def test_a_run_that_ends_meanwhile_ends_on_time() -> None:
 
 
 def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
-    """Device 0 begins again as soon as its update is in a model, device 1 LATENCY_S after each failure."""
+    """Device 0 begins again as soon as its update is aggregated, and device 1 LATENCY_S after each failure."""
     small = weak(
         radio={"sharing": "dynamic"},
         learner=Scripted(work=(1, 0, 400_000, 400_000)),
@@ -87,9 +87,9 @@ def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
 
 @pytest.mark.parametrize("may_fail", [True, False])
 def test_after_a_handover_it_is_the_same_where_links_can_fail(may_fail: bool) -> None:
-    """Rounds of cell 0 follow one another at once; the one that would begin while device 1 comes waits for it.
+    """A round of cell 0 that would begin while device 1 connects waits for it; others begin at once.
 
-    Device 1 is 240 m away from device 0's site until 0.3 s, and then beside it.
+    Device 1 is 240 m from device 0's site until 0.3 s, and then near it.
     """
     latency_s = 0.5
     small = small_world(

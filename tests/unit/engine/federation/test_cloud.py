@@ -1,4 +1,4 @@
-"""A cloud over cells: when its models are made, which cells are in them, and the backhaul's time and energy."""
+"""A cloud over cells: the times of its models, their cells, and the backhaul's time and energy."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ BOTH_WAYS = {"took_s": 2 * ONE_WAY_S, "bits": 2 * BITS, "energy_j": 2 * BITS * 0
 
 @dataclass
 class Sends:
-    """A stage with a model trained on these samples; it records the models that it adopts."""
+    """A stage with a model of so many samples, which records the models that it adopts."""
 
     samples: int = 1
     adopted: list[tuple[tuple[int, ...], bool]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Sends:
 
 
 class Cells:
-    """Cells that send a model at a time each, and then have ended."""
+    """Cells that each send a model at a given time, and then end."""
 
     def __init__(self, stages: Sequence[Sends], at_s: Sequence[float], **settings: Any) -> None:
         self.env, self.rows = simpy.Environment(), Rows()
@@ -58,7 +58,7 @@ class Cells:
 
 
 def test_cells_wait_for_the_last_one() -> None:
-    """Sent at 1 and 3, there at 2.5 and 4.5, where the model is made; both have it 1.5 s later."""
+    """Models sent at 1 and 3 s arrive at 2.5 and 4.5 s, when the cloud aggregates; both cells have it 1.5 s later."""
     cells = Cells([Sends(30), Sends(10)], [1.0, 3.0])
     got = cells.run()
     assert got == {0: (6.0, Exchange(1, 2.0, **BOTH_WAYS)), 1: (6.0, Exchange(1, 0.0, **BOTH_WAYS))}

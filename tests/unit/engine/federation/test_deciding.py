@@ -1,4 +1,4 @@
-"""What a decider receives, and how the engine carries out its answer."""
+"""A decider's inputs, and the execution of its decisions by the engine."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -22,7 +22,7 @@ from tests.tools.constants import made, with_constants
 
 SLOT_S = 0.5e-3
 PLACES_M = [60.0, 90.0, 120.0]
-OPTIMUM = 1e-6  # of joules
+OPTIMUM = 1e-6  # relative, in energy
 ROUNDS = {"name": "schedule", "count": 1, "rounds": 3}
 CIRCUITS = {"uplink_circuit_power_w": 0.1, "capacitance": 1e-27}
 
@@ -49,7 +49,7 @@ def world(selector: Any, policy: Any = None, **given: Any) -> Any:
 
 
 def test_what_is_expected_is_what_happens() -> None:
-    """Links do not fade: in a round of all, seconds are within a slot of each transfer's, joules as much."""
+    """Expected times and energies equal those of a round to within a slot per transfer, as links do not fade."""
     decider = Asked()
     run = world(decider, devices=CIRCUITS).run()
     (first, _), (second, memory), _ = decider._told
@@ -70,7 +70,7 @@ def test_what_is_expected_is_what_happens() -> None:
 
 
 def test_tails_that_are_expected_are_those_that_are_booked() -> None:
-    """A battery pays them: between two rounds that are far apart the second tail is over, and the first was short."""
+    """Expected tails equal booked ones: computing cuts the first tail short, and the pause lets the second end."""
     decider, tail = Asked(), made(Phone5G, tail_s=0.03, tail_w=1.5)
     run = world(decider, devices={"power": tail}, rules={"pause_s": 60.0}).run()
     (told, _), *_ = decider._told
@@ -81,14 +81,14 @@ def test_tails_that_are_expected_are_those_that_are_booked() -> None:
 
 
 def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
-    """In DDDSU a phone of TR 38.840 waits with a third of what receiving draws: joules of each direction by hand."""
+    """Expected energies in DDDSU include waiting slots, in which a TR 38.840 phone draws a third of receiving."""
     decider = Asked()
     power = {"name": "tr38840"}
     world(decider, devices={"power": power}, radio={"tdd": {"pattern": "DDDSU"}}).run()
     told, _ = decider._told[0]
     down, up = told.downlink.frame.mean, told.uplink.frame.mean
     assert 0 < up < 0.3 < 0.7 < down < 1
-    # 6 mW a unit: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
+    # in units of 6 mW: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
     receive_w, send_w = 6e-3 * (300 * down + 100 * (1 - down)), 6e-3 * (700 * up + 100 * (1 - up))
     assert told.down_j == pytest.approx(receive_w * told.down_s)
     assert told.up_j == pytest.approx(send_w * told.up_s)
@@ -105,9 +105,9 @@ ACCESS = {
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.25, 20.0], ids=["listening", "asleep", "released"])
 def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
-    """Seconds from a round's begin and from the end of computing, and joules, in all rounds.
+    """Expected times from a round's start and from computing's end, and energies, hold in all rounds.
 
-    Each of rest, listening and transfer begins or ends with a slot.
+    Rest, listening and transfer each begin or end at a slot boundary.
     """
     near_s = 4 * SLOT_S
     decider, run_radio = Asked(), {"access": ACCESS}
@@ -128,7 +128,7 @@ def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
 
 
 def test_access_leaves_less_time_before_a_deadline() -> None:
-    """fedcs plans uploads one after the other: with access fewer of the same candidates are in time."""
+    """`fedcs` plans uploads one after the other: with access, a subset of the candidates meets the deadline."""
     rng = np.random.default_rng(0)
     candidates = candidates_of(rng, list(range(12)), 0, up_bits=np.full(12, 1e5))
     fast = registry.get("selectors", "fedcs")(deadline_s=1.0)
@@ -142,7 +142,7 @@ def test_access_leaves_less_time_before_a_deadline() -> None:
 
 
 def test_a_decision_is_carried_out() -> None:
-    """Shares, power and clock by hand: on a share b with x of its power a link has an SNR of x snr / b."""
+    """On a share b with x of its power, a link has the SNR x snr / b; time and energy follow by hand."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
     decider = Asked(fixed={"up_shares": shares, "power": power, "clock_hz": clock_hz})
     run = world(decider, devices=CIRCUITS).run()
@@ -192,7 +192,7 @@ def test_what_is_no_decision(name: str, values: list[float], noun: str) -> None:
 
 
 class Naming(Decider):
-    """Ask for two devices, and choose these whatever the candidates are."""
+    """A decider that requests two devices and returns given ones, whatever the candidates."""
 
     ids: list[int]
 
@@ -206,7 +206,7 @@ class Naming(Decider):
 
 
 class Plain(Selector):
-    """As `Naming`, but a selector that sees gains only, and returns these as they are."""
+    """A selector that sees gains only and returns given devices, like `Naming`."""
 
     ids: Any
 
@@ -265,7 +265,7 @@ def test_losses_are_reported_and_paid_for() -> None:
 
 
 def test_joules_above_the_least() -> None:
-    """Excess without fading: the optimum has only that of slots; others, what the optimum saves in the same time."""
+    """Excess is what the minimum saves in the same time; the least-energy decision has only that of whole slots."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     record = {"record": {"energy_excess": True}}
     decider = Asked()
@@ -290,7 +290,7 @@ DECIDERS = [
     name for name in registry.names("selectors") if issubclass(registry.get("selectors", name), Decider)
 ]
 NEEDS = {"fedcs": {"deadline_s": 100.0}, "power_of_choice": {"count": 2, "d": 3}}
-# what costs nothing there: the radio, computing, both
+# settings that make the radio, its bits, or computing cost no energy
 FREE = {
     "radio": {"power": made(TR38840, unit_w=0.0)},
     "bits": {"power": with_constants(Phone5G, base_w=0.0)()},
@@ -305,9 +305,9 @@ FREE = {
 def test_deciders_with_every_power_model_and_with_what_costs_nothing(
     selector: str, devices: str, access: dict[str, float] | None
 ) -> None:
-    """Their answers are valid decisions, and none costs less than the minimum: links do not fade, slots add cost.
+    """Every decider's result is valid and costs no less than the minimum, with any power model, without fading.
 
-    In FDD by Shannon's rates; the optimum is found within OPTIMUM of its joules.
+    Links are FDD at Shannon's rates; the minimum is found to within OPTIMUM of its energy.
     """
     losses = {"loss_received": [2.0, 3.0, 1.0], "update_norm": [1.0, 3.0, 2.0]}
     for work in ((5, 64_000, 3_000_000, 3_000_000), (5, 64_000, 3_000_000, 0), (0, 0, 3_000, 3_000)):
@@ -331,7 +331,7 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(
 
 @pytest.mark.parametrize("selector", DECIDERS)
 def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
-    """At 1,900 m nothing arrives: the device has its equal share if it takes part, and fails; the others end."""
+    """A device at 1,900 m, where no bit arrives, has an equal share if it takes part, and fails; others complete."""
     learner = Scripted(
         work=(1, 64_000, 100_000, 100_000),
         scalars={"loss_received": [2.0, 3.0, 1.0, 5.0], "update_norm": [1.0, 3.0, 2.0, 5.0]},

@@ -1,4 +1,4 @@
-"""An empty cell stops only itself: which cells wait for a device, until when, and how the run ends."""
+"""An empty cell stops only itself: which cells wait for a device, how long, and how the run ends."""
 
 import json
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from tests.refusals import refused_at
 ISD_M = 100.0
 PATIENCE_S = 50.0
 EXACT = 1e-9
-EMPTY = 6  # the cell in which no device is placed, west of the others' positions
+EMPTY = 6  # the cell without a device, west of the other devices
 
 
 # -- how long cells wait ------------------------------------------------------------------------------
 
 
 def given_up_s(env: simpy.Environment, given_up: simpy.Event) -> list[float]:
-    """The time at which an event succeeds, once it has."""
+    """Return a list that receives the time at which an event succeeds."""
     times_s: list[float] = []
     given_up.callbacks.append(lambda _: times_s.append(env.now))
     return times_s
@@ -46,7 +46,7 @@ def test_who_waits_alone_is_given_up_after_the_patience() -> None:
 
 
 def test_nobody_is_given_up_while_another_works() -> None:
-    """Cell 1 waits from 0 on; cell 0 works until 400, waits, works from 430 to 500 and is done."""
+    """Cell 1, waiting from 0 on, is not given up while cell 0 works, until 400 s and from 430 to 500 s."""
     env = simpy.Environment()
     federations = Federations(env, PATIENCE_S)
     federations.works(0)
@@ -67,7 +67,7 @@ def test_nobody_is_given_up_while_another_works() -> None:
 
 
 class Cells:
-    """Seven cells with a device near each site but one, and further devices of that cell, switched as stated."""
+    """Seven cells with a device near all sites but one, and given switching times of devices in that cell."""
 
     def __init__(self, visits_s: Sequence[Sequence[float]] = (), on: bool = True, **rules: Any) -> None:
         sites_m = World(self.scenario(None, []), Streams(1)).sites_m
@@ -140,7 +140,7 @@ def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
-    """Its only device is there from 1 s on and is switched off during its first round."""
+    """The session of a device that is on from 1 s and off in its first round ends once patience is over."""
     leaves_s = 1.01
     cells = Cells(visits_s=[[1.0, leaves_s]]).run()
     assert cells.events(EMPTY) == [
@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """One device, on for 100 s from 0 and from 300 s on; in between the cells are empty, four times the patience."""
+    """Return a world of one device, on for 100 s from 0 and from 300 s: it is off for four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],
@@ -177,7 +177,7 @@ def night(**sections: Any) -> SmallWorld:
 
 
 def test_a_run_with_a_duration_waits_through_an_empty_hour() -> None:
-    """Rounds begin at 0, 30, 60, 90 s and, with the device back, at 300, ... 390 s; the run ends at its duration."""
+    """Rounds begin at 0 to 90 s and, when the device is back, at 300 to 390 s; the run ends at its duration."""
     small = night(duration_s=500.0).run()
     assert [row.start_s for row in small.rows.of[Round]] == pytest.approx(
         [0.0, 30.0, 60.0, 90.0, 300.0, 330.0, 360.0, 390.0], abs=EXACT
@@ -189,7 +189,7 @@ def test_a_run_with_a_duration_waits_through_an_empty_hour() -> None:
 
 
 def test_a_run_with_an_empty_cell_completes_and_says_so(tmp_path: Path) -> None:
-    """Three devices that do not move cannot be in seven cells."""
+    """As three static devices cannot fill seven cells, a run completes with a note on the empty ones."""
     scenario = Cells.scenario({"count": 3}, {})
     run = edgefl.simulate(scenario, out=tmp_path / "run")
     about = json.loads((run / "run.json").read_text())

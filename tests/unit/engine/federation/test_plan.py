@@ -1,4 +1,4 @@
-"""A planned round equals the round that its processes would have run, to the last bit."""
+"""A planned round equals the round run by its processes, to the last bit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from edgefl.engine.federation import plan, rounds
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.testing import Scripted, SmallWorld, small_world
 
-MOST = 5  # devices
+MOST = 5  # number of devices
 SLOW_M_S, FAST_M_S = 1.0, 30.0
 
 work = st.tuples(
@@ -38,7 +38,7 @@ radio = st.fixed_dictionaries(
 
 @st.composite
 def classes(draw: st.DrawFn) -> dict[str, Any]:
-    """Keys of `devices`: a radio's states, or two classes that differ in all that makes a part."""
+    """Draw keys of `devices`: a radio's states, or two classes that differ in everything that affects a part."""
     if not draw(st.booleans()):
         return {"power": {"name": "tr38840", "release_s": draw(st.sampled_from([0.0, 0.05, 10.0]))}}
     own = {
@@ -59,7 +59,7 @@ def classes(draw: st.DrawFn) -> dict[str, Any]:
 def worked(
     distances_m: list[float], works: Sequence[Any], planned: bool, seed: int, **options: Any
 ) -> SmallWorld:
-    """Two rounds, so that the second begins at a time that is no multiple of a slot."""
+    """Run two rounds, so that the second begins at a time that is no multiple of a slot."""
     with (
         mock.patch.object(Network, "still", planned),
         mock.patch.object(rounds, "planned_parts", wraps=rounds.planned_parts) as plans,
@@ -71,7 +71,7 @@ def worked(
             seed=seed,
             **options,
         ).run()
-        if planned:  # unless a link is out of sync
+        if planned:  # no plan is made if a link is out of sync
             assume(plans.called)
         else:
             assert not plans.called
@@ -81,7 +81,7 @@ def worked(
 
 
 def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
-    """By repr: equal to the last bit, and of the same type."""
+    """Check by repr that both worlds are equal to the last bit, with equal types."""
     for table in (DeviceRound, Round, LedgerRow):
         assert list(map(repr, one.rows.of[table])) == list(map(repr, other.rows.of[table]))
     assert repr(one.env.now) == repr(other.env.now)
@@ -95,7 +95,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=st.integers(0, 2**32 - 1),
     devices=classes(),
 )
-@example(  # the second round lasts longer than the run before it: the clock cannot reach its end in one wait
+@example(  # the second round outlasts the run before it, so that the clock cannot reach its end in one wait
     distances_m=[10.0, 10.0, 10.0, 21.0, 37.0],
     works=[*[(0, 0, 0, 0)] * 3, (0, 187, 53858, 215409), (0, 0, 1, 0)],
     radio={
@@ -109,7 +109,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=1557595,
     devices={},
 )
-@example(  # device 1 waits for no other device in round 1
+@example(  # in round 1 device 1 waits for no other device
     distances_m=[10.0, 238.0, 10.0, 10.0, 10.0],
     works=[(0, 0, 0, 0), (0, 137, 0, 2946847), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1)],
     radio={
@@ -135,7 +135,7 @@ def test_a_plan_is_what_the_processes_return(
     devices: dict[str, Any],
 ) -> None:
     if len(distances_m) == 1:
-        devices = {}  # a class needs a device
+        devices = {}  # a class needs at least one device
     event(f"classes: {bool(devices)}")
     event(f"{radio['scheduler']}, {radio['fidelity']}, {'TDD' if radio['tdd'] is not None else 'intervals'}")
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s, "devices": devices}
@@ -173,7 +173,7 @@ shared = st.fixed_dictionaries(
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
-    """Many devices begin and end in the same slots, and the remainder of blocks goes round in their order."""
+    """Plans agree if many devices begin and end in the same slots, and remainders of blocks rotate among them."""
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
     expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
@@ -181,7 +181,7 @@ def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
-    """The numbers are the same to the last bit, and the fading of no link stays in memory."""
+    """Results are the same to the last bit, and no link's fading stays in memory."""
     options: dict[str, Any] = {
         "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
     }

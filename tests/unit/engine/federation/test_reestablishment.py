@@ -1,9 +1,9 @@
-"""What follows a radio link failure, at times derived by hand: another cell, the same one, or none.
+"""Recovery from a radio link failure, at times derived by hand: to another cell, to the same cell, or to none.
 
-Two sites, 251 m apart, send with -22 dBm: 11 m from one of them a device receives, 240 m away it does not. Device 0
-starts 11 m from site 0 and goes away at 0.3 s. Its gain is read every 0.2 s: from 0.4 s on nothing is sent, at 1.4 s
-the link is given up, and from then on the strongest cell is tried every 0.4 s. The fading of a device with Doppler
-speed 0 never changes: a slot moves W log2(1 + snr |h|^2) tau bits.
+Two sites, 251 m apart, send with -22 dBm: a device receives 11 m from a site, but not 240 m away. Device 0 starts
+11 m from site 0 and leaves at 0.3 s. Its gain is read every 0.2 s: from 0.4 s on nothing is received, at 1.4 s the
+link fails, and from then on the device tries the strongest cell every 0.4 s. The fading of a device with Doppler
+speed 0 never changes: a slot carries W log2(1 + snr |h|^2) tau bits.
 """
 
 import math
@@ -23,7 +23,7 @@ from tests.tools.constants import with_constants
 from tests.unit.engine.moving import Going
 
 SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
-# bits of a slot that 1e-3 dB make at most, within which a survey has a gain: d log2(1 + snr) < d ln(snr) / ln 2
+# most bits that a survey's error of 1e-3 dB adds to a slot: d log2(1 + snr) < d ln(snr) / ln 2
 SURVEYED_BITS = 10e6 * SLOT_S * 1e-3 * math.log(10) / 10 / math.log(2)
 WEAK_DBM = -22.0
 WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
@@ -32,12 +32,12 @@ EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
 TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0, tail_s=10, tail_w=1)()
-NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
+NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x in m; NOWHERE lies beyond site 0, far from all sites
 
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link is out of sync below what CQI 1 carries by Shannon."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
@@ -49,7 +49,7 @@ def world(
     devices: dict[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Device 0 near site 0 and then at these places, one round."""
+    """Return a world of one round with device 0 near site 0, and then at these places."""
     return small_world(
         [NEAR_0],
         learner=Scripted(work=work),
@@ -69,7 +69,7 @@ def world(
 
 
 def bits_per_slot(small: SmallWorld, cell: int, power_w: float = WEAK_W) -> float:
-    """What a slot moves 11 m from a cell's site."""
+    """Return the bits of a slot at 11 m from a cell's site."""
     loss_db = float(UMi().path_loss_db(11.0, carrier_hz=3.5e9))
     h2 = float(small.simulation.radio.fading(0, cell).power(0, 1)[0])
     snr = power_w * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6) * h2
@@ -82,7 +82,7 @@ def row(small: SmallWorld) -> DeviceRound:
 
 
 def events(small: SmallWorld) -> list[tuple[str, float, int | None]]:
-    """Event, time and cell of what happened to the device."""
+    """Return event, time and cell of the device's events."""
     return [
         (str(one.event), pytest.approx(one.time_s, abs=EXACT), one.cell)
         for one in small.rows.of[Event]
@@ -97,7 +97,7 @@ def stalls(small: SmallWorld) -> list[float]:
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("trigger_s", [5.12, 0.1])
 def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, trigger_s: float) -> None:
-    """The link to site 1 is there at 1.8 s; a handover that was due waited for the end of the part, and is void."""
+    """The device finds site 1 at 1.8 s and receives the rest there; a pending handover of the part is void."""
     small = world((0.3, NEAR_1), radio={"sharing": sharing}, handover={"time_to_trigger_s": trigger_s}).run()
     before = int(LOST * bits_per_slot(small, 0))
     end = FOUND + math.ceil((BITS - before) / bits_per_slot(small, 1))
@@ -115,7 +115,7 @@ def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, t
 
 
 def test_what_the_rule_of_handovers_says_of_the_part_it_says_here() -> None:
-    """With `drop` the part is over as soon as the device is in another cell."""
+    """With policy `drop`, the part ends as soon as the device is in another cell."""
     small = world((0.3, NEAR_1), handover={"policy": "drop"}).run()
     part = row(small)
     assert part.outcome == "left_downlink"
@@ -155,7 +155,7 @@ def test_a_transfer_goes_on_at_the_same_cell(policy: str) -> None:
 
 
 def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None:
-    """The model came in slot 0; slots 1 to 799 send, 800 to 2799 try in vain, and a receiver looks for 0.4 s."""
+    """Slots 1 to 799 send, 800 to 2799 try in vain, and a receiver searches for 0.4 s; energies follow by hand."""
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
@@ -175,7 +175,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
 
 
 def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
-    """Its receiver is on until T311 is over, at 4.4 s; then it is idle until 6 s. Its battery says the same."""
+    """The receiver is on until T311 ends at 4.4 s, then the device is idle until 6 s; its battery agrees."""
     devices = {"idle_power_w": IDLE_W, "battery_j": 10.0}
     small = world((0.3, NOWHERE), rules={"deadline_s": 6.0}, devices=devices).run()
     part, (round_,) = row(small), small.rows.of[Round]
@@ -192,7 +192,7 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
 
 
 def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None:
-    """Attempts every 0.4 s from 1.8 s on, to no end; it moves at 2.9 s, so those at 1.8 and 3.0 s measure."""
+    """Of the attempts every 0.4 s from 1.8 s on, only those measure that follow a move: at 1.8 and 3.0 s."""
     small = world((0.3, NOWHERE), (2.9, NOWHERE - 1.0), rules={"deadline_s": 6.0})
     measured_s, network = [], small.simulation.network
     best_cell = network.best_cell
@@ -208,7 +208,7 @@ def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None
 
 
 def test_where_nobody_moves_one_attempt_tells_all() -> None:
-    """Nothing is ever sent, the link is given up at 1 s, and T311 is over at 4 s: then a million seconds idle."""
+    """After T310 (1 s) and T311 (until 4 s), a device that stays makes no attempts in a million idle seconds."""
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
@@ -227,7 +227,7 @@ def test_where_nobody_moves_one_attempt_tells_all() -> None:
 
 
 def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
-    """T311 was over at 4.4 s; the tenth attempt ends at 5.4 s, and at 5.1 s the device came back."""
+    """T311 ends at 4.4 s, but the attempt at 5.4 s finds the cell to which the device returned at 5.1 s."""
     small = world((0.3, NOWHERE), (5.1, NEAR_0), rules={"deadline_s": 60.0}).run()
     assert events(small) == [("radio_link_failure", 1.4, 0), ("reestablished", 5.4, 0)]
     bits = bits_per_slot(small, 0)
@@ -238,7 +238,7 @@ def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
 
 
 def test_without_a_deadline_the_part_is_over_with_t311() -> None:
-    """At 4.4 s; the device has a cell again after the interruption of a handover."""
+    """The part ends at 4.4 s, and the device has a cell again after a handover's interruption."""
     policy = {"name": "schedule", "count": 1, "rounds": 2}
     small = world((0.3, NOWHERE), policy=policy).run()
     first, second = small.rows.of[DeviceRound]
@@ -250,7 +250,7 @@ def test_without_a_deadline_the_part_is_over_with_t311() -> None:
 
 
 def test_who_has_given_up_selects_the_strongest_cell() -> None:
-    """No site hears the device, with 0.1 uW and 40 dB of interference: from slot 1 on for 1 s, and in 3 s of T311."""
+    """With 0.1 uW and 40 dB of interference no site hears the device: 1 s of T310 and 3 s of T311 from slot 1 on."""
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
@@ -268,7 +268,7 @@ def test_who_has_given_up_selects_the_strongest_cell() -> None:
 
 @pytest.mark.parametrize("cause", ["empty", "off"])
 def test_who_stops_amid_the_search_pays_until_then(cause: str) -> None:
-    """Its 0.2 J at 0.1 W last for 2 s, or it is switched off then; the books and the battery agree."""
+    """The battery's 0.2 J last 2 s at 0.1 W, or the device is switched off then; books and battery agree."""
     devices: dict[str, Any] = {"battery_j": 0.2}
     sections: dict[str, Any] = {}
     if cause == "off":
@@ -288,7 +288,7 @@ def test_who_stops_amid_the_search_pays_until_then(cause: str) -> None:
 
 
 def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
-    """Away from 0.3 to 0.7 s: read at 0.4 and at 0.8 s, the link carries nothing for 0.4 s."""
+    """A device that is away from 0.3 to 0.7 s, as read at 0.4 and 0.8 s, receives nothing for 0.4 s."""
     small = world((0.3, NOWHERE), (0.7, NEAR_0)).run()
     assert row(small).outcome == "completed"
     assert stalls(small) == pytest.approx([0.4, 0.4 * RX_W, 0])
@@ -296,7 +296,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 
 def test_the_sites_send_while_there_is_a_link() -> None:
-    """With one power over the band: 1.4 s at site 0, and at site 1 as long as the rest takes."""
+    """With one power over the band, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
     small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]
@@ -322,7 +322,7 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; a tail begins only after the transfer, and lasts its 10 s."""
+    """The base of 3.52 W is drawn without a break; only the end of the transfer starts a tail, of 10 s."""
     small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
     assert row(small).energy_tail_j == pytest.approx(10.0)
@@ -332,7 +332,7 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
 )
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
-    """The same rule applies whether a device looks for another cell after a failure or gives up its part."""
+    """There is no tail after a failure, whether the device looks for another cell or gives up its part."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()
     assert row(small).outcome == "failed_downlink"
     assert row(small).energy_tail_j == 0.0

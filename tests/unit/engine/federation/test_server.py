@@ -31,7 +31,7 @@ EXACT = 1e-9
 
 
 class World:
-    """A cell of 250 m with devices at given distances, looked at every 10 ms, and its closed forms."""
+    """A cell of 250 m with devices at given distances, checked every 10 ms, and its closed forms."""
 
     def __init__(self, distances_m: Sequence[float], **options: Any) -> None:
         self.distances_m = np.asarray(distances_m, dtype=float)
@@ -44,7 +44,7 @@ class World:
         return self
 
     def bits_per_slot(self, device: int, power_w: float, sharing: int) -> float:
-        """What a slot carries on a share 1 / sharing of the band with full power, from the link's |h|^2."""
+        """Return the bits of a slot on a share 1 / sharing of the band with full power, from the link's |h|^2."""
         loss_db = UMi().path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
@@ -53,12 +53,12 @@ class World:
         return bandwidth * SLOT_S * math.log2(1 + snr * h2)
 
     def slots(self, device: int, power_w: float, sharing: int, bits: int = PAYLOAD_BITS) -> int:
-        """Slots of one transfer by the closed form."""
+        """Return the slots of one transfer by the closed form."""
         return math.ceil(bits / self.bits_per_slot(device, power_w, sharing))
 
 
 def spy(**options: Any) -> Scripted:
-    """A learner that only records its calls."""
+    """Return a learner that only records its calls."""
     opening = Opening("similarity", {2: 0.25, 3: 0.75}, [0, 1], 0.5, 1.5)
     work = (STEPS, STEPS * BATCH, PAYLOAD_BITS, PAYLOAD_BITS)
     return Scripted(
@@ -151,7 +151,7 @@ def test_a_device_that_leaves_is_cut_off_and_pays_until_then(stage: str) -> None
     if stage == "downlink":
         assert stages(row)[1:] == [pytest.approx(leaves_s), None, None, None, None]
         assert (row.energy_compute_j, row.energy_tx_j, row.iterations) == (0, 0, 0)
-        # the rate is constant, so whole slots times the rate have moved
+        # the rate is constant, so that whole slots x rate have moved
         whole = math.floor(round((leaves_s - begin) / SLOT_S, 6))
         slots = world.slots(1, SERVER_W, 2)
         assert PAYLOAD_BITS * (slots - 1) / slots * whole / slots <= row.downlink_bits
@@ -176,7 +176,7 @@ def test_a_round_without_survivors_keeps_the_model_and_says_so() -> None:
     assert (first.completed, first.version) == (0, 0)
     assert first.end_s == pytest.approx(0.02, abs=EXACT)
     assert [e.event for e in world.rows.of[Event]].count("no_updates") == 1
-    # the empty cell holds the server up until the device comes back
+    # the server waits for the device's return to the empty cell
     assert second.start_s == pytest.approx(0.5, abs=EXACT)
     assert (second.completed, second.version) == (1, 1)
 
@@ -190,7 +190,7 @@ def test_nobody_ever_comes_back() -> None:
 
 
 def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
-    """Device 0 leaves during round 1 and returns: then no device is missing, and the session has its full length."""
+    """Device 0 leaves during round 1 and returns: no member has changed, and the session has its full length."""
     policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
     world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
     assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
@@ -199,7 +199,7 @@ def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -
 
 
 def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> None:
-    # device 2 begins outside: it crosses at time 0 already
+    # device 2 begins outside, as it leaves at time 0
     world = World(
         [50.0, 60.0, 70.0],
         crossings_s={2: [0.0, 0.05], 1: [0.0, 0.4]},
@@ -212,7 +212,7 @@ def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> N
     assert participants[0] == (0,)
     assert (0, 2) in participants
     starts = {r.session: r.start_s for r in reversed(world.rows.of[Round])}
-    # 60 % of one member have changed as soon as device 2 is there: the session ends with that round
+    # device 2 exceeds 60 % of the single member: the session ends with the round in which it arrives
     assert starts[2] >= 0.05
     assert second.devices == "0 2"
 
@@ -269,7 +269,7 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
 
 
 def test_a_device_switched_off_is_cut_off() -> None:
-    """Times of switching: on at 0, off at 30 ms, on again at 0.5 s."""
+    """The device is on at 0, off at 30 ms, and on again at 0.5 s."""
     world = World([50.0], switches_s=[[0.0, 0.03, 0.5]], policy=Schedule(count=1, rounds=2)).run()
     first, second = world.rows.of[Round]
     assert world.rows.of[DeviceRound][0].outcome.startswith("off_")
@@ -280,7 +280,7 @@ def test_a_device_switched_off_is_cut_off() -> None:
 
 
 def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
-    """The battery holds the downlink, the computation, and half of the upload."""
+    """The battery contains the energy of the downlink, of computing, and of half of the upload."""
     planned = expected_stages(World([50.0]), 0, sharing=1)
     half_s = planned[4] + (planned[5] - planned[4]) / 2
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])
@@ -295,7 +295,7 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
 
 @pytest.mark.parametrize("slots_on", [0.5, 4.25])
 def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(slots_on: float) -> None:
-    """UDDU: of four slots the first and the last send. Computing ends during a slot, whose rest is free."""
+    """In UDDU the first and the last of four slots send; computing ends during a slot, whose rest costs nothing."""
     radio = {"tdd": {"pattern": "UDDU"}, "bandwidth_hz": 2e6}
     learner = {"work": (1, 803, 1, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], radio=radio, learner=Scripted(**learner)).run().rows.of[DeviceRound]
@@ -323,7 +323,7 @@ def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(sl
 
 
 def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
-    """No FLOPs: computing begins and ends when the downlink does, and the deadline comes just then."""
+    """Without FLOPs, computing begins and ends with the downlink, which is also the time of the deadline."""
     learner = {"work": (STEPS, STEPS * BATCH, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": 0.0}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     assert planned.compute_end_s == planned.downlink_end_s
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """Computing ends during a slot; the deadline comes before the next slot."""
+    """Computing ends during a slot, and the deadline is before the next one."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -356,7 +356,7 @@ def test_a_battery_recharges_and_the_device_comes_back() -> None:
     battery = {"battery_j": 0.002, "recharge_w": 0.01, "return_share": 0.5}
     world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2)).run()
     events = {e.event: e.time_s for e in reversed(world.rows.of[Event])}
-    # from empty to half of 2 mJ at 10 mW, nothing drawn
+    # from 0 to half of 2 mJ at 10 mW, with no load
     assert events["battery_back"] - events["battery_empty"] == pytest.approx(0.1)
     assert world.rows.of[Round][1].start_s == pytest.approx(events["battery_back"], abs=EXACT)
 
@@ -390,7 +390,7 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
-    """`full`: two downlinks, two times the power while both last. In a dynamic band the other continues alone."""
+    """With `full`, two downlinks take twice the power while both last; in a dynamic band one then continues alone."""
     world = World([50.0, 240.0], radio={"sharing": sharing}).run()
     (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
     expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0
@@ -407,7 +407,7 @@ def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) 
 
 @pytest.mark.parametrize("scheduler", ["round_robin", "proportional_fair"])
 def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
-    """In every slot the whole band is one device's; in each round the server's power is on until the last bit."""
+    """In each slot one device has the whole band, and in each round the power is on until the last bit."""
     radio = {"sharing": "dynamic", "scheduler": scheduler}
     world = World([50.0, 240.0, 120.0], radio=radio, policy=Schedule(count=1, rounds=2)).run()
     rows = world.rows.of[DeviceRound]
@@ -420,7 +420,7 @@ def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power: str) -> None:
-    """Devices receive as long as their share is sent: the joules of both are in one proportion."""
+    """Devices receive while their share is sent, so their energies and the server's are proportional."""
     radio = {"sharing": sharing, "budget": {"power_over_share": power}, "tdd": {}}
     world = World([50.0, 240.0], radio=radio).run()
     airtimes_s = [row.energy_rx_j / RX_W for row in world.rows.of[DeviceRound]]
@@ -433,7 +433,7 @@ def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power:
 
 
 def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> None:
-    # relative to the lowest, 1.0: rises of 0.4 a round, less a slack of 0.1: S = 0.3, 0.6 >= 0.5
+    # relative to the lowest loss, 1.0, a round adds 0.4 less a slack of 0.1: S = 0.3, then 0.6 >= 0.5
     learner = spy(losses=[1.2, 1.0, 1.0, 1.4, 1.4] + [1.0] * 5)
     policy = Adaptive(count=2, slack=0.1, threshold=0.5, min_rounds=2, max_rounds=5)
     world = World([50.0], learner=learner, policy=policy).run()
@@ -443,7 +443,7 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
 
 
 class Listening(Schedule):
-    """A session of a few rounds with a policy that asks for reports and records them."""
+    """A session of a few rounds whose policy asks for reports and records them."""
 
     heard: list[tuple[float, ...]] = []  # noqa: RUF012  # the list is the test's
 
@@ -457,7 +457,7 @@ class Listening(Schedule):
 
 
 def test_a_policy_hears_the_mean_of_the_reports_that_arrived() -> None:
-    """Device 1 has no data and reports nothing; device 2 leaves in round 1, so its report is lost."""
+    """Device 1 has no data and reports nothing; device 2 leaves in round 1, which loses its report."""
     learner = spy(scalars={REPORTED_LOSS: (1.0, None, 5.0, 2.0)})
     policy = Listening(count=1, rounds=2, heard=[])
     World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=policy, crossings_s={2: [0.02, 0.05]}).run()
@@ -475,7 +475,7 @@ FIRST, OTHER = (3, 300, 1_000_000, 2_000_000), (7, 0, 5_000_000, 400_000)
 
 
 def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
-    """A device without samples computes for no time and no joules; shares are equal whatever the bits."""
+    """Without samples a device computes in no time with no energy; shares are equal for any number of bits."""
     scalars = {"epsilon": (0.5, None), "rank": (4.0, 8.0)}
     world = World([50.0, 240.0], learner=spy(of={0: FIRST, 1: OTHER}, scalars=scalars)).run()
     rows = world.rows.of[DeviceRound]
@@ -498,7 +498,7 @@ def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
 @pytest.mark.parametrize("scheduler", ["equal_share", "min_max_latency"])
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_who_has_nothing_to_send_needs_no_share(scheduler: str, sharing: str) -> None:
-    """Device 1 receives and does not send: the uplink's band is device 0's alone, at no cost to device 1."""
+    """As device 1 receives but does not send, device 0 has the whole uplink, and device 1 pays nothing for it."""
     silent = (STEPS, STEPS * BATCH, PAYLOAD_BITS, 0)
     radio = {"scheduler": scheduler, "sharing": sharing}
     world = World([50.0, 50.5], learner=spy(of={1: silent}), radio=radio).run()
@@ -516,7 +516,7 @@ def test_a_probe_samples_its_share_of_the_devices_and_at_least_one(share: float,
 
 
 def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
-    """One value per row of devices.csv, in the rows' order, for any set of participants."""
+    """Rows of devices.csv have the scalar of their device, for any set of participants."""
     scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}
     learner = spy(scalars=scalars, probes=2, share=0.5)
     world = World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=Schedule(count=1, rounds=3))
@@ -533,7 +533,7 @@ def test_reports_add_to_each_devices_own_bits() -> None:
 
 
 def test_a_dynamic_band_goes_to_who_is_left() -> None:
-    """Two downlinks on half the band each; when the first ends, the other goes on with all of it."""
+    """Two downlinks have half the band each; when the first ends, the other has all of it."""
     world = World([50.0, 240.0], radio={"sharing": "dynamic"}).run()
     half = [world.bits_per_slot(k, SERVER_W, 2) for k in (0, 1)]
     first = int(np.argmax(half))
@@ -548,7 +548,7 @@ def test_a_dynamic_band_goes_to_who_is_left() -> None:
 
 
 def test_a_dynamic_band_is_left_by_who_is_cut_off() -> None:
-    """Device 1 leaves during its downlink: device 0 has the whole band from then on."""
+    """When device 1 leaves during its downlink, device 0 gets the whole band."""
     leaves_s = 0.02
     world = World([50.0, 60.0], crossings_s={1: [leaves_s]}, radio={"sharing": "dynamic"}).run()
     slots = round(leaves_s / SLOT_S)
@@ -563,7 +563,7 @@ def test_a_dynamic_band_is_left_by_who_is_cut_off() -> None:
 
 
 def test_a_tdd_frame_serves_each_direction_in_its_slots_and_only_these_cost_energy() -> None:
-    """DDDSU, special 10:2:2 of 14 symbols: a period carries 3 + 10/14 slots of downlink, 1 + 2/14 of uplink."""
+    """A DDDSU period with special slot 10:2:2 carries 3 + 10/14 slots of downlink and 1 + 2/14 of uplink."""
     world = World([50.0], radio={"tdd": {}}).run()
     (row,) = world.rows.of[DeviceRound]
     down = [1, 1, 1, 10 / 14, 0]
@@ -589,7 +589,7 @@ def test_power_per_resource_block_divides_the_power() -> None:
     full = World([240.0, 241.0]).run()
     spread = World([240.0, 241.0], radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
-        # half the power on half the band: the SNR of the whole band, half its bits
+        # half the power on half the band keeps the SNR of the whole band, and carries half of its bits
         slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
         assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
         assert row.uplink_end_s - row.uplink_start_s > rival.uplink_end_s - rival.uplink_start_s
@@ -613,7 +613,7 @@ def probed(world: World) -> list[tuple[int, ...]]:
 
 
 def test_a_probes_devices_are_sampled_once_per_session() -> None:
-    """Algorithm 1, line 16: probe all present devices, not only the selected ones, in all V rounds."""
+    """Algorithm 1, line 16: all V rounds probe all present devices, not only the selected ones."""
     seen = set()
     for seed in range(4):
         world = World(
@@ -632,7 +632,7 @@ def test_a_probes_devices_are_sampled_once_per_session() -> None:
 
 
 def test_who_leaves_is_missing_in_the_probe_rounds_that_follow_and_who_comes_is_not_asked() -> None:
-    """1 leaves in the first probe round, 2 comes back; a session's training has those that are there."""
+    """Device 1 leaves and device 2 returns in the first probe round; training has the devices present then."""
     world = World([50.0, 60.0, 70.0], learner=spy(probes=2), crossings_s={1: [0.02], 2: [-1.0, 0.02]}).run()
     assert probed(world) == [(0, 1), (0,)]
     assert [call[2] for call in world.learner.calls if call[0] == "train"] == [(0, 2)]

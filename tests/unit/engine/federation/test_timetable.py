@@ -1,4 +1,4 @@
-"""When rounds begin: times by hand."""
+"""Start times of rounds, derived by hand."""
 
 import pytest
 import simpy
@@ -7,7 +7,7 @@ from edgefl.engine.federation.timetable import Timetable, wait_until
 
 
 def begins(timetable: Timetable, latencies_s: list[float]) -> list[float]:
-    """When each of these rounds begins, the first at time 0, one after the other as soon as it may."""
+    """Return the start times of rounds of these latencies, the first at 0, each as early as allowed."""
     now_s, starts_s = 0.0, []
     for latency_s in latencies_s:
         now_s = max(now_s, timetable.next_s)
@@ -19,7 +19,7 @@ def begins(timetable: Timetable, latencies_s: list[float]) -> list[float]:
 
 
 def test_rounds_begin_on_the_grid_or_at_once_after_a_long_one() -> None:
-    # the third lasts until 46: 30 and 40 have passed, the fourth begins at once, and the next on the grid
+    # the third round lasts until 46, past 30 and 40: the fourth begins at once, and the next on the grid
     assert begins(Timetable(every_s=10.0), [3.0, 10.0, 26.0, 1.0, 1.0]) == [0.0, 10.0, 20.0, 46.0, 50.0]
 
 
@@ -29,7 +29,7 @@ def test_a_pause_follows_each_round_and_may_miss_the_grid() -> None:
 
 
 def test_steps_that_no_float_holds_stay_on_the_grid() -> None:
-    """0.1 has no exact float: 3 x 0.1 > 0.3 and k x 0.1 / 0.1 may be less than k; none may be doubled or skipped."""
+    """As 0.1 is inexact, 3 x 0.1 > 0.3 and k x 0.1 / 0.1 may be below k, but no round is doubled or skipped."""
     timetable = Timetable(every_s=0.1)
     assert begins(timetable, [0.01] * 5000) == [k * 0.1 for k in range(5000)]
 
