@@ -107,7 +107,7 @@ def test_table_vii_of_the_journal_paper(
     drop, deviations from the row scatter by 0.3 (SVHN) and 0.6 % (Tiny-ImageNet), so that the mean of 20 errs by at
     most 0.14 %. Drops scatter more: Tiny-ImageNet's latency deviates by 6.0 +- 0.6 % over 24 seeds, 5.0 % at the
     least and 7.3 % at the most, half of them above 6 %; its energy by 2.7 +- 0.7 %. The shipped seed's latency
-    deviates by 5.6 %. The paper's row scatters as ours do, so it cannot show whether the mean over drops is within 6 %.
+    deviates by 5.6 %. The paper's row scatters as ours do, and cannot show whether the mean over drops is within 6 %.
     SVHN's latency deviates by 2.4 to 2.8 % over three seeds, its energy by -3.2 to -2.7 %.
     """
     path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"

@@ -101,9 +101,7 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
     assert code_of("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
     errors = capsys.readouterr().err
-    assert errors.startswith(
-        "edgefl: error: nobody seed "
-    )  # two processes may run both seeds at the same time
+    assert errors.startswith("edgefl: error: nobody seed ")  # two processes may run both seeds at once
     assert errors.count("\n") == 1
     found = statuses(out)
     failed = [name for name, status in found.items() if status == "failed"]
@@ -139,9 +137,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     latency_s = pd.read_csv(out / "sweep.csv").set_index("radio.bandwidth_hz")["latency_s_mean"]
     assert latency_s[20e6] > 2 * latency_s[100e6]
     assert (out / "sweep.png").exists()
-    assert not (
-        out / "settings.csv"
-    ).exists()  # with a single variant there is nothing to compare within a setting
+    assert not (out / "settings.csv").exists()  # there are no two variants to compare in a setting
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
