@@ -143,7 +143,7 @@ LAYOUT = TensorLayout(
 
 
 def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
-    """The first tensors are at a right angle, sqrt(2) apart, the second ones opposite, 2 apart; biases are left out."""
+    """The first tensors are at a right angle (sqrt(2) apart), the second ones opposite (2); biases are ignored."""
     one = Similarity(distance="unit_tensors").of_model(LAYOUT)
     g, h = torch.tensor([3.0, 4.0, 7.0, 1.0, 0.0]), torch.tensor([40.0, -30.0, -7.0, -0.1, 0.0])
     assert float(one.between(g, h)) == pytest.approx((2**0.5 + 2) / 2)
