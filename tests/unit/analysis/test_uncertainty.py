@@ -65,7 +65,7 @@ def test_pairs_with_an_infinite_number_are_left_out() -> None:
 
 
 def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
-    """Logarithms of the ratios 1, 2, 4 are 0, 1, 2 times log 2: the middle is 2, the half width 4.302653 / sqrt(3)."""
+    """Logarithms of ratios 1, 2, 4 are 0, 1, 2 times log 2: the middle is 2, the half width 4.302653 / sqrt(3)."""
     found = paired_ratio([1.0, 6.0, 20.0], [1.0, 3.0, 5.0])
     half = 4.302653 / math.sqrt(3)
     assert (found.pairs, found.mean) == (3, pytest.approx(2.0))
