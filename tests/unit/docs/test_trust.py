@@ -90,7 +90,7 @@ def test_a_rows_fault_takes_it_beyond_what_is_allowed(
 
 
 def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
-    """By the page's own figures, ranges outdoors are within 15 % of operators', SINR within 3 dB at full load, etc."""
+    """By the page's figures, outdoor ranges are within 15 % of operators', SINR within 3 dB at full load, etc."""
     lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
     held = 0
     for cells in lines:
