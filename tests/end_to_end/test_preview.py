@@ -92,7 +92,7 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:
-    """Walkers among UMi sites that are too far apart have so many handovers that the preview notes it."""
+    """If UMi sites are too far apart, the preview notes the many handovers of walkers before the run."""
     walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
     scenario = Scenario.model_validate(
         {

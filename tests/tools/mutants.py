@@ -120,7 +120,7 @@ def room_tests(room: str) -> str:
 
 
 def mirrors(path: str) -> list[str]:
-    """Return the unit tests with a module's name, or else with its folder's name."""
+    """Return the unit tests with a module's name, or without any, those with its folder's name."""
     inside = Path(path.removeprefix("edgefl/"))
     name = inside.stem.strip("_")
     for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set up the process like a user's who starts edgefl in the folder of the examples."""
+    """Set up the process as if edgefl had been started in the folder of the examples."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(folder)
 

@@ -101,7 +101,7 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
 
 
 class Tripled(FeedbackCodec):
-    """An unbiased codec with omega = 2: each number is tripled with probability 1/3, and else 0."""
+    """An unbiased codec with omega = 2: each number is tripled with probability 1/3, and otherwise 0."""
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         rows = 3 * wanted * (rng.uniform(wanted.shape[1]) < 1 / 3)

@@ -124,7 +124,7 @@ def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
 
 
 def with_a_gap(split: str) -> dict[str, list[Any]]:
-    """Return twelve samples of groups a to c, of which the seventh training sample lacks a number."""
+    """Return twelve samples of groups a to c; the seventh training sample lacks a number."""
     x = [[float("nan") if (split, row) == ("train", 7) else row, 1.0] for row in range(12)]
     return {"x": x, "label": [0, 1] * 6, "owner": list("aaaabbbbcccc")}
 

@@ -100,7 +100,7 @@ def test_speeches() -> None:
 
 
 def test_windows_show_what_comes_before_the_label() -> None:
-    """Of the text 0, 1, ..., 24, seven samples start at 0, 3, ..., 18, of which 7 // 5 = 1 is a test sample."""
+    """The text 0, 1, ..., 24 has seven samples, from 0, 3, ..., 18 on; 7 // 5 = 1 of these is a test sample."""
     text = np.arange(25, dtype=np.uint8)
     train, test = shakespeare.windows([text, text[:4], text[:9]], length=5, stride=3)
     starts = np.array([0, 3, 6, 9, 12, 15, 0])

@@ -104,7 +104,7 @@ SAMPLES, STD = 5000, 0.5
 
 
 def test_noise_has_the_stated_deviation() -> None:
-    """The deviation of n numbers has the standard error sigma / sqrt(2 n), of which five are allowed."""
+    """The deviation of n numbers is right within five standard errors, sigma / sqrt(2 n) each."""
     x = np.random.default_rng(0).normal(3.0, 2.0, (SAMPLES, 4)).astype(np.float32)
     changed = drift("noise").change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
     added = (changed.x - x).astype(float)

@@ -148,7 +148,7 @@ def test_label_sets_in_ascending_order(partition: Half, first: range, second: ra
 @pytest.mark.parametrize("classes", [10, 100, 200])
 @pytest.mark.parametrize("devices", [10, 20, 100])
 def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> None:
-    """Each half has 60 % of the labels, of which 20 % are common, with half of their samples for each half."""
+    """Each half has 60 % of the labels; 20 % are common to both, and their samples are divided equally."""
     held = dealt(PartialOverlap(), shuffled_labels([600] * classes, SEED), devices, SEED)
     first, second = (part > 0 for part in (held[: devices // 2], held[devices // 2 :]))
     np.testing.assert_array_equal((held > 0).sum(axis=1), 6 * classes // 10)
