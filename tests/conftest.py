@@ -1,4 +1,4 @@
-"""Setup of all tests: signals as in a terminal, one thread, permission to run components; marks by cost."""
+"""Set up all tests: signals as in a terminal, one thread, permission to run components, marks by cost."""
 
 import gc
 import os
@@ -14,10 +14,10 @@ from tests.tools import costs
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# as in simulations; two workers on two cores with two threads each wait for one another most of the time
+# as in simulations; two workers with two threads each on two cores would mostly wait for one another
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# scenarios of tests name classes of tests; tests/unit/config/test_outside.py takes the leave away
+# scenarios in tests name classes in tests; tests/unit/config/test_outside.py revokes this permission
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
@@ -28,9 +28,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 OWN_PARTS = ("my_algorithm", "my_mobility", "my_model")
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
+@pytest.hookimpl(tryfirst=True)  # before -m selects tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make quick` and `make test` leave out, by what each test has cost."""
+    """Mark tests that `make quick` and `make test` leave out, by the measured cost of each test."""
     always = {item.nodeid for item in items if item.get_closest_marker("always")}
     marks = costs.marks_of([item.nodeid for item in items], costs.read(), always)
     for item in items:
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Forget the examples that `edgefl new` copies: the next test may have copies of them in a folder."""
+    """Unload the examples that `edgefl new` copies, as the next test may import copies from a folder."""
     for name in OWN_PARTS:
         sys.modules.pop(name, None)
     if str(EXAMPLES) in sys.path:
@@ -48,14 +48,14 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For studies whose figures no test inspects; tests/unit/analysis inspects them."""
+    """Leave figures empty in studies whose figures no test inspects; tests/unit/analysis inspects them."""
     from tests.tools.figures import leave_figures_empty
 
     leave_figures_empty(monkeypatch)
 
 
 def pytest_collection_finish() -> None:
-    """Keep all modules and tests that are loaded by now out of the garbage collector's rounds."""
+    """Exclude all modules and tests that are loaded by now from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()

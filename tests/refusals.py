@@ -1,4 +1,4 @@
-"""Assertions about errors: tests name the key and a noun or two; other tests check the wording."""
+"""Assertions about errors: tests name the key and a few nouns, and other tests check the wording."""
 
 import re
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ def refused_at(
     """Expect an error about one key.
 
     Args:
-        place: the key's path, as "learning.algorithm.mu"; "" for what has no key: a file, an option, a call.
-        nouns: what else the error names: a value, a component, a file, an option.
+        place: the key's path, as "learning.algorithm.mu"; "" for errors without a key, as about a file or an option.
+        nouns: other words in the error, such as a value, a component, a file, an option.
         kind: class of the error.
     """
     with pytest.raises(kind) as refusal:
@@ -33,10 +33,10 @@ def refused_at(
 
 
 def is_about(error: BaseException, place: str) -> bool:
-    """Tell whether an error is about a key: it carries its place, or a line of its text begins with it."""
+    """Return whether an error is about a key: the key is its place, or begins a line of its text."""
     if isinstance(error, ValidationError):
         faults = [(dotted(fault.place), fault.message()) for fault in flat(error.errors(), None)]
-        # a check of several keys is of their section, and names the key first
+        # an error about several keys has their section as its place, and names a key first
         return any(place == at or re.match(rf"{re.escape(place)}[: ]", message) for at, message in faults)
     placed = dotted(getattr(error, "place", ())) == place
     return placed or re.search(rf"(?m)(^|\s){re.escape(place)}: ", str(error)) is not None

@@ -1,4 +1,4 @@
-"""Tables of cases as text: a row is a line, " | " stands between its cells."""
+"""Tables of test cases as text, with one line per row and " | " between cells."""
 
 import re
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from edgefl.config.yaml_source import parse_value
 
 
 def rows(table: str, short: Mapping[str, str] | None = None) -> list[tuple[str, ...]]:
-    """Return a table's rows; abbreviations are replaced in the given order."""
+    """Return a table's rows, with abbreviations replaced in the given order."""
     for word, meaning in (short or {}).items():
         table = table.replace(word, meaning)
     return [tuple(cell.strip() for cell in line.split(" | ")) for line in table.strip().splitlines()]
 
 
 def sections(keys: str) -> dict[str, Any]:
-    """Return a scenario's sections from keys and values, as "layout.rings=1; radio={preset: nr}", on any lines."""
+    """Return a scenario's sections from text such as "layout.rings=1; radio={preset: nr}", on one or more lines."""
     found: dict[str, Any] = {}
     for key, value in (one.strip().split("=", 1) for one in re.split("; |\n", keys) if one.strip()):
         *outer, last = key.split(".")

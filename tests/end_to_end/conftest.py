@@ -34,7 +34,7 @@ variants:
 
 @pytest.fixture
 def digits(tmp_path: Path) -> Path:
-    """A scenario file; `small.yaml` beside it is a study of it."""
+    """Write a scenario file, and beside it `small.yaml`, a study of this scenario."""
     path = tmp_path / "digits.yaml"
     path.write_text(DIGITS)
     (tmp_path / "small.yaml").write_text(STUDY)
@@ -43,11 +43,11 @@ def digits(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two nodes of one core on this machine, each with a store and workers of its own; the driver is on the first."""
+    """Start two Ray nodes on this machine, each with one core, a store and workers; the driver is on the first."""
     ray = pytest.importorskip("ray", reason="in the ray extra")
     from ray.cluster_utils import Cluster
 
-    store = {"object_store_memory": 80_000_000}  # bytes, about the least
+    store = {"object_store_memory": 80_000_000}  # bytes; Ray accepts hardly less
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **store})
     made.add_node(num_cpus=1, **store)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")

@@ -1,4 +1,4 @@
-"""A scenario for small studies, and what tests look for in their directories."""
+"""A scenario for small studies, and functions that inspect their directories."""
 
 from pathlib import Path
 
@@ -18,5 +18,5 @@ learning:
 
 
 def runs(out: Path) -> dict[str, int]:
-    """Each run's file that is written first, by which one knows whether it has been made again."""
+    """Return the inode of each run's scenario.yaml, its first file: a new inode means that the run was repeated."""
     return {str(path.parent.relative_to(out)): path.stat().st_ino for path in out.rglob("scenario.yaml")}

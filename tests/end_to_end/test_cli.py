@@ -1,4 +1,4 @@
-"""The command line as a user meets it: messages and exit codes in this process, whole studies as slow tests."""
+"""Test messages and exit codes of the command line in this process, and whole studies as slow tests."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def test_validate(edgefl: Edgefl, digits: Path) -> None:
     digits.write_text(digits.read_text().replace("count: 8", "count: -8"))
     done = edgefl("validate", digits, digits.with_name("small.yaml"))
     assert done.returncode == 2
-    # once for the scenario, once for the study that is built on it
+    # reported once for the scenario and once for the study that uses it
     assert done.stderr.count("digits.yaml:3 devices.count: must be >= 1, got -8") == 2
 
 
@@ -100,7 +100,7 @@ def test_what_validate_says_stands_in_the_order_of_the_files(
 
 
 def data_set(file: Path) -> str:
-    """The data set that the file, or the scenario of a study, names."""
+    """Return the data set that a scenario file, or the scenario of a study file, names."""
     text = file.read_text()
     if scenario := re.search(r"^scenario: (\S+)", text, re.MULTILINE):
         return data_set(file.parent / scenario[1])
@@ -109,11 +109,11 @@ def data_set(file: Path) -> str:
 
 def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     files = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
-    # one data set after the other, each of which is then read once; "million" takes a minute, and 1.5 GB
+    # sorted by data set, so that each is read once; without "million", which takes a minute and 1.5 GB
     shipped = sorted((file for file in files if file.stem != "million"), key=data_set)
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)
-    # all that may be missing is data: those that no package of Debian or PyPI brings, and the plays
+    # the only errors allowed are missing data sets: those in no Debian or PyPI package, and Shakespeare's plays
     named = re.findall(r"(\w+)\.yaml:\d", done.stderr)
     missing = re.findall(r"(\w+)\.yaml:\d+ learning\.dataset: no complete", done.stderr)
     assert named == missing, done.stderr

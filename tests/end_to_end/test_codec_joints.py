@@ -1,7 +1,7 @@
-"""Random combinations of codecs in both directions with algorithms, servers, partitions and models, by accuracy.
+"""Test the accuracy of random combinations of codecs in both directions, algorithms, servers, partitions, models.
 
-Divergence from error feedback takes tens of rounds: three finite rounds prove nothing. So each device
-sends some 60 updates, and the run is compared with the same one without codecs.
+Error feedback may take tens of rounds to diverge, so three finite rounds prove nothing. Each device therefore
+sends some 60 updates, and the run is compared with the same run without codecs.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 import edgefl
 from edgefl.config import registry
 
-UPDATES, DEVICES = 60, 8  # updates of each device, one per model
+UPDATES, DEVICES = 60, 8  # each device sends this many updates, one per model
 SERVERS: list[tuple[dict[str, Any], int]] = [
     ({"name": "synchronous"}, UPDATES),
     ({"name": "synchronous"}, UPDATES),
@@ -25,7 +25,7 @@ SERVERS: list[tuple[dict[str, Any], int]] = [
 OF_MODELS = ("fedavg", "fedprox", "moon", "apfl", "ditto")
 OF_CHANGES = (*OF_MODELS, "fedacg", "fedadam", "fedyogi")
 OF_ONE_ROUND = (*OF_CHANGES, "ca2fl", "scaffold", "fednova", "adaptive_fedavg")
-# sums of changes that fade slowly or never, which swing with what is many rounds late
+# these sum past changes with little or no decay, so updates that arrive many rounds late make them oscillate
 SWINGING = ("fedavgm", "feddyn", "feddc")
 LATE = ("rand_k", "qsgd")
 PARAMETERS: dict[str, dict[str, list[Any]]] = {
@@ -36,8 +36,8 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "fedpaq": {"bits": [4, 8]},
     "powersgd": {"rank": [2, 4]},
 }
-NUMBERS = (1, 2, 5, 10, 15, 18)  # draws in which every server and every codec comes up
-SHARE = 2 / 3  # of the accuracy without codecs, that is reached at least; a guess has an eighth of it
+NUMBERS = (1, 2, 5, 10, 15, 18)  # together, these draws contain every server and every codec
+SHARE = 2 / 3  # least accuracy, relative to that without codecs; guessing reaches an eighth
 
 
 def drawn(number: int) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def drawn(number: int) -> dict[str, Any]:
 
 
 def ended(data: dict[str, Any], out: Path) -> tuple[float, float]:
-    """Run a scenario, and return accuracy and loss at its end."""
+    """Run a scenario; return its final accuracy and loss."""
     rounds = edgefl.Results(edgefl.simulate(edgefl.load_scenario(data), out, device="cpu")).rounds
     last = rounds.dropna(subset=["accuracy"]).iloc[-1]
     return float(last.accuracy), float(last.loss)

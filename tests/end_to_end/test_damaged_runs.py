@@ -34,7 +34,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(scenario: Path, tmp_path: Path) -> Path:
-    """A copy of a completed run, to be damaged."""
+    """Return a copy of a completed run, which a test may damage."""
     whole = scenario.parent / "whole"
     if not whole.exists():
         simulate(load(scenario), whole, device="cpu")

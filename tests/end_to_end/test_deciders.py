@@ -9,7 +9,7 @@ from edgefl import load_scenario, simulate
 
 
 def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_path: Path) -> None:
-    """QSGD has codes of fixed length: the bits expected before the first round are the bits sent in it."""
+    """The bits expected before the first round equal the bits sent in it, as QSGD's codes have a fixed length."""
     from edgefl.engine.federation.deciding.history import History
 
     seen: list[tuple[float, ...]] = []
@@ -30,7 +30,7 @@ def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_pat
 def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_radiated(
     preset: str, tmp_path: Path
 ) -> None:
-    """A phone as measured: decisions by the same problem; without fading a number in each round, and none below 0."""
+    """With a measured phone's power, the minimum exists in each round without fading, and no round is below it."""
     scenario = {
         "name": preset,
         "seed": 1,
@@ -46,6 +46,6 @@ def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_rad
         )
         rounds = pd.read_csv(run / "rounds.csv")
         assert len(rounds) == 5
-        # fading may end a round before mean rates could
+        # with fading, a round may end earlier than mean rates allow, and then has no minimum
         assert rounds.energy_excess_j.notna().mean() >= (0.5 if preset == "nr" else 1)
         assert preset == "nr" or (rounds.energy_excess_j >= -1e-6 * rounds.energy_tx_j).all()

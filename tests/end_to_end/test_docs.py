@@ -1,4 +1,4 @@
-"""The pages of docs/: every block of code does what its page says, and every page is on the site."""
+"""Test that each code block in docs/ does what its page says, and that the site contains every page."""
 
 import re
 from fnmatch import fnmatch
@@ -15,11 +15,11 @@ from tests.tools.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MOST_ENTRIES = 25  # of the navigation
+MOST_ENTRIES = 25  # in the site's navigation
 
 
 def nav(entries: list) -> list[str]:
-    """The files of the site's navigation."""
+    """Return the files in the site's navigation."""
     files: list[str] = []
     for entry in entries:
         target = next(iter(entry.values())) if isinstance(entry, dict) else entry
@@ -56,7 +56,7 @@ def test_every_page_can_be_reached_from_the_overview() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_say_what_they_are(page: Path) -> None:
-    """No block slips through: each fence is one that the test of pages knows what to do with."""
+    """Each fence is of a kind that `test_page` handles, so that no block remains untested."""
     blocks = blocks_of(page)
     assert page.read_text().count("\n```") == 2 * len(blocks)
     assert {block.language for block in blocks} <= set(LANGUAGES)
@@ -71,7 +71,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def rows(page: str) -> dict[str, str]:
-    """The first two columns of a page's tables, without their marks."""
+    """Return the first two columns of a page's tables, without Markdown's markup."""
     lines = re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", (DOCS / page).read_text(), re.MULTILINE)
     return {first: second.strip().strip("`") for first, second in lines}
 

@@ -46,12 +46,12 @@ def rounds(run: Path) -> pd.DataFrame:
 
 
 def table(devices: pd.DataFrame, column: str) -> pd.DataFrame:
-    """A column by round and device."""
+    """Return a column of devices.csv as a table of rounds and devices."""
     return devices.pivot(index=["session", "round"], columns="device", values=column)
 
 
 def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Path) -> None:
-    """Rounds count through sessions; right before the swap is wrong after it, and time and data stay the same."""
+    """The drift begins at the round that is counted across sessions, and lowers the accuracy from then on."""
     drifted = simulate(load_scenario(scenario), tmp_path / "drifted", device="cpu")
     steady = simulate(load_scenario(scenario, ["learning.drift.at=1000"]), tmp_path / "steady", device="cpu")
     one, other = rounds(drifted), rounds(steady)
@@ -59,7 +59,7 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
     assert other.drifted.tolist() == [0.0] * ROUNDS
     before = slice(0, AT - 1)
     assert one.accuracy[before].tolist() == other.accuracy[before].tolist()
-    # labels are swapped: at most 1 - a of the samples can have stayed right for a model that was right for a
+    # the swap makes each correct answer wrong: a model of accuracy a has an accuracy of at most 1 - a after it
     assert one.accuracy[AT - 1] < other.accuracy[AT - 1] - 0.2
     devices = pd.read_csv(drifted / "devices.csv")
     assert devices.accuracy_personal.between(0, 1).all()
@@ -73,10 +73,10 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
 def test_only_models_that_exist_have_an_accuracy(
     name: str, min_updates: int, scenario: Path, tmp_path: Path
 ) -> None:
-    """A deadline cuts devices off; a round without all updates is taken, or it is not.
+    """A deadline cuts some devices off; by `min_updates` the server accepts or rejects a round without their updates.
 
-    A local model exists once its training ended; a personal one, which a device keeps when its update arrives, only
-    after the aggregation.
+    A local model exists as soon as its training has ended. A personal model exists only after the aggregation, as a
+    device keeps it when its update arrives.
     """
     chosen = [f"learning.algorithm={name}", "learning.local.early_stopping=null"]
     run = simulate(load_scenario(scenario, chosen), tmp_path / "whole")
@@ -90,7 +90,7 @@ def test_only_models_that_exist_have_an_accuracy(
     exists = trained if name == "fedavg" else arrived & (min_updates == 1)
     assert devices.accuracy_personal.notna().tolist() == exists.tolist()
     assert devices.test_samples.notna().all()
-    # rounds.csv: of the local models that were trained, or of all models that devices have kept so far
+    # rounds.csv averages over the local models trained in the round, or over all personal models kept so far
     shown = table(devices, "accuracy_personal")
     shown = shown if name == "fedavg" else shown.ffill()
     weights = table(devices, "test_samples").where(shown.notna())
@@ -102,7 +102,7 @@ def test_only_models_that_exist_have_an_accuracy(
 
 
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
-    """After a round APFL mixes with the new global model, in rounds.csv of all; alpha 0 is that model itself."""
+    """APFL mixes with the new global model after each round: with alpha 0 the scores of both are the same."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
     found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):
@@ -110,7 +110,7 @@ def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_pa
 
 
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
-    """A threshold that no fall of the loss reaches ends each device's training after one epoch of three."""
+    """Stopping after one of three epochs saves time and energy; no decrease of the loss reaches 1000."""
     runs = {
         threshold: simulate(
             load_scenario(scenario, [f"learning.local.early_stopping={threshold}"]),
@@ -128,7 +128,7 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
 
 
 def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
-    """Its model for the data after the drift has been trained all along."""
+    """The drift hardly lowers the oracle's accuracy, as it has trained a model for the new data from the start."""
     run = simulate(
         load_scenario(
             scenario,
@@ -148,14 +148,14 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
     assert rounds(run)[list(PERSONAL)].notna().all(axis=1).tolist() == tested.tolist()
-    # who has drifted is known without a test
+    # the share of drifted devices is known in rounds without a test too
     assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 
 
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
-    """If all devices take part, their accuracies average to the pooled one, weighted by test samples.
+    """If all devices take part, the mean of their accuracies, weighted by test samples, is `accuracy_by_samples`.
 
-    local_only serves each device with its own model, the one whose accuracy is its personal one.
+    With local_only, the model that serves a device is the one that `accuracy_personal` tests.
     """
     only = ["learning.algorithm=local_only"]
     run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")
@@ -171,7 +171,7 @@ def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:
-    """Half of the devices drift; the test data are mixed as the devices are."""
+    """If half of the devices drift at a time in seconds, the common test data have both concepts in equal parts."""
     pilot = rounds(simulate(load_scenario(scenario), tmp_path / "pilot", device="cpu"))
     at_s = float(pilot.start_s[AT - 1])
     run = simulate(
@@ -191,7 +191,7 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
 
 
 def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
-    """The first round's devices, whose compute energy is in proportion to the samples booked."""
+    """Return the first round's devices; their compute energy is proportional to the samples booked."""
     devices = pd.read_csv(
         simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
     )
@@ -199,9 +199,9 @@ def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
 
 
 def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
-    """It is trained on the mini-batches of the local one, which are the same in FedAvg: twice the energy.
+    """A device that also trains a personal model on the same mini-batches uses twice the compute energy of FedAvg.
 
-    Passes that run forward only, to stop early, come once.
+    The forward passes for early stopping are booked once.
     """
     trained = "learning.cost.booked=processed"
     plain = _booked(scenario, tmp_path / "fedavg", trained)
@@ -212,14 +212,14 @@ def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: Path) -> None:
-    """To stop early, a device tests its validation samples before the first epoch and after all but the last.
+    """For early stopping, a device tests its validation samples before the first epoch and after all but the last.
 
-    v of n samples are kept apart: e epochs train e (n - v); after the last of E = 3 nothing is left to decide.
+    v of n samples are for validation, so e epochs train e (n - v). No decision follows the last of the E = 3 epochs.
     """
     plain = _booked(scenario, tmp_path / "processed", "learning.cost.booked=processed")
     everything = _booked(scenario, tmp_path / "all")
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)
     expected = 3 / 7 * tests / plain.epochs / 3
-    # v and the third are whole numbers: 45 samples or more have a v within 4 % of 0.3 n
+    # v and the booked third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
     assert more.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.1)

@@ -1,4 +1,4 @@
-"""Every algorithm through a concept drift: FLASH's synthetic task, small, from the scenario to the tables."""
+"""Run every algorithm through a concept drift, on a small version of FLASH's synthetic task."""
 
 from pathlib import Path
 
@@ -32,9 +32,9 @@ learning:
     flops_per_sample: 1200
 """
 TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
-# those that train in a way of their own stop early here, as flash does by itself; all others train to the end
+# these have their own local training, and are run with early stopping, which flash has anyway; all others without
 STOPPED = ("fedavg", "scaffold", "apfl", "ditto", "local_only", "oracle", "hypcluster", "moon")
-CHANCE = 0.1  # of ten labels
+CHANCE = 0.1  # accuracy of guessing among ten labels
 
 
 @pytest.fixture
@@ -72,13 +72,13 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     algorithm, model = registry.get("algorithms", name), 32 * 610
     assert (
         devices.downlink_bits >= algorithm.vectors_down * model
-    ).all()  # more where devices choose among models
+    ).all()  # devices that choose among models receive more
     assert (devices.downlink_bits % model == 0).all()
     assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """HypCluster's devices receive all models and send one; which one is a column."""
+    """HypCluster's devices receive all models and send one; the column `cluster` says which."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"
@@ -101,7 +101,7 @@ def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
 def test_who_exchanges_nothing_spends_nothing_on_the_radio(
     radio: list[str], scenario: Path, tmp_path: Path
 ) -> None:
-    """The engine takes transfers of 0 bits: no energy, and no time but the wait for a slot's boundary."""
+    """The engine accepts transfers of 0 bits, which take neither energy nor time."""
     short = ["sessions.rounds=2", "learning.local.epochs=1", "learning.algorithm=local_only"]
     devices = play(scenario, tmp_path / "run", *short, *radio)["devices"]
     assert (devices.outcome == "completed").all()

@@ -1,4 +1,4 @@
-"""A full disk (a small mount): one error line, nothing lost, and the same bytes once there is space."""
+"""On a full disk (a small mount), a run prints one error line, loses nothing, and resumes once there is space."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RUN = "sessions.count=30", "sessions.rounds=5"
-# mounts a disk of its own at the second argument, where the rest of the machine does not see it
+# mounts a disk at the second argument, in a namespace that the rest of the machine does not see
 ON_A_SMALL_DISK = 'mount -t tmpfs -o size="$1" tmpfs "$2" && cd "$2" && shift 2 && "$@"'
 INSIDE = """\
 import subprocess, sys
@@ -47,7 +47,7 @@ for one in ("r", "second"):
 
 
 def may_mount() -> bool:
-    """Whether this process may have mounts of its own."""
+    """Return whether this process may create its own mounts."""
     if not (shutil.which("unshare") and shutil.which("mount")):
         return False
     tried = subprocess.run(

@@ -1,4 +1,4 @@
-"""One energy: rounds.csv, devices.csv, ledger.csv, `costs` and `compare` agree on a run's energy."""
+"""Test that rounds.csv, devices.csv, ledger.csv, `costs` and `compare` agree on a run's energy."""
 
 import math
 from pathlib import Path
@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = sections("""
     name=energy; seed=3; devices={count: 8, indoor_share: 0.5}; sessions={name: schedule, count: 2, rounds: 4}
     workload={payload_bits: 3.0e5, flops_per_sample: 1.0e5}
 """)
-# every kind of round with tails: other selectors, deadlines, overlap, shared bands, training
+# every kind of round that has tail energy: selectors, deadlines, overlap, shared bands, training
 WORLDS: dict[str, dict[str, Any]] = {
     "by the clock": {"rounds": {"every_s": 4}},
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},
@@ -52,14 +52,14 @@ def scenario(world: str) -> dict[str, Any]:
 @pytest.mark.parametrize("world", WORLDS)
 def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrendered: None) -> None:
     run = edgefl.simulate(scenario(world), tmp_path / "run")
-    assert check_run(run) == []  # rounds, devices and ledger, part by part
+    assert check_run(run) == []  # compares rounds, devices and ledger for each part of the energy
     parts = parts_of(run).values()
     rounds, devices, ledger = (
         pd.concat([pd.read_csv(part / f"{name}.csv") for part in parts])
         for name in ("rounds", "devices", "ledger")
     )
     energy_j = rounds.energy_j.sum()
-    assert rounds.energy_tail_j.sum() > 0.05 * energy_j  # or nothing is tested
+    assert rounds.energy_tail_j.sum() > 0.05 * energy_j  # otherwise the tails would not be tested
     assert devices.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
     assert ledger.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
     assert (ledger.energy_j + ledger.idle_j).tolist() == pytest.approx(ledger.total_j.tolist(), rel=1e-12)
@@ -76,7 +76,7 @@ def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrende
         assert shares.circuit_j.sum() == pytest.approx(of_part.circuit_j.sum(), rel=1e-12)
         assert (
             (of_part.circuit_j > 0) == (of_part.transmit_j > 0)
-        ).all()  # whatever is sent, something is on
+        ).all()  # a device that transmits also spends circuit energy
         assert (of_part.circuit_j <= of_part.transmit_j).all()
     if world == "learning":
         compared = edgefl.compare(run, out=tmp_path / "compare")

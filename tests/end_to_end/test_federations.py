@@ -1,4 +1,4 @@
-"""Federations that share a band: each learns from its own devices' data exactly what it would learn alone."""
+"""Test that federations that share a band learn exactly what each would learn alone from its devices' data."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tests.refusals import refused_at
 from tests.tools import kill
 from tests.tools.invariants import check_run
 
-DEVICES = 5  # of federation a
+DEVICES = 5  # in federation a
 DIGITS = {"dataset": "digits", "model": "logistic", "local": {"lr": 0.05, "batch": 16}}
 OTHER = {
     **DIGITS,
@@ -29,7 +29,7 @@ OTHER = {
     "local": {"lr": 0.1, "batch": 16},
     "evaluation": {"validation": 0.2},
 }
-# transfers without loss, and the same devices in each round, independent of other transmitters
+# no upload is lost and all devices take part in each round, whatever else uses the band
 ALONE: dict[str, Any] = {
     "name": "alone",
     "seed": 3,
@@ -37,7 +37,7 @@ ALONE: dict[str, Any] = {
     "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
     "sessions": {"name": "schedule", "count": 3, "rounds": 3},
 }
-# columns that a learner does not see
+# columns that depend on the network and not on the learner
 OF_THE_NETWORK = {
     *(
         "start_s",
@@ -63,7 +63,7 @@ OF_THE_NETWORK = {
 
 
 def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> dict[str, Any]:
-    """The scenario in which a has the devices of ALONE, among twice as many others."""
+    """Return a scenario in which federation a has as many devices as ALONE, and federation b twice as many."""
     share = {"a": 1 / 3, "b": 2 / 3}
     return {
         **ALONE,
@@ -75,7 +75,7 @@ def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> d
 
 
 def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
-    """Columns of a table as text, the devices numbered from 0 on."""
+    """Return columns of a table as text, with the federation's devices renumbered from 0."""
     rows = pd.read_csv(run / f"{table}.csv", dtype=str, keep_default_na=False)
     own = pd.read_csv(run / "ledger.csv")["device"]
     number = {str(id_): str(place) for place, id_ in enumerate(sorted(own))}
@@ -102,7 +102,7 @@ def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
 def test_a_federation_learns_in_company_what_it_learns_alone(
     learning: dict[str, Any], tmp_path: Path
 ) -> None:
-    """If all devices take part in each round, sharing the band does not change learning, to the last bit."""
+    """If all devices take part in each round, sharing the band does not change a single bit of the learning."""
     learning = {**DIGITS, **learning}
     keeps = {"record": {"models": "personal"}}
     alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")
@@ -126,7 +126,7 @@ def test_a_federation_learns_in_company_what_it_learns_alone(
 
 
 def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
-    """With more of the band a's rounds end sooner; what it learns is the same text."""
+    """A larger weight ends federation a's rounds sooner, and does not change what it learns."""
     runs = {}
     for weight in (1, 10):
         narrow = {**ALONE["radio"], "bandwidth_hz": 1e6}
@@ -141,7 +141,7 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 
 
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
-    """iid deals every sample, once: to the devices of one federation all 1,500, and again to the other's."""
+    """Partition iid deals all 1,500 samples to the devices of one federation, and all again to those of the other."""
     plan = prepare(
         load_scenario(
             company(
@@ -157,7 +157,7 @@ def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
 
 
 def mixed(**further: Any) -> dict[str, Any]:
-    """Two cells with handovers, and three federations: one waits for all, one for none, one trains nothing."""
+    """Return a scenario of two cells and three federations: synchronous, asynchronous, and without training."""
     return {
         "name": "mixed",
         "seed": 3,
@@ -205,7 +205,7 @@ def test_the_books_of_all_servers_hold(run: Results) -> None:
     rounds = {name: pd.read_csv(run / name / "rounds.csv") for name in "abc"}
     assert all(set(own["cell"]) == {0, 1} for own in rounds.values())
     assert [bool(own["accuracy"].notna().any()) for own in rounds.values()] == [True, True, False]
-    # only b has validation samples, only a scores of devices, and its rounds do not overlap
+    # only b has validation samples and overlapping rounds, and only a tests its devices' models
     for column, name in (("accuracy_validation", "b"), ("accuracy_personal", "a"), ("staleness_mean", "b")):
         assert [of for of, own in rounds.items() if column in own] == [name]
         assert rounds[name][column].notna().any()
@@ -213,7 +213,7 @@ def test_the_books_of_all_servers_hold(run: Results) -> None:
 
 
 def test_models_are_kept_by_federation(run: Results) -> None:
-    """Personal models are called by the ids of the run, and are those of the federation's own devices."""
+    """Files of personal models are named by the run's device ids, and belong to the federation's own devices."""
     kept = [load_file(path) for path in (run / "a" / "models").glob("*-personal.safetensors")]
     holders = {device for one in kept for device in one["devices"].tolist()}
     assert holders
@@ -263,7 +263,7 @@ def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -
 
 
 def test_each_task_has_its_own_score(tmp_path: Path) -> None:
-    """R2 and accuracy in one run: each has its columns, and each federation's tables hold only its own score."""
+    """If one federation is scored by R2 and another by accuracy, each has columns of its own score only."""
     numbers = tmp_path / "numbers.csv"
     numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k + k % 3}\n" for k in range(90)))
     regression = {

@@ -1,4 +1,4 @@
-"""A cloud over cells, from scenario to tables: its degenerate cases, resuming, and refusals."""
+"""Test runs with a cloud over cells: degenerate cases, resuming, and refused settings."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ ISD_M = 60.0
 
 
 def scenario(cells: int = 2, **changes: Any) -> edgefl.Scenario:
-    """Devices that stand still, so that a cell has the same ones in every round."""
+    """Return a scenario whose devices stand still, so that a cell has the same devices in every round."""
     data: dict[str, Any] = {
         "name": "hierarchy",
         "seed": 3,
@@ -56,9 +56,9 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
     assert with_cloud.energy_j.to_numpy() == pytest.approx(without.energy_j.to_numpy())
     assert not {*COLUMNS} & {*without}
     later_s = with_cloud.latency_s - without.latency_s
-    slot_s = 5e-4  # a round that begins within a slot waits for the next
+    slot_s = 5e-4  # a round that begins within a slot waits for the next slot
     assert later_s.to_numpy() == pytest.approx(with_cloud.backhaul_s.to_numpy(), abs=slot_s)
-    bits = (64 + 1) * 10 * 32  # of logistic regression on the digits
+    bits = (64 + 1) * 10 * 32  # of a logistic regression model on the digits
     both_ways_s = 2 * (0.02 + bits / 1e7)
     assert with_cloud.backhaul_s.tolist() == pytest.approx([0, both_ways_s] * 5)
     assert with_cloud.backhaul_bits.tolist() == [0, 2 * bits] * 5
@@ -66,7 +66,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
 
 
 def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Path) -> None:
-    """All devices take part in every round; rounding changes the label of less than one test sample in a hundred."""
+    """It learns like a single federation, except that rounding flips less than one test sample in a hundred."""
     cells = run(scenario(2, cloud={"every": 1}), tmp_path / "cells").groupby(["session", "round"])
     one = run(scenario(1, cloud=None), tmp_path / "one")
     assert (cells.participants.sum() == 8).all()
@@ -80,7 +80,7 @@ def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Pa
 def test_a_run_goes_on_from_any_exchange(
     tmp_path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interrupted several times, before a model is sent or the cloud's is adopted, and resumed there."""
+    """Interrupt a run before a cell sends its model or adopts the cloud's, and resume it there, several times."""
     what = scenario(2, cloud={"waits_for": waits_for}, rounds={"server": "synchronous"})
     run(what, tmp_path / "whole")
     left: set[tuple[str, int]] = set()

@@ -1,4 +1,4 @@
-"""A stranger's small file never takes gigabytes: read with a gigabyte of memory, each is refused in one message."""
+"""Test that small hostile files, read with a gigabyte of memory, are each refused in one message."""
 
 import gzip
 import os
@@ -47,7 +47,7 @@ IMAGES = (
 
 
 def packed(begin: bytes, millions: int = 1_500, filling: bytes = MILLION) -> Callable[[Path], None]:
-    """Make a writer of a gzip file in which a beginning is followed by blanks."""
+    """Return a writer of a gzip file that holds some text and then blanks only."""
 
     def write(path: Path) -> None:
         path.write_bytes(gzip.compress(begin) + millions * gzip.compress(filling))
@@ -71,7 +71,7 @@ def arrays(path: Path) -> None:
 
 
 def image(path: Path) -> None:
-    """Write a PNG of 13,000 x 9,000 black pixels beside one of another class."""
+    """Write a PNG of 13,000 x 9,000 black pixels for each of two classes."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -87,7 +87,7 @@ def image(path: Path) -> None:
 
 
 def words(path: Path) -> None:
-    """Write a Parquet trace of 65,536 rows that name one device by a million letters."""
+    """Write a Parquet trace of 65,536 rows, whose only device has a name of a million letters."""
     import pyarrow
     from pyarrow import parquet
 
@@ -99,7 +99,7 @@ def words(path: Path) -> None:
 
 
 def one_word(path: Path) -> None:
-    """Write a Parquet trace of one row, whose name has 260 million letters."""
+    """Write a Parquet trace of one row, whose device has a name of 260 million letters."""
     import pyarrow
     from pyarrow import parquet
 

@@ -1,11 +1,11 @@
-"""A study in a notebook's cell: progress within a second, then verdict, table and figure."""
+"""Test that a study in a notebook shows progress within a second, and then verdict, table and figure."""
 
 from pathlib import Path
 
 import pytest
 
 SOON_S = 1.0
-# the first cell notes when outputs appear, in processor time, which other processes do not lengthen
+# the first cell records when outputs appear, in processor time, which does not depend on other processes
 CELLS = (
     """
 import time

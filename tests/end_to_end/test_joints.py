@@ -1,4 +1,4 @@
-"""A share of `make joints`: random combinations of features keep the rules, and runs are as the references say."""
+"""Test some cases of `make joints`: feature combinations break no rule, and runs agree with the references."""
 
 from pathlib import Path
 from random import Random
@@ -14,7 +14,7 @@ from tests.tools.joints.scenarios import FEATURES, drawn
 from tests.tools.joints.trial import trial
 
 SEED, DRAWS, CASES, MOST_CASES = 43, 16, 2, 12
-# reference -> faults that it must notice
+# reference -> faults that the comparison with it must notice
 A3, UPDATES = "edgefl.engine.cells.handover:EventA3", "edgefl.learning.updates"
 FEDERATION = "edgefl.engine.federation"
 VERSION, LATER = "version - %s.version", "version + 1 - %s.version"
@@ -51,7 +51,7 @@ def test_a_combination_of_features_keeps_the_rules(number: int) -> None:
 
 
 def test_most_draws_run() -> None:
-    """What is refused most often is fitted; a scenario is the same each time, and with fewer features smaller."""
+    """Most drawn scenarios are accepted, draws are reproducible, and `without` leaves out one feature."""
     draws = [drawn(SEED, number) for number in range(200)]
     assert {feature for draw in draws for feature in draw.features} == {*FEATURES}
     accepted = 0
@@ -94,7 +94,7 @@ def test_a_reference_notices_a_fault(
         (tmp_path / str(case)).mkdir()
         try:
             found = REFERENCES[name](Random(f"{name} {SEED} {case}"), tmp_path / str(case))
-        except (EdgeflError, RuntimeError, KeyError):  # the fault ends the run, or leaves out rows
+        except (EdgeflError, RuntimeError, KeyError):  # the fault stopped the run, or rows are missing
             return
         if found.wrong:
             return

@@ -1,4 +1,4 @@
-"""Models saved by a run: testing them gives the accuracies that the run recorded."""
+"""Test that models saved by a run have the accuracies that the run recorded."""
 
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,11 @@ def test_the_last_model_has_the_last_accuracy(name: str, tmp_path: Path) -> None
 def test_devices_models_are_those_that_were_tested(
     algorithm: Any, column: str, further: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Mean accuracy of each device's model on its own test samples."""
+    """The saved models, each tested on its device's samples, have the mean accuracy in rounds.csv."""
     changes = {"learning__algorithm": algorithm, "learning__evaluation__tested_on": "devices", **further}
     changes["record__models"] = "personal"
     results = run(tmp_path / "run", **changes)
-    # the samples alone come from another learner of the scenario: they are a function of it and the session
+    # a second learner provides the test samples, which depend only on the scenario and the session
     trainer = prepare(scenario(**changes), device="cpu").learner.trainer
     trainer.device_data.deal(2)
     split = trainer.training_data.test

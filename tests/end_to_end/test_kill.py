@@ -7,8 +7,8 @@ import pytest
 from tests.tools import kill
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
-ALWAYS = "shared_band"  # the cheapest: every commit is killed once
-KILLS = 1  # of each scenario: eight in all; `python -m tests.tools.kill` does more
+ALWAYS = "shared_band"  # the cheapest scenario, which is tested at every commit
+KILLS = 1  # kills of each scenario; `python -m tests.tools.kill` does more
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def server() -> Iterator[Server]:
 
 
 def quickstart(old: str, new: str) -> str:
-    """The quickstart, without its comments at the ends of lines, with a change; | stands where one types."""
+    """Return the quickstart with `old` replaced by `new` and without comments; | marks the cursor."""
     text = re.sub(" +#.*", "", QUICKSTART.read_text())
     assert "|" not in text
     assert text.count(old) == 1

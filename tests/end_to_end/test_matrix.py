@@ -1,7 +1,7 @@
-"""Every mobility model in one cell and in seven, every kind of shadowing, band and churn: the books agree.
+"""Test that the tables agree for every mobility model in one and seven cells, kind of shadowing, band and churn.
 
-Tiny runs without training. What they compute is derived elsewhere, and test_joints.py lets features meet at random;
-here `tests.tools.invariants` says whether the tables hold together.
+The runs are tiny and train nothing. Other tests derive their values, and test_joints.py combines features at random;
+here `tests.tools.invariants` checks that the tables are consistent.
 """
 
 import csv
@@ -20,7 +20,7 @@ from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
 RADIUS_M, ISD_M = 60.0, 50.0
-MAP_S = 0.07  # between places: times that are no ticks
+MAP_S = 0.07  # between recorded positions; no multiple of the tick
 WORLDS = {
     "one cell, round": {},
     "one cell, spatial": {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}},
@@ -70,7 +70,7 @@ def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", 
 
 
 def run(tmp_path: Path, made: Scenario) -> dict[str, int]:
-    """Run a scenario; its tables hold. Returns how often each event and outcome occurs."""
+    """Run a scenario, check its tables, and return how often each event and outcome occurs."""
     directory = edgefl.simulate(made, out=tmp_path / "run")
     assert check_run(directory) == []
     about = json.loads((directory / "run.json").read_text())
@@ -100,7 +100,7 @@ def test_movement(
     found = run(tmp_path, scenario(mobility, world, sharing).model_copy(update=recorded))
     if mobility != "static":
         assert found.get("departure", 0) + found.get("handover", 0) > 0, "nobody ever leaves: raise the speed"
-    # between two ticks devices cross the border with their cell: each link has a gain and a SINR, at any time
+    # a device may leave its cell between two ticks: at each recorded time a served device has a gain and a SINR
     positions = edgefl.Results(tmp_path / "run").positions
     served = positions[positions["cell"].notna()]
     assert len(served) > 0

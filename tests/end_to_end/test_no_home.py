@@ -14,11 +14,11 @@ from tests.refusals import refused_at
 
 ROOT = Path(edgefl.__file__).parents[1]
 Done = subprocess.CompletedProcess[str]
-NOBODY = 12345  # a user that no passwd entry names, as `docker run -u` gives one
+NOBODY = 12345  # a user id without a passwd entry, as with `docker run -u`
 SMALL = ["--set", "sessions.count=2", "--set", "sessions.rounds=3", "--set", "devices.count=12"]
 
 
-# names no home, owns the same files
+# the same owner of all files, but no home
 STRANGER = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
 
 
@@ -40,7 +40,7 @@ def run_edgefl(folder: Path, *arguments: str, user: Sequence[str] = (), **enviro
 
 
 def may_be_a_stranger() -> bool:
-    """Whether this machine lets a process be another user of its own namespace."""
+    """Return whether this machine lets a process become another user in a namespace."""
     try:
         return subprocess.run([*STRANGER, "true"], capture_output=True, check=False).returncode == 0
     except OSError:

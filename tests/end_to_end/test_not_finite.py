@@ -1,4 +1,4 @@
-"""Devices whose update is not finite: the run ends, or the server drops it and goes on."""
+"""Test updates that are not finite: they end the run, or the server drops them and goes on."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ FEDBUFF = [
 
 @pytest.fixture(autouse=True)
 def numbers_beyond_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Device 3 holds finite numbers whose products are beyond float32; the test data are like the others'."""
+    """Give device 3 inputs whose products overflow float32; the test data are like the other devices'."""
     monkeypatch.chdir(tmp_path)
     rng, groups = np.random.default_rng(1), np.arange(120) % DEVICES
     x = rng.normal(size=(120, 4)).astype(np.float32)
@@ -96,14 +96,14 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
     if "privacy" not in str(keys):
         assert rounds.loss.iloc[-1] < rounds.loss.iloc[0]
     else:
-        assert devices[bad].epsilon.notna().all()  # it was sent
+        assert devices[bad].epsilon.notna().all()  # a dropped update was sent, so it is charged
     (note,) = [note for note in notes(path) if "not finite" in note]
     assert note.startswith(f"{bad.sum()} updates were not finite, and dropped")
     check_run(path)
 
 
 def test_where_all_are_dropped_the_model_stays_and_a_row_says_so(tmp_path: Path) -> None:
-    """A huge learning rate: no update is finite, as in a round without survivors."""
+    """With a learning rate so large that no update is finite, the model does not change, and events.csv says so."""
     path, rounds, devices = tables(
         ["learning.local.lr=100", "learning.model=logistic", *HUGE], tmp_path / "run"
     )

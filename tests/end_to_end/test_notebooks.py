@@ -30,7 +30,7 @@ def test_notebook_is_small_and_without_outputs(file: Path) -> None:
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_notebook_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a kernel runs it, but in this process: a kernel's own would load PyTorch first."""
+    """Run the cells as a kernel does, but in this process, as a kernel would load PyTorch again."""
     pytest.importorskip("ipykernel", reason="notebooks need the extra docs: pip install '.[docs]'")
     import nbformat
     from IPython.core.interactiveshell import InteractiveShell
@@ -39,7 +39,7 @@ def test_notebook_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("EDGEFL_ALLOW_CODE", raising=False)  # a notebook's own classes need no permission
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(tmp_path)
-    # changes that the shell makes to this process end with the test
+    # undo the shell's changes to this process after the test
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     for prompt in ("ps1", "ps2", "ps3"):
         monkeypatch.setattr(sys, prompt, "", raising=False)

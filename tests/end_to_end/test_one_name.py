@@ -1,4 +1,4 @@
-"""edgefl is one name: a user's own channel.py and analysis.py work beside it, and no module has two names."""
+"""Test that edgefl occupies one name, so that users may have a channel.py, and that no module has two names."""
 
 import os
 import subprocess
@@ -86,7 +86,7 @@ def test_an_own_component_beside_such_files(folder: Path) -> None:
 
 
 def test_no_module_has_two_names() -> None:
-    """Not in a checkout either, where the folders lie on the path beside edgefl's links to them."""
+    """This holds in a checkout too, where the folders are importable both directly and through edgefl's links."""
     program = """
 import sys
 from tests.tools.isolated import warm
@@ -106,7 +106,7 @@ print(twice, len(ours) > 550, {"channel", "analysis", "scenarios"} & set(sys.mod
 
 @pytest.mark.parametrize("folder", ["channel", "analysis", "scenarios", "examples"])
 def test_the_folders_are_parts_of_edgefl(folder: str) -> None:
-    """A link in the checkout, so that what is installed and what is edited have one name."""
+    """The folder is a link in edgefl/, so that modules have one name whether edgefl is installed or a checkout."""
     link = ROOT / "edgefl" / folder
     assert link.is_symlink() or "site-packages" in str(link)
     assert os.readlink(link) == f"../{folder}"

@@ -1,4 +1,4 @@
-"""Servers whose rounds overlap, from scenario to tables: where they equal others, and how they are resumed."""
+"""Test servers whose rounds overlap: their degenerate cases, and how their runs are resumed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -20,13 +20,13 @@ from edgefl.run_directory.snapshot import Every
 from edgefl.testing.cell import Rows, SmallWorld, small_world
 
 DEVICES, SESSIONS, MODELS = 12, 2, 12
-FEW = 5  # models a session, where rounds are to be the same and not to overlap
+FEW = 5  # models per session where a server is compared with the synchronous one
 Server = Mapping[str, Any]
 ALL: Server = {"name": "fedbuff", "buffer": DEVICES}
 SOME: Server = {"name": "fedbuff", "buffer": 3, "concurrency": 8}
 TIERS: Server = {"name": "tiers", "count": 3}
 OVERLAPPING = {"fedbuff": SOME, "tiers": TIERS}
-# the others need updates that all began from the same model
+# the other algorithms need updates that began from the same model
 STALE = [
     name
     for name in registry.names("algorithms")
@@ -66,7 +66,7 @@ class WatchedStage:
 
 
 def table(rows: Rows) -> list[dict[str, Any]]:
-    """All columns of rounds and devices."""
+    """Return the rows of rounds and of devices, with all columns."""
     return [vars(row) for kind in (Round, DeviceRound) for row in rows.of[kind]]
 
 
@@ -142,7 +142,7 @@ def train(
     ],
 )
 def test_a_server_that_waits_for_all_is_the_synchronous_one(server: Server) -> None:
-    """In all tables, to the last bit."""
+    """All its tables are those of the synchronous server, to the last bit."""
     written, of_synchronous = (
         {kind.__name__: list(map(repr, rows)) for kind, rows in scripted_world(one).run().rows.of.items()}
         for one in (server, None)
@@ -156,7 +156,7 @@ def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str
     learning = FURTHER.get(algorithm, {})
     rows = train(algorithm, models=FEW, **learning)
     assert len(rows.of[Round]) == SESSIONS * FEW
-    # nothing is stale here, so that the law does not matter; but some are refused with another
+    # no update is stale, so the staleness law changes nothing; some algorithms accept only the constant one
     buffered = train(algorithm, {**ALL, "staleness": "constant"}, models=FEW, **learning)
     assert table(buffered) == table(rows)
 
@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """All others are tried above."""
+    """These algorithms are refused; the tests above train with all others."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
@@ -180,7 +180,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
     mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
-    assert max(rows.further["staleness_max"]) > 4  # where the hinge begins to count
+    assert max(rows.further["staleness_max"]) > 4  # beyond 4 the hinge lowers weights
     assert table(rows) == table(train("fedavg", mixed))
 
 
@@ -188,7 +188,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
-    """Which is plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), also in its rates."""
+    """Both are plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), with the same rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
     rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
     assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))
@@ -196,7 +196,7 @@ def test_one_device_after_the_other_is_the_synchronous_server_with_one_participa
 
 
 def test_rounds_overlap() -> None:
-    """With two of six devices at a time no model waits for the slowest: models come faster, each from two updates."""
+    """With a buffer of two updates no model waits for the slowest of six devices, so models are made faster."""
     world = scripted_world({"name": "fedbuff", "buffer": 2, "concurrency": 6}).run()
     taken = [call[1] for call in world.learner.calls if call[0] == "aggregate"]
     assert {len(ids) for ids in taken} == {2}
@@ -208,7 +208,7 @@ def test_rounds_overlap() -> None:
     [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "every_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
-    """Chance is a tenth; the updates are stale, as the model moves on while devices train."""
+    """Accuracy rises within each session although updates are stale, as models are made while devices train."""
     rows = train("fedavg", server)
     accuracy = [row.accuracy for row in rows.of[Round]]
     for session in (accuracy[:MODELS], accuracy[MODELS:]):
@@ -217,16 +217,16 @@ def test_training_works_with_several_rounds_on_their_way(server: Server) -> None
 
 
 class Left(Exception):
-    """A run that is killed here, and takes no snapshot on its way out."""
+    """An error that ends a run like a kill, without a last snapshot."""
 
 
-@lru_cache(maxsize=1)  # the innermost decorator varies slowest
+@lru_cache(maxsize=1)  # one entry is enough, as consecutive cases share these arguments
 def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
-    """The table of a run that nothing interrupts."""
+    """Return the table of an uninterrupted run."""
     return table(train(algorithm, OVERLAPPING[name]))
 
 
-# an interrupted run leaves a snapshot between two calls; the latest round is then trained again
+# KeyboardInterrupt leaves a snapshot between two calls of the learner, after which the latest round is trained again
 @pytest.mark.parametrize(
     ("algorithm", "name", "call", "number", "error"),
     [

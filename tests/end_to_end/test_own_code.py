@@ -62,7 +62,7 @@ def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
     said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
     assert "a/seed-1: the code of mine is" in said
     assert "choose another --out" in said
-    # a variant written afterwards takes no training from runs by the old code
+    # a variant that is added now does not reuse training by the old code
     (folder / "study.yaml").write_text(FURTHER)
     said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
     assert "the code of mine is" in said
@@ -71,7 +71,7 @@ def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
 
 
 def test_a_run_does_not_go_on_with_other_code(folder: Path) -> None:
-    """Killed after its first round, as its journal says."""
+    """A run that was killed half way is not resumed after its code has changed."""
     edgefl(folder, "run", "own.yaml", "--out", "whole")
     shutil.copytree(folder / "whole", folder / "left")
     left = folder / "left"

@@ -1,4 +1,4 @@
-"""Every pair of components, over all kinds, is read or refused with its place; drawn scenarios of many run."""
+"""Test that every pair of components of two kinds is accepted, or refused at a key, and that some scenarios run."""
 
 from itertools import combinations
 from pathlib import Path
@@ -15,10 +15,10 @@ from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
-PARTS = 10  # of all pairs: `make quick` tries some of them
-RUNS = 4  # of each part
-TRIES = 3  # values of a slot that are looked at for a scenario
-# parameters without a default
+PARTS = 10  # all pairs are divided into parts, of which `make quick` tests some
+RUNS = 4  # scenarios of each part that are run
+TRIES = 3  # components that are tried for a slot of a scenario
+# parameters that have no default, or a default that is too expensive
 OWN: dict[tuple[str, str], dict[str, Any]] = {
     **{("mobility", name): values for name, values in MOBILITY.items()},
     **{("churn", name): values for name, values in CHURN.items()},
@@ -45,9 +45,9 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("models", "mlp"): {"hidden": [4]},
     ("models", "mlp2"): {"hidden": 4},
 }
-# data that come with edgefl, and models that train on them within milliseconds; others differ from them in size alone
+# data sets that come with edgefl, and models that train in milliseconds; the others differ in size only
 FEW = {"datasets": ("digits", "diabetes", "synthetic"), "models": ("logistic", "mlp", "mlp2")}
-# slots of a scenario: key -> kind; the first value of an optional one is none
+# slots of a scenario: key -> kind of its components
 SLOTS = {
     "learning.algorithm": "algorithms",
     "rounds.selector": "selectors",
@@ -69,7 +69,7 @@ SLOTS = {
     "devices.power": "power_models",
     "radio.background": "backgrounds",
 }
-Chosen = dict[str, str]  # slot -> name; what is left out has its default
+Chosen = dict[str, str]  # slot -> name; other slots have their defaults
 
 
 def values(slot: str) -> list[str]:
@@ -78,7 +78,7 @@ def values(slot: str) -> list[str]:
 
 
 def made(chosen: Chosen) -> Any:
-    """The scenario with these components, and a band and data as they ask for."""
+    """Return a scenario with these components, and the band sharing and settings that they require."""
     overlaps = chosen.get("rounds.server", "synchronous") != "synchronous"
     per_slot = chosen.get("radio.scheduler") in ("max_rate", "proportional_fair", "round_robin")
     dynamic = overlaps or per_slot or "radio.background" in chosen
@@ -111,7 +111,7 @@ def made(chosen: Chosen) -> Any:
 
 
 def problem(chosen: Chosen) -> str | None:
-    """What a scenario is refused with when it is read; None: it is not."""
+    """Return the error of loading a scenario, or None without an error."""
     try:
         made(chosen)
     except EdgeflError as error:
@@ -120,12 +120,12 @@ def problem(chosen: Chosen) -> str | None:
 
 
 def placed(said: str) -> bool:
-    """Whether an error begins with a key of the scenario."""
+    """Return whether an error begins with a key of the scenario."""
     return said.removeprefix("scenario: ").partition(":")[0].partition(".")[0] in Scenario.model_fields
 
 
 def ran(chosen: Chosen, folder: Path) -> bool:
-    """Run a scenario, whose books agree; False: it is refused in a place, say by data that a model does not fit."""
+    """Run a scenario and check its tables; return False if it is refused at a key, as a model that does not fit."""
     scenario, said = made(chosen), None
     try:
         run = simulate(scenario, folder, device="cpu")
@@ -139,7 +139,7 @@ def ran(chosen: Chosen, folder: Path) -> bool:
 
 
 def drawn(pair: Any, left: set[Any], rng: Random) -> Chosen:
-    """A scenario with a pair, and as many others that are left as fit."""
+    """Return a scenario with a pair, and in each other slot the component that adds the most pairs left to test."""
     chosen = dict(pair)
     for slot in rng.sample(list(SLOTS), len(SLOTS)):
         if slot in chosen:

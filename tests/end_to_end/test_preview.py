@@ -1,4 +1,4 @@
-"""A scenario's picture and figures before it runs are those of the run."""
+"""Test that the preview of a scenario shows the figures of its run."""
 
 import json
 import math
@@ -33,7 +33,9 @@ NR: dict[str, Any] = {
     "monitoring": {"t310_s": 1.0},
 }
 GOODPUT = 0.86 / 1.1
-CARRIED = GOODPUT * 273 * 12 * 14 / 50_000  # resource elements of a slot, over 100 MHz for 0.5 ms
+CARRIED = (
+    GOODPUT * 273 * 12 * 14 / 50_000
+)  # useful resource elements per Hz and s: a slot is 100 MHz x 0.5 ms
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEXAGONS = """\
 name: hexagons
@@ -73,7 +75,7 @@ def test_devices_go_where_the_run_has_them(preview: Preview, run: Path) -> None:
     for device in (0, 7):
         mine = positions[positions["device"] == device]
         x_m = np.interp(mine["time_s"], preview.times_s, preview.tracks_m[:, device, 0])
-        assert np.abs(x_m - mine["x_m"]).max() < 2.7  # between two looks a device walks 20 m/s x 0.13 s
+        assert np.abs(x_m - mine["x_m"]).max() < 2.7  # a device moves 20 m/s x 0.13 s between two samples
 
 
 def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
@@ -90,7 +92,7 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:
-    """Walkers among sites of UMi that stand too far apart for it: six for each border."""
+    """If UMi sites are too far apart, the preview notes the many handovers of walkers before the run."""
     walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
     scenario = Scenario.model_validate(
         {
@@ -111,7 +113,7 @@ def test_the_note_about_handovers_comes_before_the_run() -> None:
 
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
     rounds = pd.read_csv(run / "rounds.csv").sort_values("end_s")
-    # the mean of the first rounds of moving devices against the mean of all: the same size, no more
+    # the probe is the mean of the first rounds; devices move, so it only has the size of the mean over all rounds
     assert preview.forecast.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
     assert preview.forecast.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
     assert preview.forecast.simulated_s == (20.0, 20.0)
@@ -121,9 +123,7 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     (told,) = (line for line in preview.lines("") if line.startswith("a round "))
     probe = preview.forecast.probe
     assert f"{probe.energy_j:.3g} J for {probe.participants:.3g} participants" in told
-    one = replace(
-        probe, energy_rounds=1, participants=1.0
-    )  # as where the tails of the last round have not ended
+    one = replace(probe, energy_rounds=1, participants=1.0)  # as if only the first round's tails had ended
     forecast = replace(preview.forecast, probe=one)
     (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
     assert (
@@ -152,7 +152,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
 
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
     assert not [note for note in preview.notes if "the first" in note]
-    # it continues past the time of the first rounds, as a second round shows
+    # with no time at all a probe still completes two rounds
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "over the first 2 rounds to end" in note
 
@@ -162,7 +162,7 @@ def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) 
     [
         ({}, 1.0, math.log2(1 + 1e6)),
         ({"link": {"max_efficiency": 7.4}}, 1.0, 7.4),
-        # CQI 3 of the table, which needs 2 + 10 log10(2^0.877 - 1) = 1.2 dB, is not reached: CQI 2; at the top CQI 15
+        # CQI 3 needs 2 + 10 log10(2^0.877 - 1) = 1.2 dB, so 0 dB has CQI 2; 60 dB has the highest, CQI 15
         (NR, 0.3770 * CARRIED, 7.4063 * CARRIED),
         (within(NR, {"link": {"max_efficiency": 5.5547}}), 0.3770 * CARRIED, 5.5547 * CARRIED),
     ],
@@ -187,7 +187,7 @@ def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:
 
 
 def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousandth of a degree of latitude is 111.2 m; the area ends 700 m from the origin, the sites at 100 m."""
+    """The map reaches to the area's end, 700 m from the origin; 0.001 degrees of latitude are 111.2 m of street."""
     way = {"type": "LineString", "coordinates": [[11.57, 48.13], [11.57, 48.131]]}
     (tmp_path / "ways.json").write_text(json.dumps(way))
     scenario = load(
@@ -217,12 +217,12 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     ("changes", "made"),
     [
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 86_400.0}, 3),
-        # none begins at the end of the run
+        # a session that would begin at the end of the run is not made
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 64_800.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10, "count": 2}, "duration_s": 60.0}, 2),
-        ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # more are not shown
+        ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # at most 8 are shown
         ({"sessions": {"name": "schedule", "count": 3, "rounds": 4}}, 3),
-        # nine rounds
+        # 45 s are nine rounds, in three sessions
         ({"sessions": {"name": "schedule", "rounds": 4}, "rounds": {"every_s": 5}, "duration_s": 45.0}, 3),
     ],
 )
@@ -246,7 +246,7 @@ def test_the_command_draws_a_picture(
 
 
 def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
-    """The probe's rounds are those of the run: bits and FLOPs of each task, and nothing learned."""
+    """The probe's rounds have the bits and FLOPs of each federation's task, and train no model."""
     digits = {"dataset": "digits", "local": {"batch": 16}}
     scenario = load(
         {
@@ -274,9 +274,9 @@ def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
 
 
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
-    """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports.
+    """A preview takes at most 5 s of processor time, including the start of Python and all imports.
 
-    By the journal's radio; nr's takes a second more.
+    This is with the journal's radio; `nr` takes one second more. Processor time does not depend on other processes.
     """
     command = [
         sys.executable,
@@ -303,7 +303,7 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mobility", "said"), [("static", ""), ("random_waypoint", " in the time shown")])
 def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> None:
-    """A round of milliseconds is over before a pedestrian has gone half a metre."""
+    """Of pedestrians the preview only says that they do not move in the time shown, a round of milliseconds."""
     devices = {"count": 2, "mobility": mobility}
     sessions = {"name": "schedule", "count": 1, "rounds": 1}
     workload = {"payload_bits": 1000, "flops_per_sample": 1}

@@ -1,4 +1,4 @@
-"""A study with a question: seeds are added until the answer is as narrow as asked, and nothing is run twice."""
+"""Test that a study with a question adds seeds until the interval is narrow enough, and repeats no run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A study on a real Ray cluster of two nodes, on this machine: workers and a node are killed, and nothing is lost."""
+"""Test that a study on a Ray cluster of two local nodes loses nothing when workers or a node are killed."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def test_as_in_one_process_and_reported_round_by_round(
 
 
 class Killer(threading.Thread):
-    """Kills each run's process a few rounds after its start, up to a number of kills."""
+    """A thread that kills each run's process a few rounds after its start, up to a number of kills."""
 
     def __init__(self, out: Path, most: int, runs: str = "*/*", again: bool = False) -> None:
         super().__init__(daemon=True)
@@ -115,7 +115,7 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
 
 
 def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp_path: Path) -> None:
-    """A worker dies as if it ran out of memory; the others continue."""
+    """A run whose worker is killed each time, as for lack of memory, fails; the other runs continue."""
     killer = Killer(tmp_path / "out", most=MOST_LOSSES, runs="late/seed-3", again=True)
     killer.start()
     with pytest.raises(IncompleteStudy, match=r"late seed 3: its process was lost 3 times") as error:
@@ -127,7 +127,7 @@ def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp
 
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
-    """With both of its runs under way: one on each node."""
+    """A study loses one of its two nodes while each carries out a run, and completes."""
     node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
     def drop() -> None:

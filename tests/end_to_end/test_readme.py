@@ -1,4 +1,4 @@
-"""The commands of README work as printed (the two set-up commands aside); test_docs.py has the pages of docs/."""
+"""Test that README's commands work as printed, except for set-up; test_docs.py tests the pages of docs/."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tests.tools.pages import ROOT, blocks_of, checkout, run, there
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
 STUDY = Path("scenarios", "studies", "quickstart.yaml")
-PICTURE = Path("docs", "quickstart.png")  # of that study, on the page of studies
+PICTURE = Path("docs", "quickstart.png")  # shows the study STUDY on the page docs/studies.md
 LONGEST = 110  # lines; longer texts belong on a page of docs/
 
 
@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """The commands, each alone or after the one that writes the directory that it reads."""
+    """Return lists of commands; one that reads a run directory follows the command that writes it."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()
@@ -54,24 +54,24 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # before the runs are compared at other targets
+            if str(STUDY) in command:  # now, as later commands compare the runs at other targets
                 check_picture(folder / "runs" / "comparison")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
-    assert not any(about["notes"] for about in abouts)  # a first command gives no advice
+    assert not any(about["notes"] for about in abouts)  # a newcomer's first runs have no notes
 
 
 def check_picture(study: Path) -> None:
-    """The picture and its caption agree with a run; `make readme` refreshes the picture."""
+    """Check that picture and caption agree with a run; `make readme` makes the picture again."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
-    # other processors round otherwise: accuracies then differ in the third digit, and no time or energy
+    # rounding depends on the processor: accuracies may differ in the third digit, times and energies do not
     pd.testing.assert_frame_equal(shown, found, rtol=0.01, atol=0.005)
     detail = compare(study).detail.set_index(["variant", "session"])
     joules, seconds = detail["joules_to_target"], detail["seconds_to_target"]
     for cost in (joules, seconds):
         share = (cost["average"] / cost["similarity"]).loc[[4, 5, 6]]
-        assert share.loc[[4, 6]].between(0.4, 0.6).all()  # about half
-        assert 0.9 < share.loc[5] < 1.1  # about as much
+        assert share.loc[[4, 6]].between(0.4, 0.6).all()  # the caption: about half
+        assert 0.9 < share.loc[5] < 1.1  # the caption: about as much
     assert detail.loc["average", "rounds_to_target"].loc[[4, 5, 6]].tolist() == [1, 2, 1]
     assert detail.loc["similarity", "probe_rounds"].loc[[4, 5, 6]].tolist() == [1, 1, 1]
 
@@ -105,7 +105,7 @@ def test_no_command_is_forgotten() -> None:
 
 
 def test_a_flower_app_needs_ten_lines() -> None:
-    """The app's page runs them, and checks that the app learns."""
+    """The app on the page has at most ten lines; the page runs it and checks that it learns."""
     page = blocks_of(ROOT / "docs" / "own-learner.md")
     (block,) = [block.text for block in page if block.language == "python" and "flwr" in block.text]
     assert len(block.splitlines()) <= 10
@@ -143,7 +143,7 @@ def test_it_is_read_in_one_go() -> None:
 
 
 def test_what_is_counted_is_there() -> None:
-    own_files = {"csv", "npz", "image_folder", "huggingface"}  # data sets that are the user's
+    own_files = {"csv", "npz", "image_folder", "huggingface"}  # readers of a user's own data
     counts = re.search(r"(\d+) algorithms, (\d+) warm starts, (\d+) data sets", README)
     there = [registry.names(kind) for kind in ("algorithms", "warm_starts", "datasets")]
     there[2] = [name for name in there[2] if name not in own_files]
@@ -153,7 +153,7 @@ def test_what_is_counted_is_there() -> None:
 
 
 def test_results_are_those_of_their_pages() -> None:
-    """Each number of the table of results stands on the page of its row, which says how it was found."""
+    """Each number in the table of results also stands on the page that its row links to."""
     table = README.partition("## Five results")[2].partition("##")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if "](docs/" in line]
     assert len(rows) == 5

@@ -1,4 +1,4 @@
-"""Whole runs in which links fail: the tables agree, and `t311_s: 0` turns off re-establishment and nothing else."""
+"""Test that tables agree if links fail, and that `t311_s: 0` turns off re-establishment and nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.tools.invariants import check_run
 
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
+    """Return devices, events and ledger of 20 devices that drive through seven `nr` cells with weak links."""
     weak = {"budget": {"array_gain_db": 0.0}, "monitoring": {"coverage_margin_db": None}, "tdd": None}
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
@@ -53,12 +53,12 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
     assert ledger.stalled_j.sum() == pytest.approx(devices.stalled_j.sum())
     assert ledger.stalled_s.sum() == pytest.approx(devices.stalled_s.sum())
     assert (devices.stalled_j <= devices.energy_rx_j + devices.energy_tx_j).all()
-    # every attempt takes 0.4 s
+    # an interruption is a whole number of attempts, each of 0.4 s
     attempts = again.interruption_s / 0.4
     assert (attempts - attempts.round()).abs().max() < 1e-6
     without, _, _ = tables(tmp_path / "without", policy, monitoring={"t311_s": 0})
     assert without.outcome.str.startswith("failed").any()
-    assert not devices.outcome.str.startswith("failed").any()  # a deadline is waited for
+    assert not devices.outcome.str.startswith("failed").any()  # devices wait until the deadline
 
 
 WEAK_ONES: dict[str, dict[str, Any]] = {
@@ -76,7 +76,7 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", WEAK_ONES)
 def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
-    """No device moves or is switched off: all take part in each round, which begins at most one interruption late."""
+    """All devices take part in each round, which begins at most one interruption late; none moves or is off."""
     made = WEAK_ONES[name]
     scenario = Scenario.model_validate(
         {

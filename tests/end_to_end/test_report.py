@@ -1,4 +1,4 @@
-"""A report in a real browser: it opens from file://, moves, answers to keys, and can be read on a phone."""
+"""Test a report in a real browser: it opens from file://, moves, responds to keys, and fits a phone's screen."""
 
 import json
 import re
@@ -96,7 +96,7 @@ def test_every_device_and_place_is_in_it(walkers: Path) -> None:
     assert len(rows["device"]) == len(runs.devices)
     assert rows["uplink_bits"].sum() == pytest.approx(runs.devices["uplink_bits"].sum(), rel=1e-3)
     left = runs.ledger.sort_values("device")["left_j"].to_numpy()
-    # half a unit of rounding, and the idle joules between the last time recorded and the end
+    # tolerance: half a unit of rounding, and the idle energy between the last recorded time and the end
     np.testing.assert_allclose(
         frames["battery"][:, -1], left / 50.0, atol=0.0025 + 0.1 * 0.01 / 50 + 0.5 / 50
     )
@@ -116,7 +116,7 @@ def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -> None:
-    """Without a request for positions, fixed positions are written once, and the replay is correct."""
+    """Positions of static devices are written once although none are requested, and the replay shows them."""
     run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
     positions = load_runs(run).positions
     assert positions["time_s"].unique().tolist() == [0.0]
@@ -179,7 +179,7 @@ def test_times_of_a_run_with_hours_are_those_of_the_day(page: Page, file: Path) 
 @in_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_time_lines_stand_at_the_time_on_their_own_axes(page: Page, file: Path, width: int) -> None:
-    """At the first paint too: nothing has been touched yet."""
+    """The line that marks the time is at the right place after moving the slider, and before anything is touched."""
     offsets = """[...document.querySelectorAll('.lines .uplot')].map((one, i) => {
       const { plot } = edgefl.plots.filter((known) => known.small)[i], at = plot.valToPos(edgefl.state().t, 'x');
       const box = plot.over.getBoundingClientRect(), line = one.querySelector('.now').getBoundingClientRect();
@@ -218,12 +218,12 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
 
 @in_browser
 def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> None:
-    """In a corner of a large world its empty rest is left out; a world that they fill is shown whole."""
+    """The map leaves out a large empty part of the world, and shows a world full of devices as a whole."""
     text = file.read_text()
     whole = text.split('id="data">')[1].split("</script>")[0]
     page.open(file)
     box = page.js("edgefl.replay.world.box")
-    assert box[0] < -225 < 225 < box[2]  # 150 m to the neighbour's site and on to its border
+    assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells end beyond
     data = json.loads(whole)
     one = data["replays"][0]
     frames = unpack(one["frames"])
@@ -237,7 +237,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     away.write_text(text.replace(whole, json.dumps(data)))
     page.open(away)
     left, low, right, high = page.js("edgefl.replay.world.box")
-    assert left < 180 < 1500 < right < 1700  # from people to the site that serves them
+    assert left < 180 < 1500 < right < 1700  # from the devices to the site that serves them
     assert high - low < 700
     assert page.complaints == []
 
@@ -253,7 +253,7 @@ def test_the_slider_moves_devices_to_where_they_were(page: Page, file: Path, wal
     positions = load_runs(walkers).positions
     tracks = positions.pivot(index="time_s", columns="device", values="x_m")
     halves = [np.interp(at_s, tracks.index, tracks[device]) for device in tracks]
-    # one that came in on the other side is not drawn between
+    # a device that left on one side and entered on the other is not drawn in between
     near = np.abs(np.subtract(after, halves)) < 0.06
     assert near.mean() > 0.9
     assert "accuracy" in page.js("document.getElementById('now').textContent")
@@ -339,7 +339,7 @@ def test_light_dark_and_a_phone(page: Page, file: Path, width: int, dark: bool) 
     paper = page.js("getComputedStyle(document.body).backgroundColor")
     lightness = np.mean([int(part) for part in re.findall(r"\d+", paper)[:3]])
     assert (lightness < 60) == dark
-    if width < 500:  # the picture and its button are on the first screen
+    if width < 500:  # a phone shows the map and the play button without scrolling
         assert page.js("document.getElementById('play').getBoundingClientRect().bottom") < 844
     assert page.js("document.getElementById('map').clientWidth") > 0.85 * min(width, 600) * (
         0.6 if width > 760 else 1
@@ -350,7 +350,7 @@ def test_light_dark_and_a_phone(page: Page, file: Path, width: int, dark: bool) 
 def test_a_thousand_devices_for_an_hour_move_at_30_frames_a_second(
     page: Page, walkers: Path, tmp_path: Path
 ) -> None:
-    """Measured as processor time of the whole browser for a frame, so that a busy machine does not fail it."""
+    """The browser's processor time per frame, which other processes do not affect, allows 30 frames a second."""
     devices, times = 1000, 720
     runs = load_runs(walkers)
     text = report(runs)

@@ -1,4 +1,4 @@
-"""A killed or interrupted run resumes, and its results show no difference."""
+"""Test that a killed or interrupted run resumes, with the results of an uninterrupted run."""
 
 import json
 import signal
@@ -17,21 +17,21 @@ from edgefl.run_directory.seal import sealed, unsealed
 from tests.refusals import refused_at
 from tests.tools.leaving import goes_on, leave
 
-LEFT_AT = 9  # of 15: a session's second round
-# both cells' rounds end at one deadline: what is asked behind the row that failed no run asks again
+LEFT_AT = 9  # of 15 rounds; the second round of a session
+# rounds of both cells end at the same deadline; the resumed run repeats no request of the learner after the failure
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
     " radio={preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
 )
-# the journal holds no times: those of the rounds, and the learning rates that follow them, come about again
+# the journal has no times; a resumed run must find the times of rounds, and rates that depend on them, again
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"
 DRIFT = (
     "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.local.epochs=3;"
     " learning.local.early_stopping=0.02; learning.drift={name: label_swap, at: 8};"
     " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
-# devices change cells and lose updates; where rounds overlap, updates of several models wait for the server, each
-# with what its device would have received
+# devices change cells and lose updates; if rounds overlap, updates from several models wait at the server, each
+# with the models that its device would have received
 CODECS = (
     "seed=4; layout={rings: 1, isd_m: 300}; sessions={name: schedule, count: 3, rounds: 3};"
     " devices={count: 24, mobility: {name: random_waypoint, speed_min_m_s: 40, speed_max_m_s: 60}};"
@@ -103,7 +103,7 @@ def test_a_run_that_was_left_says_how(error: BaseException, digits: Path, tmp_pa
     status = json.loads((run / "run.json").read_text())["status"]
     assert status == ("interrupted" if error is SIGNAL else "failed")
     with refused_at("", f"{run}: is not empty", f"`edgefl resume {run}`"):
-        # refused before anything is prepared for a device
+        # refused before the device, which does not exist, is used
         simulate(load_scenario(digits), run, device="none")
     notes: list[str] = []
     resume(run, on_note=notes.append)

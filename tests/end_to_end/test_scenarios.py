@@ -1,4 +1,4 @@
-"""Every shipped scenario runs (shortened), and its ledger sums to its rounds: each joule is booked once."""
+"""Test that a short version of every shipped scenario runs, and that ledger and rounds book the same energy."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.tools.run_tables import parts_of
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FOLDERS = (".", "benchmarks", "scale")
 SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
-# what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
+# overrides that fit a scenario to the small data set (or to its own, if that is quickly made) and keep it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
 MIXED = [
     "devices.count=40",
@@ -45,11 +45,11 @@ SMALL = {
     "journal_fashion_mnist_as_run": ["record.devices=all"],
     "journal_mnist_as_run": ["record.devices=all"],
 }
-BATTERY_TOLERANCE = 1e-9  # of the capacity
+BATTERY_TOLERANCE = 1e-9  # relative to the capacity
 
 
 def shortened(path: Path) -> edgefl.Scenario:
-    """At most two sessions of four rounds, on the small data set."""
+    """Return a scenario with at most two sessions of four rounds, on the small data set."""
     scenario = edgefl.load_scenario(path)
     overrides = []
     if scenario.sessions.count:
@@ -59,7 +59,7 @@ def shortened(path: Path) -> edgefl.Scenario:
         if not scenario.sessions.count and scenario.duration_s is not None:
             overrides.append(f"duration_s={scenario.duration_s / 4}")
     elif scenario.sessions.longest is None:
-        assert scenario.duration_s is not None  # or it would never end
+        assert scenario.duration_s is not None  # otherwise it would never end
         overrides.append(f"duration_s={min(9000, scenario.duration_s / 4)}")
     elif "rounds" in type(scenario.sessions).model_fields:
         overrides.append("sessions.rounds=2")
@@ -75,7 +75,7 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     out = edgefl.simulate(shortened(path), out=tmp_path / "run", device="cpu")
     assert check_run(out) == []
     ledger = pd.concat([pd.read_csv(part / "ledger.csv") for part in parts_of(out).values()])
-    # what a battery gave, as far as a level of some joules can tell; None: on mains
+    # energy balance of batteries, up to the rounding of their level; devices on mains have none
     devices_of = edgefl.load_scenario(out / "scenario.yaml").devices
     classes = zip(devices_of.classes or [None], devices_of.kinds(), strict=True)
     for name, kind in classes:
@@ -90,6 +90,6 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
         assert len(pd.read_csv(part / "rounds.csv")) >= 1
         devices = pd.read_csv(part / "devices.csv")
         completed = devices[devices.outcome == "completed"]
-        # every part that completed moved the whole payload, which each federation has one of
+        # each completed participation moved the federation's whole payload
         assert completed.downlink_bits.nunique() <= 1
         assert completed.uplink_bits.nunique() <= 1

@@ -1,4 +1,4 @@
-"""Runs that share a training have the results of runs that train by themselves, to the last bit."""
+"""Test that runs that reuse another run's training have the same results, to the last bit."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ ALL = SESSIONS * ROUNDS
 
 
 def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
-    """What runs reuse from other runs, by variant; the same study without sharing has the same results."""
+    """Return what each variant reuses from other runs, and check the results against a study without sharing."""
     (folder / "base.yaml").write_text(base)
     study = folder / "study.yaml"
     study.write_text(f"name: both\nscenario: base.yaml\nseeds: [3]\nvariants:\n{variants}")
@@ -43,7 +43,7 @@ def test_another_radio_trains_nothing(tmp_path: Path) -> None:
 
 
 def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
-    """A run that stops earlier, or later, takes what it can."""
+    """A run that stops at another score reuses the common rounds, and trains the later ones itself."""
     variants = (
         "  first: {stop: {accuracy: 0.46}}\n  same: {stop: {accuracy: 0.46}, radio.bandwidth_hz: 20.0e+6}\n"
         "  sooner: {stop: {accuracy: 0.3}}\n  later: {stop: {accuracy: 0.7}}\n"
@@ -56,9 +56,9 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """A run with probes continues from one without; its pilot model is chosen by that run's accuracies.
+    """Runs with probes reuse the pilot sessions of a run without, and choose the pilot model by its accuracies.
 
-    With a history of one session none of them could lend more.
+    With a history of one session they cannot share more.
     """
     similarity = "learning.warm_start: {name: similarity, pilot_model: good, history: 1}"
     variants = (
@@ -79,9 +79,9 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 equal those of `previous`, except for probes.
+    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 are those of `previous`.
 
-    With two pilot sessions that is all of the run, and its models are the lender's.
+    They differ in probes only. With two pilot sessions these are all sessions, and all models are the lender's.
     """
     variants = (
         "  previous: {}\n  continuous: {learning.warm_start: continuous}\n"
@@ -102,7 +102,7 @@ def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> N
     }
 
 
-# what stays with devices or server from round to round, or is drawn for each of them
+# features with state on devices or server that outlasts a round, or with random draws
 LASTING = (
     "  algorithm: {name: scaffold}\n",
     "  algorithm: {name: moon, mu: 1.0}\n  evaluation: {validation: 0.2}\n",
@@ -114,14 +114,14 @@ LASTING = (
 
 @pytest.mark.parametrize("learning", LASTING)
 def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
-    """So sessions are the same without them, in algorithms, codecs, tests and draws."""
+    """Probes change no state of algorithms, codecs, tests or draws, so a warm start without probes reuses the run."""
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL.replace("rounds: 3", "rounds: 2") + learning)
     assert taken["average"] == {"from": "similarity/seed-3", "rounds": 6}
 
 
 def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> None:
-    """Probes delay all later rounds; drift counts rounds, so the delay does not matter."""
+    """With a drift, a run without probes reuses only the pilot session of a run with probes."""
     learning = "  drift: {name: label_swap, clock: rounds, at: 5}\n"
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL + learning)
@@ -129,21 +129,21 @@ def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> Non
 
 
 def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None:
-    """Uploads that come too late in some round of it: in the middle of a session, which began before a snapshot."""
+    """If a deadline cuts uploads off in the middle of a session, a run trains itself from that round on."""
     variants = "  all: {}\n  late: {rounds.deadline_s: DEADLINE}\n  same: {rounds.deadline_s: 10.0}\n"
     (tmp_path / "first").mkdir()
     both_ways(tmp_path / "first", "  all: {}\n")
     rounds = (tmp_path / "first" / "shared" / "all" / "seed-3" / "rounds.csv").read_text().splitlines()
     column = rounds[0].split(",").index("latency_s")
     latencies_s = [float(row.split(",")[column]) for row in rounds[1:]]
-    # later than most rounds' slowest device, sooner than the slowest of a round after the first session
+    # a deadline between the latencies of most rounds and the longest latency after the first session
     late = max(range(ROUNDS, ALL), key=lambda n: latencies_s[n])
     deadline_s = 0.999 * latencies_s[late]
     expected = next(n for n in range(ALL) if latencies_s[n] > deadline_s)
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # the request to train that round is the same, only the arrived devices differ
+    # that round is reused too, as the request to train it is the same; the devices that arrived differ
     assert taken["late"]["rounds"] == expected + 1
 
 
@@ -171,7 +171,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
-    """Devices with state vectors move from cell to cell; when each is where depends on the radio."""
+    """With state vectors that move with devices from cell to cell, runs share only while requests have one order."""
     base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"

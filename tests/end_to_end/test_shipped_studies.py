@@ -1,4 +1,4 @@
-"""Every shipped study can be read and all its cases validated, whether or not its data set is installed."""
+"""Test that every shipped study can be read and all its cases validated, even without its data set."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_study(path: Path) -> None:
 
 
 def learning(name: str, variant: str, **setting: str) -> Scenario:
-    """The scenario of a case, with what of the setting is not given left open."""
+    """Return the scenario of the first run with this variant and these parts of the setting."""
     for run in studies.plan(STUDIES[0].parent / f"{name}.yaml", seeds=[100]).runs:
         if run.member.variant == variant and setting.items() <= run.member.setting.items():
             return run.scenario
@@ -32,7 +32,7 @@ def learning(name: str, variant: str, **setting: str) -> Scenario:
 
 
 def test_table_x_is_run_as_its_authors_did() -> None:
-    """The rates of the authors' files, and what `continuous` and their SCAFFOLD really are."""
+    """The study has the rates in the authors' files, and their implementation of `continuous` and of SCAFFOLD."""
     name = "journal_table_x_fashion_mnist_as_run"
     proposed = learning(name, "similarity", algorithm="fedacg", overlap="0.2").learning
     assert proposed is not None

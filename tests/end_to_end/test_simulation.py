@@ -1,4 +1,4 @@
-"""Whole runs: reproducible, complete, and in the same world for every variant."""
+"""Test that whole runs are reproducible and complete, and that all variants have the same world."""
 
 import json
 import math
@@ -25,7 +25,7 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
     assert about["status"] == "completed"
     assert about["model"]["parameters"] == 650
     rounds, devices = tables["rounds"], tables["devices"]
-    # session 1 is the pilot, the others have one probe round each
+    # session 1 is the pilot; each later session has one probe round
     assert rounds.groupby(["session", "phase"], sort=False).size().to_dict() == {
         (1, "pilot"): 3,
         (2, "probe"): 1,
@@ -38,7 +38,7 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
     assert len(devices) == 8 * len(rounds)
     assert check_run(tmp_path / "run") == []
     assert (rounds.downlink_bits == 8 * 32 * 650).all()
-    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # a phone's, by nr
+    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # `nr` has tails
     last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
     assert np.allclose(last, rounds.end_s, atol=2e-9)
     assert (rounds.latency_mean_s <= rounds.latency_s).all()
@@ -71,7 +71,7 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
     both = similarity["devices"].merge(previous["devices"], on=keys, suffixes=("_a", "_b"))
     assert len(both) == len(previous["devices"])
     assert (both.distance_m_a == both.distance_m_b).all()
-    # probe rounds shift the clock, so later fading differs; a session without history learns alike
+    # probe rounds delay later rounds, so their fading differs; without history, session 2 learns the same
     second = [t["rounds"].query("session == 2 and phase == 'train'") for t in (similarity, previous)]
     assert second[0].start_s.iloc[0] > second[1].start_s.iloc[0]
     assert list(second[0].accuracy) == list(second[1].accuracy)
@@ -87,7 +87,7 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
         "sessions.rounds=1",
     ]
     everyone = run(digits, tmp_path / "all", *walking)["devices"].set_index("device")
-    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # the same share each
+    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # the same band per device
     some = run(digits, tmp_path / "two", *walking, *two)["devices"].set_index("device")
     assert (len(everyone), len(some)) == (8, 2)
     same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]
@@ -101,14 +101,14 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
 def test_table_vii_of_the_journal_paper(
     scenario: str, latency_s: float, energy_j: float, tmp_path: Path
 ) -> None:
-    """Latency and energy of a round within 6 % of the paper's, as shipped; the scenario states our reading of it.
+    """The shipped scenario's latency and energy of a round are within 6 % of the paper's; it states our assumptions.
 
     The paper's row is of one drop of its devices, over a number of rounds that it does not state. Of rounds of one
     drop, deviations from the row scatter by 0.3 (SVHN) and 0.6 % (Tiny-ImageNet), so that the mean of 20 errs by at
     most 0.14 %. Drops scatter more: Tiny-ImageNet's latency deviates by 6.0 +- 0.6 % over 24 seeds, 5.0 % at the
-    least and 7.3 % at the most, half of them above 6 %; its energy by 2.7 +- 0.7 %. The shipped seed is at 5.6 %, and
-    whether the expectation over drops is within 6 % cannot be told from one row of the paper, which scatters alike.
-    SVHN over three seeds: 2.4 to 2.8 % and -3.2 to -2.7 %.
+    least and 7.3 % at the most, half of them above 6 %; its energy by 2.7 +- 0.7 %. The shipped seed's latency
+    deviates by 5.6 %. The paper's row scatters as ours do, and cannot show whether the mean over drops is within 6 %.
+    SVHN's latency deviates by 2.4 to 2.8 % over three seeds, its energy by -3.2 to -2.7 %.
     """
     path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"
     rounds = run(path, tmp_path / "t", "sessions.rounds=20")["rounds"]
@@ -129,12 +129,12 @@ def test_table_vii_of_the_journal_paper(
 )
 @pytest.mark.parametrize("how", ["by hand", "stacked", "sequential"])
 def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_path: Path) -> None:
-    """Radio and energy agree exactly; losses up to the order of sums."""
+    """Radio and energy agree exactly, and losses up to the rounding of sums in another order."""
     overrides, tolerance = [override], 1e-3
     if override == "learning.algorithm=flash":
-        overrides.append("learning.local.epochs=2")  # which it may end early
+        overrides.append("learning.local.epochs=2")  # flash may stop after the first epoch
     if override == "learning.algorithm=oracle":
-        overrides.append("learning.drift={name: label_swap, at: 2}")  # that it knows of
+        overrides.append("learning.drift={name: label_swap, at: 2}")  # oracle requires a drift
     if how != "by hand":
         overrides += ["learning.model={name: cnn2}", f"learning.local.batching={how}", "sessions.count=2"]
         tolerance = 2e-2

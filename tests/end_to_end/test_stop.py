@@ -1,4 +1,4 @@
-"""Runs that end by their scores: at an accuracy, or without progress."""
+"""Test runs that end at an accuracy, or when the accuracy no longer rises."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ TWO_CELLS = {
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The run without `stop`."""
+    """Return the results of the run without `stop`."""
     return edgefl.simulate(SCENARIO, out=tmp_path_factory.mktemp("whole") / "run", device="cpu")
 
 
@@ -54,7 +54,7 @@ def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
     ends = [
         (session, k + 1)
         for session, own in whole.rounds.groupby("session")["accuracy"]
-        for k in range(PATIENCE, len(own))  # a first best, and PATIENCE tests that do not exceed it
+        for k in range(PATIENCE, len(own))  # the last PATIENCE tests do not exceed the best earlier one
         if own.iloc[k - PATIENCE + 1 : k + 1].max() <= own.iloc[: k - PATIENCE + 1].max()
     ]
     session, number = ends[0]
@@ -74,7 +74,7 @@ def test_a_run_that_does_not_get_there_is_the_run_without_it(whole: Results, tmp
 
 
 def test_scores_are_those_of_validation_samples_if_there_are_any(tmp_path: Path) -> None:
-    """In rounds that are tested; the last test decides."""
+    """With validation samples, the first tested round with the target accuracy on them ends the run."""
     run = stopped(tmp_path, {"accuracy": TARGET}, learning={"evaluation": {"validation": 0.2, "every": 3}})
     scores = run.rounds["accuracy_validation"]
     assert len(scores) % 3 == 0 < len(scores) - 3
@@ -82,7 +82,7 @@ def test_scores_are_those_of_validation_samples_if_there_are_any(tmp_path: Path)
 
 
 def test_overlapping_rounds_end_too(tmp_path: Path) -> None:
-    """Work under way is cut off."""
+    """When the target is reached, the run ends and cuts off devices at work."""
     rounds = {"server": {"name": "fedbuff", "buffer": 2}}
     run = stopped(tmp_path, {"accuracy": TARGET}, rounds=rounds, radio={"sharing": "dynamic"})
     scores = run.rounds["accuracy"]
@@ -101,7 +101,7 @@ def test_each_cell_ends_by_its_own_scores(tmp_path: Path) -> None:
 
 
 def test_a_federation_has_its_own_end(tmp_path: Path) -> None:
-    """One stops by the scenario's, one by its own; each run directory has only its own rounds."""
+    """A federation stops by its own `stop` if it has one, otherwise by the scenario's."""
     federations = {"a": {"share": 0.5}, "b": {"share": 0.5, "stop": {"accuracy": 0.6}}}
     radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
     run = stopped(tmp_path, {"accuracy": TARGET}, federations=federations, radio=radio, devices={"count": 10})

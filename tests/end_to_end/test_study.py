@@ -1,4 +1,4 @@
-"""Studies with a failed run or a killed process: what happens to the other runs."""
+"""Test what happens to the other runs of a study if a run fails or a process is killed."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-# No device is ever switched on, which only the run can find out.
+# No device is ever switched on. Only carrying out the run can show this.
 NOBODY = "  nobody: {devices.churn: {name: poisson, off_s: 1.0e+9, on_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-# Of the seeds 1 to 3 only 2 drops no device, and a study looks at the first one before it begins: a run then fails
-# before it has a directory.
+# Among the seeds 1 to 3 only 2 drops no device. A study checks only its first seed before it begins, so the run of
+# seed 2 fails, before it has a directory.
 FEW = "  few: {devices.count: null, devices.density_per_km2: 3}\n"
 RADIO = """\
 name: radio
@@ -31,7 +31,7 @@ sessions: {name: schedule, count: 1, rounds: ROUNDS}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
 RADIO_STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1, 2, 3]\nreference: a\nvariants: {a: {}}\n"
-HOURS = 10**6  # rounds that no test waits for
+HOURS = 10**6  # rounds, which take longer than any test waits
 GONE_S = 30.0  # a worker ends in about a second; on a loaded machine it may take a while to be scheduled
 
 
@@ -80,7 +80,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
         ]
     )
     assert "training diverged" not in printed, "each reason once"
-    # the table is of those that are complete, and its page says what is missing
+    # the table has the complete runs only, and its page names the missing ones
     assert set(pd.read_csv(out / "comparison.csv").variant) == {"similarity", "previous"}
     assert (out / "comparison.png").exists()
     words = "".join((out / "comparison.md").read_text().split())
@@ -101,7 +101,7 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
     assert code_of("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
     errors = capsys.readouterr().err
-    assert errors.startswith("edgefl: error: nobody seed ")  # two processes may begin with both of its seeds
+    assert errors.startswith("edgefl: error: nobody seed ")  # two processes may run both seeds at once
     assert errors.count("\n") == 1
     found = statuses(out)
     failed = [name for name, status in found.items() if status == "failed"]
@@ -137,7 +137,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     latency_s = pd.read_csv(out / "sweep.csv").set_index("radio.bandwidth_hz")["latency_s_mean"]
     assert latency_s[20e6] > 2 * latency_s[100e6]
     assert (out / "sweep.png").exists()
-    assert not (out / "settings.csv").exists()  # one variant has nothing to be compared with in a setting
+    assert not (out / "settings.csv").exists()  # there are no two variants to compare in a setting
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -160,7 +160,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
     while any(map(is_there, workers)):
         assert time.monotonic() < deadline, f"{workers} are still there"
         time.sleep(0.05)
-    # in order, although the one that was killed could not ask for it; the third run was never begun
+    # the workers interrupt their runs properly, even if the study's process was killed; the third run was not begun
     assert statuses(out) == {"a/seed-1": "interrupted", "a/seed-2": "interrupted"}
     for path in ("a/seed-1", "a/seed-2"):
         resumable(out / path)

@@ -1,4 +1,4 @@
-"""Continuing a study's directory: no complete run is repeated, and no stale run is reused."""
+"""Test that a continued study repeats no complete run, and reuses no stale run."""
 
 import json
 import os
@@ -35,8 +35,8 @@ scenario: radio.yaml
 seeds: [1, 2]
 variants: {b: {}, a: {devices.count: 5}}
 """
-SHARED = 7  # seeds of a study that two processes carry out: 14 runs for four workers
-# Of the seeds 1 to 3 only 2 drops no device.
+SHARED = 7  # seeds of a study of two variants that two processes share: 14 runs for four workers
+# Among the seeds 1 to 3 only 2 drops no device.
 FEW = "variants: {few: {devices.count: null, devices.density_per_km2: 3}}\n"
 
 
@@ -49,7 +49,7 @@ def radio(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def beats_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim that seems abandoned is watched for longer than a heartbeat of 10 s."""
+    """Shorten the heartbeat from 10 s, as a claim that seems abandoned is watched for longer than one."""
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
 
 
@@ -131,7 +131,7 @@ def test_a_directory_of_something_else_is_refused(
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
-    monkeypatch.delattr(execution, "check_builds")  # refused before the slow builds
+    monkeypatch.delattr(execution, "check_builds")  # the study is refused before the slow builds of its cases
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1))
 
@@ -191,7 +191,7 @@ def test_failed_runs_are_done_again_with_what_has_been_mended(radio: Path, tmp_p
 
 
 def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
-    """Killed at four instants: before run.json, before scenario.yaml, under way, interrupted."""
+    """A study completes runs that were interrupted, or killed before run.json, before scenario.yaml, or later."""
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     run(plan(radio), undisturbed, StudyOptions(jobs=1))
     shutil.copytree(undisturbed, out)
@@ -212,7 +212,7 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
 
 
 def claimed(out: Path, run_path: Path = Path("b", "seed-1")) -> Path:
-    """Claim a run for a process elsewhere."""
+    """Claim a run for a process on another machine."""
     claim = out / "claims" / run_path / "1.json"
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
@@ -238,7 +238,7 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
 def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
     radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example an error before the claim: deleting the existing directory would destroy the other's run."""
+    """An error before the claim must not delete the directory, which holds another process's run."""
     out = tmp_path / "out"
 
     def work(task: RunTask, report: object) -> None:
@@ -268,7 +268,7 @@ def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path,
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:
     out, held = tmp_path / "out", list[str]()
     run(plan(radio, [2]), out, StudyOptions(jobs=1))
-    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # it sends no further heartbeat
+    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # no further heartbeat follows
     run(plan(radio), out, StudyOptions(jobs=1, wait=True, elsewhere=held.extend))
     assert held == []
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
@@ -319,7 +319,7 @@ def test_runs_of_two_studies_are_not_merged(
 
 
 def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: Path) -> None:
-    """The hash of a run made before counts without the key; with its default it is the same run."""
+    """A run made before a key existed has another hash, but is reused if the key has its default."""
     out = tmp_path / "out"
     run(plan(radio), out, StudyOptions(executor="inline"))
     before = runs(out)
@@ -332,7 +332,7 @@ def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: P
 
 
 def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp_path: Path) -> None:
-    """Seed 2 drops no device: one failed run of the part, as of the whole, and its other run is done."""
+    """In a part of a study, as in the whole study, only the run of seed 2, which drops no device, fails."""
     few = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW)
     radio.write_text(few.replace("[1, 2]", "[3, 2, 5, 1]"))
     with refused_at("", "1 of 4", kind=IncompleteStudy):
@@ -341,7 +341,7 @@ def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp
 
 
 def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
-    """Both begin at once, each with two workers; every run is made once, by one of them."""
+    """Two processes that begin at once, each with two workers, carry out each run once in total."""
     radio.with_name("radio.yaml").write_text(RADIO.replace("rounds: 2", "rounds: 60"))
     radio.write_text(STUDY.replace("[1, 2]", str(list(range(1, SHARED + 1)))))
     out = tmp_path / "out"

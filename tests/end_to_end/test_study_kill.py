@@ -1,4 +1,4 @@
-"""A killed study continues and ends like an undisturbed one, including shared training and snapshots."""
+"""Test that a killed study, with shared training and snapshots, continues to the results of an undisturbed one."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from tests.tools.kill import differences
 BASE = SMALL.replace("count: 4, rounds: 3", "count: 3, rounds: 2").replace(
     "logistic", "logistic\n  algorithm: scaffold"
 )
-# One run that trains, one that reuses all of its training, one that reuses its pilot session, one less.
+# `trains` trains; `takes` reuses all of its training, `similar` its pilot session, and `late` less than that.
 VARIANTS = """\
   trains: {}
   takes: {radio.bandwidth_hz: 20.0e+6}
@@ -26,8 +26,8 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-KILLS = 1  # of each kind; `python -m tests.tools.kill_study` does more
-APART = 5  # rounds between two instants; each run has six or more
+KILLS = 1  # per way of killing; `python -m tests.tools.kill_study` does more
+APART = 5  # rounds between two kills; each run has six rounds or more
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def study(tmp_path: Path) -> Path:
 
 
 def killed(out: Path) -> None:
-    """Make a copy of a study at work look as its process's death would have left it."""
+    """Change the copy of a running study to look as if its process had been killed."""
     for path in [*out.rglob("run.json"), *out.glob("claims/**/*.json")]:
         told = json.loads(path.read_text())
         owner = told if "pid" in told else told.get("process")
         if owner:
-            owner["started"] = 1  # another process has the number now
+            owner["started"] = 1  # the process with this id now began at another time
             path.write_text(json.dumps(told))
 
 
 def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
-    """Killed, and interrupted, after some of its rounds: in each of its runs."""
+    """A study continues correctly if it was killed, or interrupted, in any of its runs."""
     alone, whole = tmp_path / "alone", tmp_path / "whole"
     rounds: list[Round] = []
 

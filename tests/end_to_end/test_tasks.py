@@ -1,4 +1,4 @@
-"""A regression run: its tables hold R2, the analysis names the score, and the model outputs numbers."""
+"""Test that a regression run's tables have R2, that the analysis names it, and that the model outputs numbers."""
 
 import csv
 import json
@@ -50,7 +50,7 @@ def test_the_analysis_goes_by_the_score_and_says_so(run: Path) -> None:
 
 
 def test_runs_with_other_scores_are_not_compared(run: Path, tmp_path: Path) -> None:
-    """A run whose run.json names no score has accuracy."""
+    """Runs scored by R2 and by accuracy are not compared; a run.json that names no score means accuracy."""
     about = json.loads((run / "run.json").read_text())
     other = tmp_path / "other"
     other.mkdir()
@@ -64,14 +64,14 @@ def test_runs_with_other_scores_are_not_compared(run: Path, tmp_path: Path) -> N
 
 
 def test_the_best_model_gives_numbers_in_the_units_of_the_targets(run: Path) -> None:
-    """By 6 devices of equal size, each tested on its own part, R2 over all samples is 1 - MSE / variance."""
+    """The kept model's predictions have the R2 of rounds.csv, 1 - MSE / variance over all test samples."""
     model = edgefl.load_model(run)
     data = Diabetes().load()
     assert model.inputs.target_mean == pytest.approx(data.train.y.mean(dtype=np.float64))
     predicted = model.numbers(model.module(model.normalised(data.test.x))).detach().numpy()
     r2 = 1 - ((predicted - data.test.y) ** 2).mean() / data.test.y.var()
     last = float(load_runs(run).rounds["r2"].iloc[-1])
-    # devices' draws of the test data: a sixth of 89 each, so the mean of six R2 is off by about 1 / sqrt(89)
+    # each of six devices is tested on a sixth of the 89 samples, so the mean of six R2 is off by about 1 / sqrt(89)
     assert r2 == pytest.approx(last, abs=3 / 89**0.5)
     best = edgefl.load_model(run, kept="best")
     assert best.about["r2"] == pytest.approx(load_runs(run).rounds["r2_validation"].max())

@@ -1,4 +1,4 @@
-"""Uploads in time in the setup of FedSched-5G, by line of sight and distance, against the published results."""
+"""Compare how many uploads meet the deadline in the setup of FedSched-5G with published results and by hand."""
 
 import csv
 import math
@@ -17,7 +17,7 @@ from tests.tools.invariants import check_run
 FILE = Path(__file__).parents[2] / "scenarios" / "testbed_5g_lena.yaml"
 BITS, OF = 5_455_136, 6
 HEIGHT_M = 50.0 - 1.5
-# 26 blocks of 11 x 12 symbols a slot of 0.5 ms at 5.55 bits each, 8 % of them headers
+# 26 resource blocks of 11 x 12 symbols per slot of 0.5 ms, 5.55 bits per symbol, of which 8 % are headers
 MOST_BIT_S, BACKGROUND_BIT_S = 26 * 11 * 12 * 5.55 / 0.5e-3 * 0.92, 6.35e6
 # LABORA-INF-UFG/FedSched-5G at f0cd8d5, FL/fl-results: means over 15 seeds of 100 rounds
 IN_TIME = {"round_robin": 3.23, "proportional_fair": 3.36, "max_rate": 3.35}
@@ -40,23 +40,23 @@ def in_sight(scenario: Scenario) -> list[bool]:
 
 
 def rate_bit_s(power_dbm: float, distance_m: float, sight: bool) -> float:
-    """Return a phone's mean rate alone in the band: UMa (38.901, Table 7.4.1-1), Rayleigh fading, NrAmc's gap."""
+    """Return a lone phone's mean rate in the band by UMa (38.901, Table 7.4.1-1), Rayleigh fading and NrAmc's gap."""
     lg_3d, lg_fc = math.log10(math.hypot(distance_m, HEIGHT_M)), math.log10(4.0)
     loss_db = 28.0 + 22 * lg_3d + 20 * lg_fc if sight else 13.54 + 39.08 * lg_3d + 20 * lg_fc
     gain_db = 23.6 if sight else 13.5
     snr = 10 ** ((power_dbm - loss_db + gain_db + 174 - 5 - 70 - 8.2) / 10)
-    power = -np.log1p(-(np.arange(1000) + 0.5) / 1000)  # quantiles of the exponential distribution
+    power = -np.log1p(-(np.arange(1000) + 0.5) / 1000)  # power of Rayleigh fading at 1000 quantiles
     return MOST_BIT_S * float(np.minimum(5.55, np.log2(1 + snr * power)).mean()) / 5.55
 
 
 def expected_in_time(rates_bit_s: list[float]) -> int:
-    """Return how many of a round's uploads end within 5 s if all devices share the slots at equal parts.
+    """Return how many of a round's uploads end within 5 s if devices share the slots equally.
 
-    Downloads have the highest rate; the background's uplink takes its share of all slots.
+    Downloads have the highest rate; background traffic takes a constant share of the uplink.
     """
     free = 1.0 - BACKGROUND_BIT_S / MOST_BIT_S
     now_s = 0.1 + 0.01 + OF * BITS / (MOST_BIT_S * free) + 0.5
-    left_s = sorted(BITS / (rate * free) for rate in rates_bit_s)  # alone
+    left_s = sorted(BITS / (rate * free) for rate in rates_bit_s)  # without other uploads
     done_s = 0.0
     for done, alone_s in enumerate(left_s):
         now_s += (alone_s - done_s) * (OF - done)
@@ -67,7 +67,7 @@ def expected_in_time(rates_bit_s: list[float]) -> int:
 
 
 def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> None:
-    """Two pages of arithmetic give the uploads in time of each round within one, and their mean within a half."""
+    """`expected_in_time` predicts each round's uploads in time within one, and their mean within a half."""
     rounds = 6
     changes = [
         "radio.scheduler=equal_share",
@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Within 20 %, and 0.15 in each ring, and two standard errors of ours: a round's count deviates by 1.3."""
+    """Means agree within 20 % and two standard errors (a round's count deviates by 1.3), each ring within 0.15."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

@@ -1,4 +1,4 @@
-"""Shipped scenarios of published testbeds against the measurements: docs/testbeds.md."""
+"""Compare shipped scenarios of published testbeds with the measurements, as docs/testbeds.md does."""
 
 import csv
 from pathlib import Path
@@ -9,13 +9,13 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 PIS = Path(__file__).parents[2] / "scenarios" / "raspberry_pis.yaml"
-# devices: s of upload and download, and of training and testing: fed5g_analysis, paper_figures.ipynb, cells 22 and 28
+# devices -> s of upload, of download, of training and testing; from fed5g_analysis, paper_figures.ipynb, cells 22, 28
 MEASURED = {3: (2.64, 0.94, 28.95), 4: (2.10, 1.06, 19.30), 5: (2.44, 1.43, 16.86), 6: (2.08, 0.89, 15.27)}
 SEEDS, ROUNDS = (100, 101, 102, 103), 4
 
 
 def transfers(out: Path, count: int, seed: int, *more: str) -> tuple[list[float], list[float]]:
-    """Seconds of uploads and downloads, each with what comes before its first bit."""
+    """Return the durations of uploads and downloads in s, including the setup before the first bit."""
     compute = f"workload.flops_per_sample={MEASURED[max(count, 3)][2]}e+9"
     run = simulate(load(PIS, [f"devices.count={count}", f"seed={seed}", compute, *more]), out)
     with (run / "rounds.csv").open() as file:
@@ -28,7 +28,7 @@ def transfers(out: Path, count: int, seed: int, *more: str) -> tuple[list[float]
 
 
 def test_pis_transfer_as_fast_as_measured(tmp_path: Path) -> None:
-    """Uploads are calibrated: 30 %, and no growth with the devices. Downloads: a factor of two."""
+    """Calibrated uploads agree within 30 % and do not grow with the devices; downloads agree within a factor of 2."""
     means = {}
     for count, (upload_s, download_s, _) in MEASURED.items():
         runs = [
@@ -44,9 +44,9 @@ def test_pis_transfer_as_fast_as_measured(tmp_path: Path) -> None:
 
 
 def test_a_pi_alone_downloads_by_hand(tmp_path: Path) -> None:
-    """27 round trips, connection setup and one more; then two layers of CQI 8 in 7 of 10 slots and 6 symbols."""
+    """A download takes 27 round trips, setup, TCP's slow start, and its bits at CQI 8 on two layers in TDD slots."""
     rate = 2 * 3.3223 * 0.86 * 0.97 / 1.01 * 273 * 12 * 14 / 0.5e-3 * (7 + 6 / 14) / 10
-    # TCP's windows of 10, 20, ... 320 segments, each shorter than the round trip that its acknowledgement takes
+    # TCP sends windows of 10, 20, ... 320 segments, each in less time than the round trip to its acknowledgement
     slow_start_s = 6 * 0.02 - 63 * 10 * 1460 * 8 / rate
     _, (download_s,) = transfers(tmp_path, 1, 100, "sessions.rounds=1")
     frame_s = 0.005

@@ -1,4 +1,4 @@
-"""Settings are chosen on validation samples, and reported on the test data."""
+"""Test that settings are chosen by validation samples and reported on test data."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def test_validation_accuracy_is_that_of_the_model_on_these_samples(tmp_path: Pat
 
 
 def test_devices_are_validated_on_samples_like_their_own(tmp_path: Path) -> None:
-    """With half of the labels on each device, both accuracies are of these labels alone."""
+    """If each device has half of the labels, validation and test accuracies are of these labels alone."""
     changes = {
         "learning__partition": "half",
         "learning__evaluation__tested_on": "devices",

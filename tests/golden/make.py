@@ -1,8 +1,8 @@
-"""Make the golden runs again: run each scenario beside this file and keep its tables.
+"""Make the golden runs again: run each scenario below this folder and keep its tables.
 
 A number that moves is a change: the tables may only be rewritten in a commit whose CHANGELOG entry gives the
-numbers before and after over the same seeds. New columns are added the same way, without such an entry if no
-other number has moved.
+numbers before and after over the same seeds. New columns are added the same way, and need no entry if no other
+number has moved.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def changed(folder: Path) -> list[Path]:
-    """Run a folder's scenario, write its tables, and name those that are not what they were."""
+    """Run a folder's scenario, write its tables, and return those that changed."""
     with tempfile.TemporaryDirectory() as scratch:
         scenario = edgefl.load_scenario(folder / "scenario.yaml")
         run = edgefl.simulate(scenario, out=Path(scratch) / "run", device="cpu")

@@ -1,4 +1,4 @@
-"""Whole small runs reproduce their recorded tables: times, bits and joules exactly, learning within a tolerance.
+"""Test that small runs reproduce their recorded tables: times, bits, joules exactly, learning within a tolerance.
 
 Each folder beside this file holds a scenario and the tables of its run; `make golden` writes them again. A
 number that moves is a change: CHANGELOG.md says when the tables may be rewritten.
@@ -17,20 +17,20 @@ import edgefl
 HERE = Path(__file__).parent
 RUNS = sorted(path.parent.name for path in HERE.glob("*/scenario.yaml"))
 
-# What is trained in float32 rounds otherwise on another processor: 6e-8 per operation, carried through some
-# tens of steps. With PyTorch kept from AVX-512 or from all vector instructions these runs moved by 2e-7, no
-# test sample flipped and no other column changed; another batch or learning rate moves a loss by 1e-2.
+# Float32 training rounds differently on other processors: 6e-8 per operation, carried through some tens of steps.
+# With AVX-512 or all vector instructions turned off in PyTorch, losses moved by 2e-7, no test sample flipped and no
+# other column changed. Another batch size or learning rate moves a loss by 1e-2.
 LOSS_TOLERANCE = 1e-4  # relative
-# A test sample counts for another label only if rounding reaches the gap between its two largest logits.
+# A test sample flips only if rounding exceeds the gap between its two largest logits.
 SAMPLES_THAT_MAY_FLIP = 2
-FEWEST_TEST_SAMPLES = 175  # of six labels, the fewest of all sessions
+FEWEST_TEST_SAMPLES = 175  # in the session with the fewest, of six labels
 ACCURACY_TOLERANCE = SAMPLES_THAT_MAY_FLIP / FEWEST_TEST_SAMPLES
-# weight = softmax(-R distance): with R distance up to some 10, its error is some 10 times a distance's
+# weight = softmax(-R distance), and R distance is at most about 10: a weight's error is 10 times the distance's
 WEIGHT_TOLERANCE = 10 * LOSS_TOLERANCE
 
 
 def read(table: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """Columns and rows of a table, every cell as the text that was written."""
+    """Return columns and rows of a table, with each cell as the text in the file."""
     with table.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
@@ -38,7 +38,7 @@ def read(table: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def differences(golden: Path, run: Path) -> list[str]:
-    """Differences of a run's tables from the golden ones; tables and columns may have been added."""
+    """Return the differences of a run's tables from the golden ones; new tables and columns are allowed."""
     found = []
     for table in sorted(golden.glob("*.csv")):
         if not (run / table.name).exists():
@@ -61,7 +61,7 @@ def differences(golden: Path, run: Path) -> list[str]:
 
 
 def same(column: str, now: str, before: str) -> bool:
-    """Whether two cells agree: as text, or within the tolerance where the column is learning's."""
+    """Return whether two cells agree: as text, or within a tolerance in columns that learning computes."""
     if now == before:
         return True
     if not now or not before:
@@ -91,7 +91,7 @@ Edit = Callable[[str], str]
 
 
 def last_digit(cell: str) -> str:
-    """The same number except for its last digit."""
+    """Change the last digit of a number."""
     return cell[:-1] + str((int(cell[-1]) + 1) % 10)
 
 
@@ -104,7 +104,7 @@ def plus(amount: float) -> Edit:
 
 
 def edited(name: str, table: str, column: str, edit: Edit, tmp_path: Path) -> list[str]:
-    """Differences of a golden run to a copy with one cell edited: the last one that is not empty."""
+    """Return the differences of a golden run to a copy whose last non-empty cell in a column is edited."""
     copy = shutil.copytree(HERE / name, tmp_path / "copy")
     columns, rows = read(copy / table)
     row = [row for row in rows if row[column]][-1]
@@ -196,7 +196,7 @@ def events(name: str) -> set[str]:
 
 def test_all_runs_are_small() -> None:
     assert len(RUNS) == 9
-    assert sum(path.stat().st_size for path in HERE.glob("*/*.csv")) < 250_000  # with a column for tails
+    assert sum(path.stat().st_size for path in HERE.glob("*/*.csv")) < 250_000  # with tail energy
 
 
 def test_one_cell_has_two_label_sets_and_crossings_of_its_edge() -> None:
@@ -233,7 +233,7 @@ def test_stale_updates_arrive_while_devices_hand_over() -> None:
     trained = devices.query("phase != 'probe'")
     assert {"completed", "left_compute", "surplus_compute"} <= outcomes("stale_updates")
     assert trained.staleness.max() == 2
-    # updates that waited in a buffer when a session ended, or were too stale, are in no model
+    # updates that were too stale, or still in a buffer at a session's end, are in no model
     assert trained.query("outcome == 'completed'").staleness.isna().any()
     assert rounds.query("phase == 'probe'").staleness_mean.isna().all()
     assert trained.dropna(subset="staleness").groupby("cell").device.nunique().min() > 1
@@ -251,7 +251,7 @@ def test_check_round_probes_few_and_decides_both_ways() -> None:
     probes = rounds.query("phase == 'probe'")
     assert (probes.participants == 3).all()
     assert (rounds.query("phase != 'probe'").participants == 6).all()
-    # two probes; from session 4 on, with two sessions saved, a third round checks
+    # two probe rounds; from session 4 on, with two saved sessions, a check round follows
     assert probes.groupby("session")["round"].max().to_dict() == {2: 2, 3: 2, 4: 3, 5: 3, 6: 3}
     assert (golden("check_round", "devices").query("phase == 'probe' and round == 3").iterations == 1).all()
     weights = sessions.set_index("session").weights

@@ -1,4 +1,4 @@
-"""Print the versions that pyproject.toml declares as pip's constraints: the lowest of each bound, or the newest.
+"""Print pip constraints for the lowest versions that pyproject.toml declares, or for the newest ones.
 
 make lowest
 python -m tests.tools.bounds lowest > lowest.txt && pip install -c lowest.txt -e '.[test]'
@@ -11,14 +11,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "test"
-KEPT = "torch"  # as in constraints.txt: another release of it brings gigabytes of CUDA libraries
+KEPT = "torch"  # pinned as in constraints.txt, as another release brings gigabytes of CUDA libraries
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w, -]+)\])?(?P<bounds>[^;]*)")
 
 
 def requirements(project: dict, extra: str) -> list[tuple[str, str]]:
-    """Return name and bounds of each direct dependency: the project's, an extra's, and those of extras it names."""
+    """Return name and bounds of each direct dependency of the project, an extra, and the extras that it includes."""
     found, extras = [], [extra]
-    for extra in extras:  # grows by the extras that are named
+    for extra in extras:  # the loop appends the extras that this one includes
         for line in [*project["dependencies"], *project["optional-dependencies"][extra]]:
             parts = REQUIREMENT.fullmatch(line)
             if parts is None:
@@ -31,7 +31,7 @@ def requirements(project: dict, extra: str) -> list[tuple[str, str]]:
 
 
 def lowest(project: dict, extra: str, kept: str = KEPT) -> list[str]:
-    """Return `name==version` of each dependency's lower bound but the kept one's; no bound, no line."""
+    """Return `name==version` of each lower bound, except for the kept dependency."""
     return [
         f"{name}=={bound.removeprefix('>=')}"
         for name, bounds in requirements(project, extra)
@@ -41,7 +41,7 @@ def lowest(project: dict, extra: str, kept: str = KEPT) -> list[str]:
 
 
 def tested(constraints: str) -> str:
-    """Return the line of constraints.txt about the dependency that is kept."""
+    """Return the line of constraints.txt that pins the kept dependency."""
     return next(line for line in constraints.splitlines() if line.startswith(f"{KEPT}=="))
 
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by the DevTools protocol over a pipe: no further package is needed."""
+"""Drive a headless Chromium by the DevTools protocol over a pipe, which needs no further package."""
 
 import base64
 import itertools
@@ -21,7 +21,7 @@ REPORT_READY = "document.body && document.body.dataset.ready === 'true'"
 
 
 class Page:
-    """A tab; what the console and the page's own errors say is kept in `complaints`."""
+    """A tab, whose console messages and page errors are collected in `complaints`."""
 
     def __init__(self, process: subprocess.Popen[bytes], write: int, read: int) -> None:
         self._process, self._write, self._read = process, write, read
@@ -49,7 +49,7 @@ class Page:
     def open(
         self, file: Path, width: int = 1280, height: int = 900, dark: bool = False, ready: str = REPORT_READY
     ) -> None:
-        """Open a page from file:// and wait until it is ready, by default as a report says it."""
+        """Open a page from file:// and wait until it is ready, by default as a report signals it."""
         mobile = width < 500
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -98,12 +98,12 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def cpu_s(self) -> float:
-        """CPU time of all processes of the browser, s, which does not depend on other processes."""
+        """Return the CPU time of all of the browser's processes in s, which other load does not affect."""
         ticks = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 fields = stat.read_text().rpartition(")")[2].split()
-                if int(fields[3]) == self._process.pid:  # the session
+                if int(fields[3]) == self._process.pid:  # in the browser's session
                     ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -136,7 +136,7 @@ def browser() -> Iterator[Page]:
     commands, from_us = os.pipe()
     to_us, answers = os.pipe()
 
-    def as_chromium_expects() -> None:  # it reads commands from 3 and writes to 4
+    def as_chromium_expects() -> None:  # Chromium reads commands from file descriptor 3 and writes to 4
         os.dup2(commands, 10)
         os.dup2(answers, 11)
         os.dup2(10, 3)

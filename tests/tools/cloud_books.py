@@ -1,16 +1,16 @@
-"""Check the books of a cloud over cells: bits, seconds and joules of the backhaul, and each cell's model."""
+"""Check the tables of a run with a cloud: bits, seconds and joules of the backhaul, and each cell's model."""
 
 import math
 from collections.abc import Iterator
 
 from tests.tools.run_tables import Row, Tables, named
 
-TOLERANCE = 1e-9  # relative, of products computed in another order
+TOLERANCE = 1e-9  # relative rounding of products in another order
 TIME_DIGIT_S = 2e-9
 
 
 def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
-    """Transfers to and from the cloud take the line's time and energy; models return once the cloud's is made."""
+    """Check that transfers take the backhaul's time and energy, and that models return after the cloud's is made."""
     settings = tables.cloud
     if settings is None:
         return
@@ -38,7 +38,7 @@ def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
 
 
 def _in_time(row: Row, made_s: dict[int, float], one_way_s: float) -> Iterator[str]:
-    """A round ends when the cloud's model arrives; the cell's own was sent after the round had begun."""
+    """Check that a round ends when the cloud's model arrives, and that the cell's model left after it had begun."""
     if row["cloud_version"] is None:
         return
     then_s = made_s.get(int(row["cloud_version"]))

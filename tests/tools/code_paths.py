@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Name -> environment of what chooses instructions by processor: PyTorch's loops, MKL, oneDNN, NumPy.
+# Name -> environment that limits the instruction sets of PyTorch's loops, MKL, oneDNN and NumPy.
 # MKL reads MKL_ENABLE_INSTRUCTIONS on Intel's processors alone, MKL_CBWR=COMPATIBLE on all: no vectors beyond SSE2.
 PATHS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
@@ -28,7 +28,7 @@ PATHS: Mapping[str, Mapping[str, str]] = {
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     },
 }
-# code that multiplies matrices, and code whose results must not change
+# tests of code that multiplies matrices or whose results must not change
 TESTS = [
     "tests/golden/test_golden_runs.py::test_run_is_what_it_was",
     *(
@@ -48,7 +48,7 @@ TESTS = [
 
 
 def environment(path: str) -> dict[str, str]:
-    """Return this process's environment with the settings of a code path."""
+    """Return this process's environment plus that of a code path."""
     return {**os.environ, **PATHS[path]}
 
 

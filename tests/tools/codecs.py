@@ -4,8 +4,8 @@
     python -m tests.tools.codecs --dataset digits
 
 Fashion-MNIST, logistic regression, 10 devices of `dirichlet` 0.5, FedAvg, 100 rounds with the codecs' defaults. The
-exit code is 1 where a loss does not fall, or a codec ends more than three points behind that need not: all but
-biased ones without feedback on the way up, which lose what they leave out.
+exit code is 1 if a loss does not fall, or if a codec ends more than three points behind whole models. Biased uplink
+codecs without feedback may end further behind, as they lose what they leave out.
 """
 
 import argparse
@@ -28,15 +28,15 @@ from edgefl.testing.cell import within
 
 DEVICES, ROUNDS, SEED = 10, 100, 5
 WAYS = ("uplink_codec", "downlink_codec")
-POINTS = 3.0  # of accuracy, that whole models may be ahead
+POINTS = 3.0  # of accuracy: a codec may end this far behind whole models
 FEEDBACK = "error_feedback"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One codec at its defaults, on one way.
+    """One codec with its defaults, in one direction.
 
-    feedback: with error feedback or without; None: the codec has no such choice.
+    feedback: whether it has error feedback, or None if the codec has no such parameter.
     """
 
     codec: str
@@ -45,13 +45,13 @@ class Case:
 
     @property
     def learning(self) -> dict[str, Any]:
-        """Return what it adds to the settings."""
+        """Return the learning settings that the case adds."""
         chosen = {} if self.feedback is None else {FEEDBACK: self.feedback}
         return {self.way: {"name": self.codec, **chosen}}
 
     @property
     def is_slow(self) -> bool:
-        """Whether what it leaves out is lost, so that it only has to learn: biased, and nothing fed back."""
+        """Whether the codec loses what it leaves out and learns slower: a biased uplink codec without feedback."""
         if self.way == "downlink_codec" or self.feedback is not False:
             return False
         one = build(registry.get("codecs", self.codec), {FEEDBACK: False})
@@ -60,7 +60,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Learned:
-    """The result of a run: the loss before it, and the loss and accuracy (in per cent) at its end."""
+    """The result of a run: its initial loss, and its final loss and accuracy (in per cent)."""
 
     loss_before: float
     loss: float
@@ -68,7 +68,7 @@ class Learned:
 
 
 def cases() -> list[Case]:
-    """Return every codec of the registry, each way, with and without feedback where that is a choice."""
+    """Return every registered codec in each direction, with and without feedback if it has the parameter."""
     found = []
     for name in registry.names("codecs"):
         chooses = FEEDBACK in registry.get("codecs", name).model_fields
@@ -79,14 +79,14 @@ def cases() -> list[Case]:
 
 
 class Trial:
-    """One data set, which is read once, and its training with whole models."""
+    """Training on one data set, which is read once, and the result with whole models."""
 
     def __init__(self, dataset: str) -> None:
         self._dataset, self._data = dataset, build(registry.get("datasets", dataset), {}).load()
         self.whole = self.learned()
 
     def learned(self, **learning: Any) -> Learned:
-        """Train ROUNDS rounds with all devices."""
+        """Train ROUNDS rounds with all devices; return the result."""
         given: dict[str, Any] = {
             "dataset": self._dataset,
             "partition": {"name": "dirichlet", "alpha": 0.5},
@@ -109,7 +109,7 @@ class Trial:
         return Learned(float(opening.loss or 0), float(ended.loss or 0), 100 * float(ended.accuracy or 0))
 
     def faults(self, case: Case, learned: Learned) -> list[str]:
-        """Return what is wrong with a run of this case."""
+        """Return the faults of a result of this case."""
         found = []
         if not learned.loss < learned.loss_before:
             found.append(f"the loss goes from {learned.loss_before:.3g} to {learned.loss:.3g}")
@@ -120,7 +120,7 @@ class Trial:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table of docs/codecs.md, and what is wrong."""
+    """Print the table of docs/codecs.md, and faults."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="fashion_mnist")
     trial = Trial(parser.parse_args(arguments).dataset)

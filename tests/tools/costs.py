@@ -1,10 +1,10 @@
-"""The CPU seconds of each test: a pytest plugin that measures them, and the marks that follow from them.
+"""A pytest plugin that measures the CPU time of each test, and marks that follow from these costs.
 
-make costs                                              all tests: writes tests/costs.tsv
-python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps the others' costs
+make costs                                              measures all tests and writes tests/costs.tsv
+python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps other files' costs
 
-A cost includes the processes that a test starts, but not the start of the fork server, which many tests share. What
-several tests share in a fixture counts for the first of them. Tests below LEAST_S are not in the file.
+A cost includes the processes that a test starts, but not the start of the fork server, which many tests share. A
+shared fixture counts for the first test that uses it. Tests below LEAST_S are not in the file.
 """
 
 import os
@@ -16,9 +16,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COSTS = ROOT / "tests" / "costs.tsv"
-GOLDEN = "tests/golden/"  # where each case is a run
+GOLDEN = "tests/golden/"  # each case is a whole run, and none is marked
 LEAST_S = 0.1
-# what more costs than that is left to the night: of a test's cheapest case, and of each further one
+# costs above which a test's cheapest case, and each further case, run only at night
 FIRST_S, FURTHER_S = 0.8, 0.1
 SLOW_S = 0.1
 
@@ -27,7 +27,7 @@ _BEGUN = pytest.StashKey[float]()
 
 
 def read(file: Path = COSTS) -> dict[str, float]:
-    """Return the cost of each test that is in the file, by node id."""
+    """Return the costs in the file by node id."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {node: float(cost) for cost, _, node in (line.partition("\t") for line in lines)}
 
@@ -35,12 +35,12 @@ def read(file: Path = COSTS) -> dict[str, float]:
 def marks_of(
     nodes: Iterable[str], costs: Mapping[str, float], always: Collection[str] = ()
 ) -> dict[str, list[str]]:
-    """Return the marks of each test: `further`, `slow`, `nightly`; those of golden runs have none.
+    """Return the marks `further`, `slow` and `nightly` of each test; golden runs have none.
 
-    The cheapest case of a test is its first one, all others are further ones. What is not in the file is cheap.
+    All cases of a test but the cheapest are `further`. A test that is not in the file is cheap.
 
     Args:
-        always: the nodes that are never left to the night.
+        always: nodes that are never marked `nightly`.
     """
     cases = defaultdict(list)
     for node in nodes:
@@ -60,7 +60,7 @@ def marks_of(
 
 
 def cpu_s() -> float:
-    """Return the CPU time that this process and those it started have taken, as far as the system says."""
+    """Return the CPU time in s of this process and its children, as far as the system reports it."""
     mine = os.times()
     return (
         mine.user + mine.system + mine.children_user + mine.children_system + sum(map(_of_child, _children()))
@@ -68,23 +68,23 @@ def cpu_s() -> float:
 
 
 def _children() -> list[str]:
-    """Return the living processes that this one started."""
+    """Return the ids of this process's living children."""
     file = Path(f"/proc/self/task/{os.getpid()}/children")  # Linux
     return file.read_text().split() if file.exists() else []
 
 
 def _of_child(process: str) -> float:
-    """Return the time of the processes that it started: the server of forked commands never ends."""
+    """Return the CPU time of a child's own ended children; this counts commands forked by the fork server."""
     try:
         fields = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it ended just now
+    except OSError:  # the child has just ended
         return 0.0
     return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin to measure a test with its fixtures."""
+    """Start to measure a test, including its fixtures."""
     item.stash[_BEGUN] = cpu_s()
 
 
@@ -92,7 +92,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Store a test's cost in its last report; reports go from workers to the controller."""
+    """Store a test's cost in its last report, which a worker sends to the controller."""
     report = yield
     if call.when == "teardown":
         report.user_properties.append(("cpu_s", cpu_s() - item.stash[_BEGUN]))
@@ -100,7 +100,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Gather the costs."""
+    """Collect the costs."""
     if report.when == "teardown":
         _measured[report.nodeid] = dict(report.user_properties)["cpu_s"]
 
@@ -119,6 +119,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def write(costs: Mapping[str, float], file: Path = COSTS) -> None:
-    """Write the tests that are not cheap, sorted by node id."""
+    """Write the costs of tests that are not cheap, sorted by node id."""
     lines = (f"{cost:.2f}\t{node}\n" for node, cost in sorted(costs.items()) if round(cost, 2) >= LEAST_S)
     file.write_text("".join(lines))

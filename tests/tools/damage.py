@@ -1,8 +1,8 @@
 """Damage run and study directories at random and read them: `make damage`, or `python -m tests.tools.damage`.
 
-Every command that reads a run directory, and `watch`, `resume`, `study` and `merge`, must go on, or end with one
-message that names a file, and exit code 2 (a study that waits for a claim: 3); none may show a traceback. Cases are
-numbered, and a function of seed and number.
+Every command that reads a run directory, and `watch`, `resume`, `study` and `merge`, must succeed, or end with one
+message that names a file and exit code 2 (3 if a study waits for a claim), without a traceback. Cases are numbered;
+seed and number determine a case.
 """
 
 import argparse
@@ -43,7 +43,7 @@ OPTIONS = {
 
 
 def commands(base: str, folder: Path) -> Iterator[list[str]]:
-    """Yield the command lines that are tried on a directory, those that change it last."""
+    """Yield the command lines to try on a directory; those that change it come last."""
     for name in READS:
         yield [name, base, *OPTIONS.get(name, ["--out", "read"])]
         if name in ("compare", "costs", "report"):
@@ -59,7 +59,7 @@ def commands(base: str, folder: Path) -> Iterator[list[str]]:
 
 
 def _left(study: Path) -> str:
-    """Name a run of a study that was not completed, or any."""
+    """Return an incomplete run of a study, or any run."""
     for file in sorted(study.rglob("run.json")):
         with contextlib.suppress(OSError, ValueError):
             if '"completed"' not in file.read_text():
@@ -68,7 +68,7 @@ def _left(study: Path) -> str:
 
 
 def refusals(whole: Path, base: str) -> dict[str, str]:
-    """Return, by command, the messages of commands that fail on an undamaged directory."""
+    """Return the messages of reading commands on an undamaged directory, by command; '' without an error."""
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
         folder = Path(scratch)
         shutil.copytree(whole / base, folder / base)
@@ -79,7 +79,7 @@ def refusals(whole: Path, base: str) -> dict[str, str]:
 def try_case(
     seed: int, number: int, whole: Path, known: Callable[[str], Mapping[str, str]], verbose: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield rules broken on a damaged copy of a directory, with the damage and the output."""
+    """Yield the broken rules for a damaged copy of a directory, each with the damage and the output."""
     rng = Random(f"{seed} {number}")
     base = rng.choice((bases.STUDY, bases.STUDY, bases.GRID, bases.MOVING, bases.LEFT))
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
@@ -107,7 +107,7 @@ def broken(ended: CallResult, base: str, known: Callable[[], str]) -> str:
     """Return the rule that a command's exit breaks, or ''.
 
     Args:
-        known: what the command says about a directory that is whole; asked only where that matters.
+        known: returns the command's message about the undamaged directory; called only if needed.
     """
     if ended.crash or "Traceback" in ended.err:
         return "no traceback"
@@ -132,7 +132,7 @@ def _call(command: Sequence[str], folder: Path) -> CallResult:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Damage directories, read them, and report broken rules."""
+    """Damage directories, run commands on them, and report broken rules."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Whole directories for the damage tool: a study, one with a grid and a question, and a run of moving devices."""
+"""Undamaged directories for the damage tool: a study, a study of a grid with a question, a run of moving devices."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
 
-# names that no message has by itself
+# names that no message contains by chance
 STUDY, GRID, MOVING = "a-study", "a-grid", "a-moving-run"
-LEFT = "a-left-run"  # beside the run of moving devices, and interrupted
+LEFT = "a-left-run"  # an interrupted run
 OFTEN = Every(rounds=2)
-LONG_AGO_S = 1e9  # since 1970: what a claim of this age says is over
+LONG_AGO_S = 1e9  # since 1970: a claim this old is abandoned
 SCENARIO = """\
 name: digits
 seed: 3
@@ -66,7 +66,7 @@ workload: {payload_bits: 2000000, flops_per_sample: 1000}
 
 
 def made(folder: Path, name: str) -> Path:
-    """Return a whole directory of this name, made if it is missing, with its files beside it.
+    """Return the undamaged directory of this name; make it, and its files beside it, if it is missing.
 
     Each directory except the run of moving devices contains an interrupted run, in a study with a claim on it.
     """
@@ -101,7 +101,7 @@ def made(folder: Path, name: str) -> Path:
 
 
 class _Interruption:
-    """Interrupt a run after some of its rounds."""
+    """A callback that interrupts a run after some of its rounds."""
 
     def __init__(self, label: str) -> None:
         self._label, self._rounds = label, 0
@@ -113,7 +113,7 @@ class _Interruption:
 
 
 def _claim(claim: Path) -> None:
-    """Write the claim of a machine without a recent heartbeat."""
+    """Write a claim of another machine without a recent heartbeat."""
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"pid": 1, "host": "another", "started": 1}))
     os.utime(claim, (LONG_AGO_S, LONG_AGO_S))

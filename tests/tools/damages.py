@@ -12,7 +12,7 @@ import yaml
 
 ODD: tuple[Any, ...] = (None, 3, -1.5, "x", "", [], [1, 2], {}, {"a": 1}, True)
 CELLS = ('"', "x", "", "nan", "1e999", "-1", "1,2", "\u00e4")
-# what is damaged more often than by its share of the files
+# files that are damaged more often than others
 OFTEN = ("run.json", "rounds.csv", "1.json", "scenario.yaml", "journal.jsonl")
 Damage = Callable[[Path, Random], None]
 
@@ -34,7 +34,7 @@ def damage(folder: Path, rng: Random) -> str:
 
 
 def _usable(file: Path) -> bool:
-    """Whether a file can still be damaged: an earlier damage may have taken the rights to it."""
+    """Return whether a file can still be damaged: earlier damage may have removed its permissions."""
     return file.is_file() and not file.is_symlink() and os.access(file, os.R_OK | os.W_OK)
 
 
@@ -67,7 +67,7 @@ def _folder(file: Path, rng: Random) -> None:
 
 
 def _endless(file: Path, rng: Random) -> None:
-    """Make a file that root cannot read either: a link to itself."""
+    """Replace a file by a link to itself, which even root cannot read."""
     file.unlink()
     file.symlink_to(file.name)
 
@@ -159,7 +159,7 @@ def _column(file: Path, rng: Random) -> None:
 
 
 def restore_rights(folder: Path) -> None:
-    """Let a damaged folder be deleted."""
+    """Restore the permissions of a damaged folder, so that it can be deleted."""
     for file in folder.rglob("*"):
         if not file.is_symlink():
             file.chmod(0o755)

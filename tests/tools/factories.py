@@ -1,13 +1,13 @@
-"""Make a module as other libraries do, to try the model `factory` with."""
+"""Functions that make a module as other libraries do, for tests of the model `factory`."""
 
 from torch import nn
 
 
 def tiny(num_classes: int, in_chans: int = 3) -> nn.Module:
-    """Make a module of 192 parameters per class and channel for images of 8 pixels or more a side."""
+    """Return a module of 192 parameters per class and channel, for images of at least 8 x 8 pixels."""
     return nn.Sequential(nn.AdaptiveAvgPool2d(8), nn.Flatten(), nn.Linear(64 * in_chans, num_classes))
 
 
 def convolution(num_classes: int, in_channels: int) -> nn.Module:
-    """Make a convolution that sees images of 8 pixels a side as a whole."""
+    """Return a convolution whose kernel covers an image of 8 x 8 pixels."""
     return nn.Conv2d(in_channels, num_classes, 8)

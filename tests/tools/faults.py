@@ -1,7 +1,7 @@
-"""Inject each named fault of tests/faults, and say whether its check catches it.
+"""Inject each named fault of tests/faults, and report whether its check catches it.
 
-python -m tests.tools.faults [IDS]           `make faults`; an id, a part of one, or none: all
-python -m tests.tools.faults --some 10       a share drawn with a seed, as `make nightly` does
+python -m tests.tools.faults [IDS]           `make faults`; faults whose id contains one of IDS, by default all
+python -m tests.tools.faults --some 10       some, drawn with a seed, as `make nightly` does
 python -m tests.tools.faults --write         keep the results in tests/faults/results.csv, for `make trust`
 """
 
@@ -19,22 +19,22 @@ SEED = 0
 
 
 def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
-    """Choose faults by parts of their ids, or some of all."""
+    """Choose faults by parts of their ids, or draw some of all."""
     faults = [fault for fault in FAULTS if not ids or any(part in fault.id for part in ids)]
     return faults if some is None else random.Random(SEED).sample(faults, min(some, len(faults)))
 
 
 def verdict(fault: Fault) -> tuple[str, float, str]:
-    """Inject a fault and run its check: caught, not caught, slow, or not tried; CPU time, s; what pytest wrote.
+    """Inject a fault and run its check; return caught, not caught, slow or not tried, CPU time in s, pytest's output.
 
-    A check that does not end says nothing of the law: it is slow, and that counts as not caught.
+    A check that exceeds its limit is slow, which counts as not caught, as it tests nothing.
     """
     code, text, cpu_s = run_pytest([fault.check], fault.inject)
     return {FAILED: "caught", SLOW: "slow", PASSED: "not caught"}.get(code, "not tried"), cpu_s, text
 
 
 def without_fault(faults: Sequence[Fault]) -> bool:
-    """Run every check as the code is; all must pass."""
+    """Run every check without a fault; all must pass."""
     checks = sorted({fault.check for fault in faults})
     code, text, took_s = run_pytest(checks, limit_s=1800.0)
     print(f"{len(checks)} checks without a fault: {'pass' if code == PASSED else 'fail'}, {took_s:.0f} s")
@@ -44,7 +44,7 @@ def without_fault(faults: Sequence[Fault]) -> bool:
 
 
 def main() -> int:
-    """Try the faults; 1 unless each is caught."""
+    """Try the faults; return 1 unless all are caught."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--some", type=int)

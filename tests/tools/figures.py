@@ -1,4 +1,4 @@
-"""Figures that are composed and not rendered, which is half of what a comparison takes."""
+"""Skip the rendering of figures, which takes half of the time of a comparison."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 
 def unwritten(figure: Figure, target: Any, **choices: Any) -> None:
-    """Write an empty file, or nothing into a stream."""
+    """Write an empty file, or nothing to a stream, in place of a figure."""
     if not hasattr(target, "write"):
         Path(target).write_bytes(b"")
 

@@ -1,7 +1,7 @@
-"""Run edgefl commands in processes of their own that begin at once: forked where PyTorch is loaded already.
+"""Run edgefl commands in processes that start at once, as they are forked from one that has loaded PyTorch.
 
-Loading takes three seconds of CPU, which tests of killed or stopped processes do not need. All
-else is as in a terminal: a process id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
+Loading takes three seconds of CPU, which tests of killed or stopped processes can save. Otherwise the processes are
+as in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
 """
 
 import multiprocessing
@@ -16,13 +16,13 @@ from pathlib import Path
 from edgefl.studies.execution import RUNS, TRAINS
 
 _FORKS = multiprocessing.get_context("forkserver")
-# Loaded once, in the process from which commands are forked; nothing is computed there, so no thread runs in it.
-# "pytest": what is __main__ here is imported in each process
+# The process from which commands are forked loads these once. It computes nothing, so it has no threads.
+# "pytest" is the __main__ of this process, which each forked process imports.
 _FORKS.set_forkserver_preload(["pytest", "edgefl.studies.execution", *RUNS, *TRAINS])
 
 
 class Command:
-    """An edgefl command under way; to be used like a `subprocess.Popen` whose outputs are pipes."""
+    """A running edgefl command, with the interface of a `subprocess.Popen` whose outputs are pipes."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Command:
         """Start it.
 
         Args:
-            folder: where it runs; None: here.
-            environment: in place of this process's.
-            new_session: whether it leads a group of processes.
+            folder: working directory, by default this one.
+            environment: variables in place of this process's.
+            new_session: whether the command leads a new process group.
         """
         self._scratch = tempfile.TemporaryDirectory()
         self._files = (Path(self._scratch.name, "stdout"), Path(self._scratch.name, "stderr"))
@@ -51,13 +51,13 @@ class Command:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """The process id."""
         assert self._process.pid is not None
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or minus the signal that ended it; None: it is under way."""
+        """The exit code, minus the signal that ended the process, or None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
@@ -65,10 +65,10 @@ class Command:
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Wait until it has ended, and return what it wrote.
+        """Wait until the command has ended, and return its output.
 
         Raises:
-            subprocess.TimeoutExpired: it is still under way.
+            subprocess.TimeoutExpired: the command still runs.
         """
         self._process.join(timeout)
         if self._process.is_alive():
@@ -78,7 +78,7 @@ class Command:
         return written[0], written[1]
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -88,11 +88,11 @@ class Command:
 
 
 def loaded_after(code: str, packages: set[str]) -> set[str]:
-    """Return which of these packages a new process has imported after some code, and what edgefl trains with."""
+    """Return which of these packages are imported in a new process after some code; those of training always are."""
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()
-    there.close()  # so that this process notices when a child dies
+    there.close()  # otherwise this process would not notice that a child died
     found: set[str] = here.recv()
     process.join()
     return found

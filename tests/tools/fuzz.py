@@ -2,9 +2,9 @@
 
 Shipped scenarios and studies are changed at random, within what the schema allows and beyond, and given to
 `edgefl validate`; others, made small, to `edgefl run`; and scenarios with changed map files to `edgefl validate`.
-Bad input must end with one message of reasonable length and exit code 2, in half a minute, and leave nothing behind;
-a run that completes must keep its books (`invariants`), and give the same tables again from its own scenario.yaml.
-Cases are numbered, and a function of seed and number.
+Bad input must end with one message of reasonable length and exit code 2 within half a minute, and leave nothing
+behind. A completed run must pass `invariants`, and its own scenario.yaml must give the same tables again. Cases are
+numbered; seed and number determine a case.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from tests.tools.fuzz_runs import run_case
 from tests.tools.fuzz_traces import trace_case
 from tests.tools.invariants import check_run
 
-VALIDATE, MAP, TRACE, RUN = 3000, 250, 250, 300  # cases
-# nineteen sites 500 m apart: what 0.8 GB of places keep is drawn in 8 s of a quiet processor
+VALIDATE, MAP, TRACE, RUN = 3000, 250, 250, 300  # number of cases
+# the slowest case draws fields of 0.8 GB for nineteen sites 500 m apart, which takes 8 s on an idle processor
 CPU_S = {"validate": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
-MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refused, not tried
-# what a run may find out only as it goes
+MEMORY_BYTES = 16_000_000_000  # of address space; edgefl must refuse a case that needs more
+# errors that a run may discover after it has begun
 KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
-# `a.yaml:14 `, perhaps with the run of a study before it; or what is said of a file as a whole
+# `a.yaml:14 `, possibly after the name of a study's run; or an error about a whole file
 PLACED = re.compile(
     r"edgefl: error: (?s:.{,400}?)(\S:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
 )
@@ -51,7 +51,7 @@ class Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz; keep the files that break a rule and print where they are."""
+    """Try the cases; keep the files that break a rule and print where they are."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -144,7 +144,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
 
 
 def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """Yield the rules for all commands that a call broke."""
+    """Yield the general rules that a call broke."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
     elif outcome.crash:

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-LONGEST_WALL_S = 120  # a call that hangs in compiled code, where no signal is heard, ends the whole process
+LONGEST_WALL_S = 120  # ends the whole process if a call hangs in compiled code, which handles no signals
 
 
 class Hang(BaseException):
-    """A call has used up its processor time."""
+    """The error of a call that has used up its processor time."""
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """Exit code and output of a call; crash: the traceback that a user would have seen."""
+    """Exit code and output of a call; crash: the traceback that a user would see."""
 
     code: int
     out: str

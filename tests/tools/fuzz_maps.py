@@ -1,4 +1,4 @@
-"""Change something in map files: values, keys and nesting of GeoJSON, attributes of a SUMO network, and the bytes."""
+"""Change map files at random: values, keys and nesting of GeoJSON, attributes of a SUMO network, or bytes."""
 
 import json
 import math
@@ -78,7 +78,7 @@ NET = """<net version="1.20"><location convBoundary="0,0,500,500"/>
 
 
 def map_case(seed: int, number: int) -> FuzzCase:
-    """Make the case of this number: a scenario, with a changed map of an area and of streets."""
+    """Return the case of this number: a scenario with changed maps of an area and of streets."""
     rng = Random(f"maps {seed} {number}")
     damaged = [json.dumps(_town(rng)).encode(), json.dumps(_roads()).encode(), NET.encode()]
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -98,7 +98,7 @@ def _at(x: float, y: float) -> list[float]:
 
 
 def _town(rng: Random) -> dict[str, Any]:
-    """Return polygons: with a hole, overlapping, in several parts, and at random."""
+    """Return polygons: one with a hole, overlapping ones, a multipolygon, and random ones."""
 
     def ring(*corners: tuple[float, float]) -> list[list[float]]:
         return [_at(*corner) for corner in (*corners, corners[0])]
@@ -128,7 +128,7 @@ def _town(rng: Random) -> dict[str, Any]:
 
 
 def _roads() -> dict[str, Any]:
-    """Return lines with tags in several programs' forms."""
+    """Return lines whose tags have the formats of several programs."""
     tags: list[dict[str, Any]] = [
         {"highway": "residential"},
         {"highway": ["footway", "path"], "tags": {"foot": "yes"}},
@@ -183,7 +183,7 @@ def _holders(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _attribute(content: bytes, rng: Random) -> bytes:
-    """Change an attribute of an XML file, or leave it out."""
+    """Change or remove an attribute of an XML file."""
     found = list(re.finditer(rb' \w+="[^"]*"', content))
     if not found:
         return rng.choice((b"<osm/>", b"<net/>", b"{}", b"", content))

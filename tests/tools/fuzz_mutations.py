@@ -1,4 +1,4 @@
-"""Change something in scenario and study files: values, types, components, keys, and the YAML text itself."""
+"""Change scenario and study files at random: values, types, components, keys, or the YAML text itself."""
 
 import copy
 import math
@@ -34,7 +34,7 @@ class FuzzCase:
 
 
 def case(seed: int, number: int) -> FuzzCase:
-    """Make the case of this number: a scenario or a study with a few things changed."""
+    """Return the case of this number: a scenario or a study with a few changes."""
     rng = Random(f"validate {seed} {number}")
     if rng.random() < 0.25:
         study = study_data(rng)
@@ -51,7 +51,7 @@ def case(seed: int, number: int) -> FuzzCase:
 
 
 def scenario_data(rng: Random) -> dict[str, Any]:
-    """Return the data of a shipped scenario; mostly on data that are on every machine."""
+    """Return the content of a shipped scenario, in most cases with a data set that every machine has."""
     data = copy.deepcopy(rng.choice(_shipped()))
     if "learning" in data and rng.random() < 0.9:
         data["learning"] |= {"dataset": rng.choice(("digits", "digits", "synthetic")), "model": "logistic"}
@@ -59,7 +59,7 @@ def scenario_data(rng: Random) -> dict[str, Any]:
 
 
 def study_data(rng: Random) -> dict[str, Any]:
-    """Return the data of a study of `base.yaml`, with sensible and strange labels and overrides."""
+    """Return the content of a study of `base.yaml`, with sensible and strange labels and overrides."""
     keys = [key for key in keys_of(_scenario()) if key.place[0] not in ("name", "learning", "workload")]
 
     def overrides() -> Any:
@@ -99,12 +99,12 @@ def study_data(rng: Random) -> dict[str, Any]:
 
 
 def mutate(data: dict[str, Any], rng: Random) -> None:
-    """Change one thing in a scenario's data."""
+    """Make one random change to a scenario's content."""
     rng.choice(CHANGES)(data, rng)
 
 
 def tame(data: dict[str, Any]) -> None:
-    """Reduce numbers that are allowed but would take minutes."""
+    """Reduce numbers that are allowed but would make a case take minutes."""
     for place, most in SLOW.items():
         held = at(data, place)
         if isinstance(held, int | float) and most < held < math.inf:
@@ -112,7 +112,7 @@ def tame(data: dict[str, Any]) -> None:
 
 
 def value(rng: Random) -> Any:
-    """Draw a value that few keys expect."""
+    """Draw a value that few keys allow."""
     return rng.choice((*FAR, *STRANGE))
 
 
@@ -122,7 +122,7 @@ def value_for(key: Key, rng: Random) -> Any:
 
 
 def component(kind: str, rng: Random) -> Any:
-    """Draw a component of a kind with parameters that it allows, one by one."""
+    """Draw a component of a kind, and parameters whose values are each allowed."""
     name = rng.choice(registry.names(kind))
     keys = keys_of(parameters_of(registry.get(kind, name)))
     chosen = [key for key in keys if key.required or rng.random() < 0.3]
@@ -130,13 +130,13 @@ def component(kind: str, rng: Random) -> Any:
 
 
 def any_key(data: dict[str, Any], rng: Random, wanted: Callable[[Key], bool] = lambda key: True) -> Key:
-    """Draw one of the keys that this scenario may have."""
+    """Draw a key that this scenario may have."""
     mine = [key for key in keys_in(data) if wanted(key) and _belongs(key, data)]
     return rng.choice(mine)
 
 
 def allowed(data: dict[str, Any], rng: Random) -> None:
-    """Set a key to a value that it allows."""
+    """Set a key to an allowed value."""
     key = any_key(data, rng, lambda key: key.kind is not None or key.schema.get("type") != "object")
     put(data, key.place, value_for(key, rng))
 
@@ -163,18 +163,18 @@ def least_or_most(data: dict[str, Any], rng: Random) -> None:
 
 
 def far(data: dict[str, Any], rng: Random) -> None:
-    """Set a number to an extreme one."""
+    """Set a number to an extreme value."""
     numbers = lambda key: any(f"'{kind}'" in str(key.schema) for kind in ("integer", "number"))  # noqa: E731
     put(data, any_key(data, rng, numbers).place, rng.choice(FAR))
 
 
 def strange(data: dict[str, Any], rng: Random) -> None:
-    """Set a key to a value of another type."""
+    """Set a key to a value that few keys allow."""
     put(data, any_key(data, rng).place, rng.choice(STRANGE))
 
 
 def other_component(data: dict[str, Any], rng: Random) -> None:
-    """Take another component of a kind."""
+    """Replace a component by another one of its kind."""
     key = any_key(data, rng, lambda key: key.kind is not None)
     assert key.kind is not None
     put(data, key.place, component(key.kind, rng))
@@ -217,7 +217,7 @@ def text_of(data: Any) -> bytes:
 
 
 def damaged(data: Any, rng: Random, share: float) -> bytes:
-    """Write data as YAML, and in a share of all cases damage the text."""
+    """Write data as YAML, and in some cases damage the text."""
     raw = text_of(data)
     if rng.random() >= share:
         return raw
@@ -244,7 +244,7 @@ def damaged(data: Any, rng: Random, share: float) -> bytes:
 
 
 def _places(data: dict[str, Any], place: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Return the places of all keys that are there."""
+    """Return the places of all keys that are set."""
     places = []
     for name, held in data.items():
         places.append((*place, name))
@@ -253,7 +253,7 @@ def _places(data: dict[str, Any], place: tuple[str, ...] = ()) -> list[tuple[str
 
 
 def _belongs(key: Key, data: dict[str, Any]) -> bool:
-    """Remove either learning or workload: most of the time only one of them is allowed."""
+    """Return whether a key belongs to a scenario: below `learning` or `workload` only if it has this section."""
     return key.place[0] not in ("learning", "workload") or key.place[0] in data
 
 

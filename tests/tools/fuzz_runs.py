@@ -1,4 +1,4 @@
-"""Scenarios to run: shipped ones, changed within what is allowed, and made so small that they end soon."""
+"""Make scenarios to run: shipped ones with allowed changes, so small that they end soon."""
 
 from random import Random
 from typing import Any
@@ -27,7 +27,7 @@ MOST: dict[tuple[str, ...], float] = {
     ("sessions", "min_rounds"): 2,
     ("sessions", "max_rounds"): 3,
     ("rounds", "max_wait_s"): 120.0,
-    # after years of simulated time the clock's last digit is coarser than the invariants allow for
+    # after years of simulated time the clock's resolution would exceed the tolerance of the invariants
     ("rounds", "every_s"): 100.0,
     ("rounds", "pause_s"): 100.0,
     ("rounds", "server_s"): 100.0,
@@ -52,7 +52,7 @@ PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
 
 
 def run_case(seed: int, number: int) -> FuzzCase:
-    """Make the scenario of this number."""
+    """Return the scenario of this number."""
     rng = Random(f"run {seed} {number}")
     data = scenario_data(rng)
     for _ in range(rng.randint(1, 5)):
@@ -64,7 +64,7 @@ def run_case(seed: int, number: int) -> FuzzCase:
 
 
 def shrink(data: dict[str, Any], rng: Random) -> None:
-    """Make a scenario small, on data and with models that are on every machine and train at once."""
+    """Make a scenario small, with data sets that every machine has and models that train quickly."""
     learning = data.get("learning")
     if isinstance(learning, dict):
         synthetic = name_at(data, ("learning", "partition")) == "natural" or rng.random() < 0.25
@@ -86,7 +86,7 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
 
 
 def fit(data: dict[str, Any], rng: Random) -> None:
-    """Undo what is refused most often: settings that contradict each other. A few are left as they are."""
+    """Undo the contradictions between settings that are refused most often, except in a few scenarios."""
     if rng.random() < 0.1:
         return
     if name_at(data, ("sessions",)) in TIMED:

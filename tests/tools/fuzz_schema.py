@@ -16,15 +16,15 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
 
 Place = tuple[str, ...]
-DECADES = 1.5  # a number without narrower bounds is drawn this far around its default
-SPAN = 1e4  # and one without a default, from its upper bound down by this factor
+DECADES = 1.5  # a number is drawn within this distance from its default, unless its bounds are narrower
+SPAN = 1e4  # a number without a default is drawn between its upper bound and this fraction of it
 
 
 @dataclass(frozen=True)
 class Key:
     """A key that a scenario may have.
 
-    kind: of the component that it holds; None: a value or a section. schema: JSON schema of a value.
+    kind: kind of its component, or None if it holds a value or a section. schema: JSON schema of its value.
     """
 
     place: Place
@@ -33,9 +33,9 @@ class Key:
     required: bool
 
 
-@cache  # a schema takes pydantic a millisecond, and a case asks for all of them several times
+@cache  # pydantic needs a millisecond per schema, and a case needs each schema several times
 def keys_of(model: type[BaseModel], place: Place = ()) -> tuple[Key, ...]:
-    """Return all keys below a model, sections and what is in them; parameters of components are not among them."""
+    """Return all keys of a model, including sections and their keys, without parameters of components."""
     keys = []
     for name, field in model.model_fields.items():
         here = (*place, name)
@@ -60,7 +60,7 @@ def keys_of(model: type[BaseModel], place: Place = ()) -> tuple[Key, ...]:
 
 
 def keys_in(data: Mapping[str, Any]) -> list[Key]:
-    """Return all keys that this scenario may have: those of every scenario, and its components' parameters."""
+    """Return all keys that this scenario may have: those of all scenarios, and parameters of its components."""
     keys = [*keys_of(Scenario)]
     for key in keys_of(Scenario):
         if key.kind:
@@ -87,7 +87,7 @@ def name_at(data: Any, place: Place) -> str | None:
 
 
 def put(data: dict[str, Any], place: Place, value: Any) -> None:
-    """Set a key; sections on the way are made, and a component's bare name becomes a mapping."""
+    """Set a key; make missing sections above it, and turn a component's name into a mapping."""
     for part in place[:-1]:
         held = data.get(part)
         if not isinstance(held, dict):
@@ -97,7 +97,7 @@ def put(data: dict[str, Any], place: Place, value: Any) -> None:
 
 
 def valid(schema: Mapping[str, Any], rng: Random) -> Any:
-    """Draw a value that a JSON schema allows, numbers near the default or log-uniformly within their bounds."""
+    """Draw a value that a JSON schema allows; numbers are near the default or log-uniform within their bounds."""
     if "anyOf" in schema:
         inner = rng.choice(schema["anyOf"])
         return valid({"default": schema["default"], **inner} if "default" in schema else inner, rng)
@@ -128,7 +128,7 @@ def bounds(schema: Mapping[str, Any], strictly: bool = True) -> list[float]:
     """Return the bounds of a JSON schema's numbers, and those of its options and items.
 
     Args:
-        strictly: also those that a number must keep away from.
+        strictly: whether to include exclusive bounds.
     """
     names = ["minimum", "maximum", *(["exclusiveMinimum", "exclusiveMaximum"] if strictly else [])]
     numbers = [schema[name] for name in names if name in schema]

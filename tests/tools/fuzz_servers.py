@@ -1,4 +1,4 @@
-"""Add to a scenario a server, codecs or a cloud over cells, which change when models are made and what is sent."""
+"""Add a server, codecs or a cloud over cells to a scenario, which change when models are made and sent."""
 
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ MOST = {"concurrency": 6, "buffer": 4, "count": 3, "max_staleness": 3, "every_s"
 
 
 def drawn(data: dict[str, Any], rng: Random) -> None:
-    """Draw a server whose rounds overlap, codecs and a cloud, each for one scenario in four."""
+    """Draw a server whose rounds overlap, codecs, and a cloud, each with probability 1/4."""
     if rng.random() < 0.25:
         server = component("servers", rng)
         put(data, ("rounds", "server"), server if server != "synchronous" else "fedasync")
@@ -34,7 +34,7 @@ def drawn(data: dict[str, Any], rng: Random) -> None:
 
 
 def fitted(data: dict[str, Any], rng: Random) -> None:
-    """Undo what contradicts servers, codecs or a cloud."""
+    """Undo settings that contradict servers, codecs or a cloud."""
     server = name_at(data, ("rounds", "server"))
     algorithms: tuple[str, ...] = ()
     if server in OVERLAPPING:

@@ -1,4 +1,4 @@
-"""Change trace files of every format: bytes, words, lines, compression."""
+"""Change trace files of every format at random: bytes, words, lines, compression."""
 
 import gzip
 from random import Random
@@ -49,7 +49,7 @@ STRANGE = (
 
 
 def trace_case(seed: int, number: int) -> FuzzCase:
-    """Make the case of this number: a scenario, and a trace with a few things changed."""
+    """Return the case of this number: a scenario, and a trace with a few changes."""
     rng = Random(f"trace {seed} {number}")
     text = rng.choice(list(FORMS.values()))
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -65,7 +65,7 @@ def trace_case(seed: int, number: int) -> FuzzCase:
 
 
 def _changed(text: str, rng: Random) -> str:
-    """Change a word, or repeat, remove or exchange lines."""
+    """Change a word, or repeat, remove or swap lines."""
     lines = text.splitlines(keepends=True) or [""]
     at = rng.randrange(len(lines))
     what = rng.randrange(6)
@@ -85,7 +85,7 @@ def _changed(text: str, rng: Random) -> str:
 
 
 def _spoilt(content: bytes, rng: Random) -> bytes:
-    """Cut bytes off, or change one."""
+    """Cut off bytes, or change one."""
     at = rng.randrange(len(content) + 1)
     return (
         content[:at] if rng.random() < 0.5 else content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]

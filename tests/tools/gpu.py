@@ -1,8 +1,8 @@
-"""Everything that needs a GPU, in one command: tests, speed, memory, repeated whole runs, a study that shares it.
+"""Do everything that needs a GPU in one command: tests, speed, memory, repeated runs, a study that shares it.
 
     make gpu
     python -m tests.tools.gpu --device cuda --out runs/gpu
-    python -m tests.tools.gpu --device cpu     every step but the device, in small: a rehearsal
+    python -m tests.tools.gpu --device cpu     a rehearsal: all steps in small, on the CPU
 
 Nothing is downloaded. The results are in OUT/gpu.md. If a step fails, the others still run; the exit code is 1.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
 BENCH = [sys.executable, "-m", "tests.tools.bench"]
-# small runs that touch each kind of layer; the data come with scikit-learn or are drawn
+# small runs that use each kind of layer, on data that come with scikit-learn or are drawn
 RUNS = {
     "logistic regression": [],
     "a convolutional network": ["learning.model={name: cnn2}", "learning.local.lr=0.01"],
@@ -54,7 +54,7 @@ SCENARIO = {
     },
 }
 SHARING = 3  # processes on one GPU
-# operations that only look at memory or reserve it, and those whose result the host needs
+# operations that launch no kernel, as they only view or reserve memory; and operations whose result the host needs
 NO_KERNEL = {
     *("view", "_unsafe_view", "_reshape_alias", "expand", "t", "transpose", "permute", "slice", "select"),
     *(
@@ -72,13 +72,13 @@ NO_KERNEL = {
 }
 WAITED_FOR = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero")
 OPERATION_S = (
-    5e-6  # of the host for an operation; small kernels take less, so a round of small models takes this sum
+    5e-6  # host time per operation; small kernels take less, so the host limits a round of small models
 )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Options of the steps."""
+    """Options for the steps."""
 
     device: str
     out: Path
@@ -89,7 +89,7 @@ class Asked:
 
 
 def machine(asked: Asked) -> str:
-    """Describe the machine and versions."""
+    """Describe the machine and the versions of libraries."""
     import torch
 
     facts = [f"Python {platform.python_version()}", f"PyTorch {torch.__version__}", platform.processor()]
@@ -100,7 +100,7 @@ def machine(asked: Asked) -> str:
 
 
 def tests(asked: Asked) -> str:
-    """Run the tests that need a device; on a CPU they are skipped."""
+    """Run the tests that need a GPU, which are skipped on a CPU."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "cuda", "tests"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     last = done.stdout.strip().splitlines()[-1]
@@ -132,7 +132,7 @@ def memory(asked: Asked) -> str:
 
 
 def runs_twice(asked: Asked) -> str:
-    """Run small scenarios twice: every table has the same bytes, and the model learns."""
+    """Run small scenarios twice, and check that all tables have the same bytes."""
     lines = ["| run | s | the same bytes | accuracy |", "|---|---:|---|---:|"]
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
     different = []
@@ -157,7 +157,7 @@ def runs_twice(asked: Asked) -> str:
 
 
 def as_on_a_cpu(asked: Asked) -> str:
-    """The radio and its joules are the CPU's to the digit; accuracy to some hundredths."""
+    """Check that radio and energy are exactly those of a CPU, and accuracies within 0.03."""
     import pandas as pd
 
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
@@ -173,7 +173,7 @@ def as_on_a_cpu(asked: Asked) -> str:
 
 
 def shared_by_a_study(asked: Asked) -> str:
-    """Let several processes of a study share the device; the tables are those of one process."""
+    """Let several processes of a study share the device, and check that tables are those of a single process."""
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
     seeds = list(range(1, SHARING + 1))
     study = write(
@@ -196,7 +196,7 @@ def shared_by_a_study(asked: Asked) -> str:
 
 
 def waits_of_the_host(asked: Asked) -> str:
-    """Count where the host waits for the device in a round of training."""
+    """Count the places at which the host waits for the device in a round of training."""
     import torch
 
     from tests.tools.bench.training import LOGISTIC, Ours
@@ -217,9 +217,9 @@ def waits_of_the_host(asked: Asked) -> str:
 
 
 def operations(task: "TrainingTask") -> Counter[str]:
-    """Count what a GPU is asked for in a round of stacked training, by name.
+    """Count the operations of a round of stacked training by name, as a GPU would get them.
 
-    Counted on a CPU, with a GPU's chunks, so it needs none; more devices in a chunk need no more operations.
+    A CPU with a GPU's chunk size is enough for this. More devices in a chunk need no more operations.
     """
     from edgefl.learning.local.batching import CHUNK_BYTES
     from tests.tools.bench.training import Ours
@@ -234,7 +234,7 @@ def operations(task: "TrainingTask") -> Counter[str]:
 
 
 def launches(_: Asked) -> str:
-    """Tabulate the operations of a round, and the time that they take the host."""
+    """Tabulate the operations of a round, and the host's time for them."""
     from tests.tools.bench.training import CNN, LOGISTIC, RESNET
 
     lines = ["| task | operations | kernels | waits | of the host, ms |", "|---|---:|---:|---:|---:|"]
@@ -268,7 +268,7 @@ def write(path: Path, content: dict[str, Any]) -> Path:
 
 
 def command(asked: Asked, *arguments: str, program: Sequence[str] = EDGEFL) -> str:
-    """Run edgefl, or another program, on the device; return its output."""
+    """Run edgefl or another program on the device, and return its output."""
     words = [*program, *arguments, "--device", asked.device]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -290,7 +290,7 @@ def bench(name: str, asked: Asked, *arguments: str, short: bool = False) -> dict
 
 
 def accuracy_of(folder: Path) -> float:
-    """Return the last accuracy of a run."""
+    """Return the final accuracy of a run."""
     import pandas as pd
 
     return float(pd.read_csv(folder / "rounds.csv").accuracy.dropna().iloc[-1])
@@ -318,7 +318,7 @@ def main(arguments: list[str] | None = None) -> int:
         began = time.perf_counter()
         try:
             text = STEPS[title](asked)
-        except Exception:  # the other steps still run: GPU time is scarce
+        except Exception:  # GPU time is scarce, so the other steps still run
             failed.append(title)
             text = f"**Failed.**\n\n```\n{traceback.format_exc()[-6000:].strip()}\n```"
         section = f"\n## {title}\n\n{text}\n\n({time.perf_counter() - began:.0f} s)\n"

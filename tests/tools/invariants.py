@@ -1,4 +1,4 @@
-"""Check the tables of any run: consistent books, and events in a possible order.
+"""Check the tables of any run: sums agree across tables, and events have a possible order.
 
 `check_run(directory)` checks a run directory's tables and returns one line per fault. It imports nothing of edgefl.
 
@@ -15,27 +15,27 @@ from pathlib import Path
 from tests.tools.cloud_books import cloud_keeps_its_books
 from tests.tools.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
 
-# Sums are added up in another order here: some 1e-16 per term, relative.
+# Relative. Sums here have another order, which changes them by some 1e-16 per term.
 SUM_TOLERANCE = 1e-9
-METER_TOLERANCE = 1e-9  # of what a battery held and took in: the meter adds up in another order
-# Times are written with nine decimals.
+METER_TOLERANCE = 1e-9  # relative to a battery's energy, as its meter adds in another order
+# Times have nine decimals.
 TIME_DIGIT_S = 2e-9
-# of rounds.csv, summed over the participants
+# columns of rounds.csv that are sums over the participants
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
 SUMMED = ("downlink_bits", "uplink_bits", *ENERGIES)
 STAGES = ("downlink", "compute", "uplink")
 LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j"), ENERGIES, strict=True))
 LINK_EVENTS = ("radio_link_failure", "reestablished")
-# above a least that counts mean rates: a round with good luck is below it
+# energy above a minimum at mean rates, which a round with lucky fading undercuts
 SIGNED = {"energy_excess_j"}
-# of one kind, as many are told; the rest is counted
+# faults of one kind that are listed; further ones are counted
 TOLD = 5
 
 
 def check_run(directory: str | Path) -> list[str]:
-    """Check a run directory; return what is wrong, or an empty list.
+    """Check a run directory; return its faults.
 
-    A run that has not ended is checked as far as it went: its ledger is not written yet.
+    A run that has not ended is checked without its ledger, which is written last.
     """
     problems = []
     try:
@@ -60,7 +60,7 @@ def _last_end_s(part: Row) -> float:
 
 
 def _taken(part: Row) -> bool:
-    """Return whether an arrived update was aggregated; if rounds overlap, it was if it has a staleness."""
+    """Return whether an update arrived and was aggregated; if rounds overlap, aggregated updates have a staleness."""
     arrived: bool = part["outcome"] == "completed"
     return arrived and (part.get("dispatch") is None or part["staleness"] is not None)
 
@@ -69,7 +69,7 @@ def _taken(part: Row) -> bool:
 
 
 def _numbers(tables: Tables) -> Iterator[str]:
-    """Every number is finite and none is negative, but those that a learner names itself."""
+    """Check that every number is finite and not negative, except for columns that a learner adds."""
     own = {
         "loss",
         "accuracy",
@@ -94,7 +94,7 @@ def _numbers(tables: Tables) -> Iterator[str]:
 
 
 def _stages(tables: Tables) -> Iterator[str]:
-    """Downlink, compute, uplink follow one another; what was not reached cost nothing."""
+    """Check that downlink, computing and uplink follow one another, and that a stage not reached has no energy."""
     for line, part in enumerate(tables.devices, start=2):
         where = f"devices.csv, line {line} (device {part['device']:g}, {named(part)})"
         times = [part[f"{stage}_{end}_s"] for stage in STAGES for end in ("start", "end")]
@@ -102,7 +102,7 @@ def _stages(tables: Tables) -> Iterator[str]:
         if reached != sorted(reached, reverse=True) or sum(reached) % 2:
             yield f"{where}: stages are missing in between: {times}"
             continue
-        # a slot begins at a multiple of its length, a rounding before the computing that ended there
+        # an uplink begins at a multiple of the slot, which may round to just before the end of computing
         if any(
             b < a - 2 * math.ulp(a) for a, b in pairwise(time_s for time_s in times if time_s is not None)
         ):
@@ -124,14 +124,14 @@ def _stages(tables: Tables) -> Iterator[str]:
 
 
 def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
-    """A row of rounds.csv adds up its rows of devices.csv, and lasts as long as they do."""
+    """Check that a row of rounds.csv sums its rows of devices.csv, and that these lie within its time."""
     parts = tables.parts()
     for row in tables.rounds:
         mine = parts.pop(round_key(row), [])
         where = named(row)
         if not tables.has_parts(row):
             continue
-        # where rounds overlap, a device may be lost and begin once more before the next model
+        # if rounds overlap, a device that lost its update may begin again before the next model
         jobs = [(part["device"], part.get("dispatch")) for part in mine]
         if len(set(jobs)) < len(jobs):
             yield f"{where}: a device is in it twice: {sorted(jobs)}"
@@ -152,7 +152,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
             yield f"{where}: latency_s is not end_s - start_s"
         for part in mine:
             late_s = _last_end_s(part) - row["end_s"]
-            # an upload that is cut off before its first slot has ended at that slot
+            # an upload that is cut off before its first slot ends at the start of that slot
             early = part.get("dispatch") is None and part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
             if early or late_s > tables.slot_s + TIME_DIGIT_S:
                 yield f"{where}: device {part['device']:g} works outside of it, by {late_s} s at the end"
@@ -161,7 +161,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
 
 
 def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
-    """ledger.csv adds up devices.csv by device, and rounds.csv over all of them."""
+    """Check that ledger.csv sums devices.csv by device, and rounds.csv over all devices."""
     if not tables.completed:
         return
     sums: dict[tuple[float, str], list[float]] = defaultdict(list)
@@ -197,7 +197,7 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
 
 
 def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
-    """A cell's rounds do not overlap, and no device is in two rounds at once."""
+    """Check that a cell's rounds do not overlap, and that no device is in two rounds at once."""
     for (cell, _), rows in by(tables.rounds, server_of).items():
         for before, row in pairwise(rows):
             if row["start_s"] < before["end_s"] - TIME_DIGIT_S:
@@ -215,7 +215,7 @@ def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
 
 
 def _events_alternate(tables: Tables) -> Iterator[str]:
-    """Arrivals and departures, on and off, empty and back, starts and ends alternate; cells are consistent."""
+    """Check that arrivals and departures, on and off, empty and back, starts and ends alternate, with right cells."""
     for before, event in pairwise(tables.events):
         if event["time_s"] < before["time_s"] - TIME_DIGIT_S:
             yield f"events.csv: {event['event']} at {event['time_s']} s stands behind {before['time_s']} s"
@@ -242,9 +242,9 @@ def _events_alternate(tables: Tables) -> Iterator[str]:
 
 
 class _States:
-    """Follow a device's events: where it is, on or off, charged or empty; None: not known yet.
+    """A device's state after its events: place, on or off, charged or empty; None if not known yet.
 
-    A device that is off or empty has no cell where there are several, and selects one when it is on again.
+    A device that is off or empty has no cell, and selects one when it is on again.
     """
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ class _States:
         self.charged: bool | None = None
 
     def take(self, event: Row) -> str:
-        """Process an event; return its contradictions, if any."""
+        """Process an event; return how it contradicts the state, or ''."""
         name, cell, was = event["event"], event["cell"], self
         if name == "arrival":
             before, self.inside, self.cell = was.inside, True, cell
@@ -283,7 +283,7 @@ class _States:
 
 
 def _parts_take_place(tables: Tables) -> Iterator[str]:
-    """A participant is in the cell, on and charged when its round begins, and no event ends its part."""
+    """Check that a participant is in the cell, on and charged from its round's beginning to the end of its part."""
     starts_s = {round_key(row): row["start_s"] for row in tables.rounds}
     events_of = grouped(tables.events, "device")
     for device, parts in grouped(tables.devices, "device").items():
@@ -295,13 +295,13 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1
-            # an event at the exact time at which the round begins may come before or after
+            # an event at the exact beginning of the round may count before or after it
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):
                 yield f"{where}: takes part with {vars(state)}"
             until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
-            # a link that fails ends no part; with one to another cell the device has been handed over
+            # a link failure ends no part; reestablishment in another cell comes with a handover event
             while passed < len(events) and events[passed]["time_s"] < until_s:
                 event = events[passed]
                 if event["event"] not in LINK_EVENTS:
@@ -315,7 +315,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
 
 
 def _sessions_fit(tables: Tables) -> Iterator[str]:
-    """A session has one row, and its rounds begin after it."""
+    """Check that a session has one row, and that its rounds do not begin before it."""
     starts_s: dict[tuple[tuple[float, str], float], float] = {}
     for row in tables.sessions:
         key = server_of(row), row["session"]

@@ -1,4 +1,4 @@
-"""Run pytest in children forked from one warm process: each begins in a tenth of a second, with all code loaded."""
+"""Run pytest in children forked from a process with all code loaded, so that each starts in a tenth of a second."""
 
 import contextlib
 import importlib
@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# exit codes: pytest's own (the third: tests could not be collected), and that of a child that ran past its limit
+# exit codes of pytest (INTERRUPTED: tests could not be collected), and of a child that exceeded its limit
 PASSED, FAILED, INTERRUPTED, SLOW = 0, 1, 2, 124
-IDLE = 10  # times its limit of CPU time a child may take where it waits
+IDLE = 10  # most wall time of a child, relative to its limit of CPU time
 OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
 
 
 def warm(packages: Sequence[str] = ("edgefl",)) -> None:
-    """Load all modules of the project but those whose optional packages are not there."""
+    """Load all modules of the project, except those whose optional packages are not installed."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import hypothesis  # noqa: F401
 
@@ -45,11 +45,11 @@ def run_pytest(
 
     Args:
         nodes: files or node ids.
-        before: what is done to the child's code first.
-        limit_s: CPU time after which the child is ended: how long it takes depends on what else the machine does.
+        before: changes the child's code before the tests.
+        limit_s: CPU time after which the child is killed; unlike wall time, it does not depend on other load.
 
     Returns:
-        pytest's exit code, or SLOW; what it wrote; and the CPU time that it and its children took, s.
+        pytest's exit code or SLOW, its output, and the CPU time of it and its children in s.
     """
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as written:
@@ -84,7 +84,7 @@ def _be_child(
 
 
 def _wait(child: int, until: float) -> tuple[int | None, float]:
-    """Wait for a child, and end it and its group when its time is over; its status and CPU time."""
+    """Wait for a child, and kill its group after its time; return status (None if killed) and CPU time."""
     while time.monotonic() < until:
         done, status, used = os.wait4(child, os.WNOHANG)
         if done:

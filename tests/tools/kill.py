@@ -25,19 +25,19 @@ from edgefl.run_directory.reading import about_of
 from tests.tools.forked import Command
 
 ROOT = Path(__file__).parents[2]
-# run.json alone says when a run was made, and how
+# keys of run.json, the only file with wall-clock times, that depend on when and how a run was made
 WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
-LOOK_S = 0.005  # between two looks at a run under way
+LOOK_S = 0.005  # interval at which a running run is checked
 
 
 @dataclass
 class KilledRuns:
-    """Count the killed runs of one scenario, and those that ended as if undisturbed."""
+    """Counts of the killed runs of one scenario, and of those with the results of an undisturbed run."""
 
     scenario: Path
     runs: int = 0
     identical: int = 0
-    kills: int = 0  # of runs and of resumed runs; one may come too late
+    kills: int = 0  # of runs and resumed runs, as far as they had not completed
     resumes: int = 0
     differences: list[str] | None = None
 
@@ -51,7 +51,7 @@ def defaults() -> list[Path]:
 
 
 def instants(duration_s: float, kills: int, seed: int) -> list[float]:
-    """Draw times in a run, one in each of as many equal parts of it as there are kills."""
+    """Draw times in a run: divide it into one equal part per kill, and draw one time in each."""
     draw = random.Random(seed)
     return [duration_s * (part + draw.random()) / kills for part in range(kills)]
 
@@ -59,7 +59,7 @@ def instants(duration_s: float, kills: int, seed: int) -> list[float]:
 def contents(run: Path) -> dict[str, Any]:
     """Return the contents of a run directory, file by file, without wall-clock times.
 
-    Snapshots go when a run is complete; they may stay if it is killed just then.
+    Snapshots are left out: a completed run deletes them, unless it is killed at that moment.
     """
     files: dict[str, Any] = {
         str(path.relative_to(run)): path.read_bytes()
@@ -74,13 +74,13 @@ def contents(run: Path) -> dict[str, Any]:
 
 
 def differences(run: Path, undisturbed: Path) -> list[str]:
-    """Return the names of files that are not the same in both."""
+    """Return the names of files that differ between two run directories."""
     here, there = contents(run), contents(undisturbed)
     return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
 
 
 def finish(process: Command) -> None:
-    """Wait for a command that has to succeed."""
+    """Wait for a command, which must succeed."""
     _, errors = process.communicate()
     _succeeded(process, errors)
 
@@ -91,7 +91,7 @@ def _succeeded(process: Command, errors: bytes) -> None:
 
 
 def has_begun(run: Path, process: Command) -> bool:
-    """Wait until a process is at work on the run; return False if it ended before."""
+    """Wait until a process works on the run; return False if it ended before."""
     while process.poll() is None:
         with suppress(EdgeflError, KeyError):
             if about_of(run)["process"]["pid"] == process.pid:
@@ -101,7 +101,7 @@ def has_begun(run: Path, process: Command) -> bool:
 
 
 def killed_after(process: Command, seconds: float) -> bool:
-    """Kill a command after some seconds; return False if it had ended, which must be with success."""
+    """Kill a command after some seconds; return False if it had already ended, which must be with success."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)
@@ -116,7 +116,7 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
     """Kill runs of a scenario at evenly spread instants, resume them, and compare the tables.
 
     Args:
-        again: probability that a run that goes on is killed too.
+        again: probability that a resumed run is killed too.
     """
     options = ["--snapshot-rounds", str(snapshot_rounds)]
     tally, draw = KilledRuns(scenario), random.Random(seed + 1)
@@ -157,7 +157,7 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
 
 
 def is_complete(run: Path) -> bool:
-    """Return whether a run has completed: it was killed too late."""
+    """Return whether a run has completed, so that a kill came too late."""
     with suppress(EdgeflError):
         return bool(about_of(run)["status"] == "completed")
     return False
@@ -187,7 +187,7 @@ def main(
         files = ", ".join(tally.differences or [])
         name = scenario.parent.name if scenario.stem == "scenario" else scenario.stem
         table.add_row(name, identical, str(tally.kills), str(tally.resumes), files)
-    Console(markup=False, emoji=False).print(table)  # names of files stand as they are
+    Console(markup=False, emoji=False).print(table)  # without markup, as names of files may contain brackets
     if any(tally.identical < tally.runs for tally in tallies):
         raise typer.Exit(1)
 

@@ -22,9 +22,9 @@ from tests.tools.kill import differences
 
 @dataclass
 class KilledStudies:
-    """Count the kills of a study and the runs that were compared.
+    """Counts of a study's kills and of the compared runs.
 
-    differences: `RUN/FILE` that are not as in the undisturbed study.
+    differences: files as `RUN/FILE` that differ from the undisturbed study.
     """
 
     kills: int = 0
@@ -39,8 +39,8 @@ def check(
     """Kill a study repeatedly, then let it end; start over if it ended before.
 
     Args:
-        alone: whether the undisturbed study shares no training.
-        group: kill the workers at the same moment, as when a machine fails; else the study's own process alone.
+        alone: whether the undisturbed study is carried out without shared training.
+        group: whether to kill the workers at the same moment, as if the machine failed, or only the study's process.
     """
     tally, draw = KilledStudies(), random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,7 +1,7 @@
-"""The YAML language server of npm, driven as an editor drives it: JSON-RPC over its standard input and output.
+"""Drive npm's YAML language server as an editor does, by JSON-RPC over its standard input and output.
 
-It is what completes and checks YAML in VS Code, Neovim and others. `make editor` installs it below .venv; one on
-the PATH will do as well.
+VS Code, Neovim and other editors complete and check YAML with this server. `make editor` installs it below .venv;
+a server on the PATH can be used too.
 """
 
 import itertools
@@ -22,12 +22,12 @@ PROGRAM = shutil.which("yaml-language-server") or shutil.which(
     "yaml-language-server", path=str(Path(sys.prefix) / "editor/node_modules/.bin")
 )
 WAIT_S = 60.0
-# nothing is fetched: the modeline of a file names its schema
+# the server fetches no schemas, as the modeline of a file names its schema
 SETTINGS = {"validate": True, "completion": True, "hover": True, "schemaStore": {"enable": False}}
 
 
 class Server:
-    """A running language server; files are given to it as an editor holds them, saved or not."""
+    """A running language server, which receives texts as an editor's buffers, whether saved or not."""
 
     def __init__(self, process: subprocess.Popen[bytes], root: Path) -> None:
         assert process.stdin is not None
@@ -51,7 +51,7 @@ class Server:
         self._send(method="initialized", params={})
 
     def complaints(self, file: Path, text: str) -> list[tuple[int, str]]:
-        """Return the server's marks in a file with this text: line (from 1) and message."""
+        """Return the diagnostics of a file with this text: line (from 1) and message."""
         with self._opened(file, text) as uri:
             found = self._until(lambda: self._found.get(uri))
         return [(each["range"]["start"]["line"] + 1, str(each["message"])) for each in found]
@@ -72,7 +72,7 @@ class Server:
 
     @contextmanager
     def _opened(self, file: Path, text: str) -> Iterator[str]:
-        # beside it, under a name of its own: what is marked there is then of this text
+        # a new name in the same folder, so that diagnostics under this name belong to this text
         uri = file.with_name(f"{file.stem}-{next(self._numbers)}.yaml").as_uri()
         document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
         self._send(method="textDocument/didOpen", params={"textDocument": document})
@@ -112,7 +112,7 @@ class Server:
             self._answers[message["id"]] = message
         elif message["method"] == "textDocument/publishDiagnostics":
             self._found[message["params"]["uri"]] = message["params"]["diagnostics"]
-        elif "id" in message:  # it asks the editor
+        elif "id" in message:  # a request to the editor
             asked = message["method"] == "workspace/configuration"
             items = message["params"]["items"] if asked else []
             given = [SETTINGS if item.get("section") == "yaml" else None for item in items]
@@ -128,7 +128,7 @@ class Server:
 
 @contextmanager
 def language_server(root: Path) -> Iterator[Server]:
-    """Start it for the files of a folder; end it afterwards."""
+    """Start the server for the files of a folder; end it on exit."""
     assert PROGRAM is not None
     process = subprocess.Popen(
         [PROGRAM, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Stop a run between rounds, in this process, and compare the bytes of the resumed one."""
+"""Stop a run between rounds in this process, resume it, and compare its files with those of an undisturbed run."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def leave(
     error: BaseException | None = None,
     threads: int | None = None,
 ) -> None:
-    """Interrupt a run after a number of rounds by an error; it takes a snapshot every few rounds."""
+    """Interrupt a run by an error after a number of rounds; it takes a snapshot after every `every` rounds."""
     error, rounds = error or RuntimeError("a fault"), 0
 
     def count(row: Round) -> None:
@@ -34,7 +34,7 @@ def leave(
 def goes_on(
     scenario: Scenario, folder: Path, after: int, every: int = 1, error: BaseException | None = None
 ) -> Results:
-    """Compare an interrupted and resumed run, file by file, with an uninterrupted one; return the latter."""
+    """Compare an interrupted and resumed run, file by file, with an uninterrupted run; return the latter."""
     whole, left = simulate(scenario, folder / "whole", device="cpu"), folder / "left"
     leave(scenario, left, after, every, error)
     resume(left)

@@ -1,21 +1,21 @@
-"""Movement and switching of few devices, fast enough that within seconds each leaves its cell, or the layout."""
+"""Movement and switching of a few devices, so fast that each leaves its cell or the layout within seconds."""
 
 import csv
 import math
 from pathlib import Path
 from typing import Any
 
-DEVICES = 10  # of the trace
+DEVICES = 10  # in the trace
 AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
 FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
-# all leave the cell, or the layout, within seconds
+# all devices leave the cell or the layout within seconds
 MOBILITY: dict[str, dict[str, Any]] = {
     "static": {},
     "random_waypoint": {**FAST, "area_factor": 1.4, "pause_s": 0.5},
     "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
     "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5},
-    "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
-    "highway": {"area_factor": 1.0, "away_s": 1},  # vehicles vanish where the cell ends
+    "manhattan": {**FAST, "block_m": 30},  # in a square, whose corners are outside the cell
+    "highway": {"area_factor": 1.0, "away_s": 1},  # vehicles disappear at the cell's edge
     "attraction": {**FAST, "day_s": 60, "stay_s": 3},
     "od_flows": {
         **FAST,
@@ -41,7 +41,7 @@ CHURN: dict[str, dict[str, Any]] = {
     "availability_trace": {"path": str(AVAILABILITY), "reuse": True, "time_scale": 0.1},
     "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},
 }
-# the second one reaches out of a cell of 60 m, and out of seven
+# `far` extends beyond a cell of 60 m, and beyond seven such cells
 AREAS: dict[str, dict[str, Any]] = {
     "near": {"disc": {"centre_m": [10, 0], "radius_m": 30}},
     "far": {"rectangle": {"from_m": [30, 20], "to_m": [90, 60]}},

@@ -1,9 +1,9 @@
-"""Try mutants of the code, drawn with a seed, against the tests of their modules; list those that survive.
+"""Draw mutants of the code with a seed, run the tests of their modules, and list the mutants that survive.
 
-python -m tests.tools.mutants             `make mutants`: 200, as many of each room
+python -m tests.tools.mutants             `make mutants`: 200, the same number of each room
 python -m tests.tools.mutants --each 10   fewer
 python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
-python -m tests.tools.mutants --write --again    try those again that survived, after tests were written
+python -m tests.tools.mutants --write --again    try survivors again, after tests were written
 
 Survivors without any visible effect are listed in tests/faults/equivalent.csv, with the reason.
 """
@@ -22,9 +22,9 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
-# first: when it was drawn; verdict: the last; since: why they differ, tests `chosen` of those there, or `written`
+# first, verdict: the first and the last verdict; since: why they differ, other tests `chosen` or new ones `written`
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
-TIMES = 3.0  # as long as without a mutant: then tests have run out of time
+TIMES = 3.0  # tests of a mutant time out after this many times their time without it
 THEORY = {
     "channel": (
         "test_channel_fading",
@@ -42,7 +42,7 @@ WHOLE_RUNS = {
     "learning": ["tests/golden"],
     "analysis": ["tests/unit/analysis/test_load.py", "tests/unit/analysis/test_comparison.py"],
 }
-# tests of modules that have none of their name: they are parts of what these tests are of
+# tests of modules without a test file of their name, which are parts of what these tests test
 OTHERS = {
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
@@ -96,7 +96,7 @@ UNIT = ROOT / "tests" / "unit"
 
 
 def stages(mutant: Mutant) -> list[list[str]]:
-    """Return the tests that a mutant is tried against, one group after the other."""
+    """Return the groups of tests for a mutant, in the order in which they are tried."""
     mirrored = mirrors(mutant.path)
     others = [test for part, tests in OTHERS.items() if mutant.path.startswith(part) for test in tests]
     importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
@@ -115,12 +115,12 @@ def stages(mutant: Mutant) -> list[list[str]]:
 
 
 def room_tests(room: str) -> str:
-    """Return the folder of a room's unit tests: what survives all others meets them, in a minute or two."""
+    """Return the folder of a room's unit tests, the last group, which takes a minute or two."""
     return f"tests/unit/{room}"
 
 
 def mirrors(path: str) -> list[str]:
-    """Return the unit tests that mirror a module: of its name, or else of its folder's."""
+    """Return the unit tests with a module's name, or without any, those with its folder's name."""
     inside = Path(path.removeprefix("edgefl/"))
     name = inside.stem.strip("_")
     for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):
@@ -134,7 +134,7 @@ def mirrors(path: str) -> list[str]:
 
 @lru_cache
 def users(module: str, kind: str = "unit") -> list[str]:
-    """Return the unit tests, or the laws, that import a module, or a component of its folder by name."""
+    """Return the tests of a kind, `unit` or `theory`, that import a module, also by name from its package."""
     package, _, name = (re.escape(part) for part in module.rpartition("."))
     whole = re.escape(module)
     found = re.compile(rf"(from {whole} import|import {whole}\b|from {package} import .*\b{name}\b)")
@@ -143,7 +143,7 @@ def users(module: str, kind: str = "unit") -> list[str]:
 
 
 def tried(mutant: Mutant) -> tuple[str, str]:
-    """Try a mutant: killed by which tests, timed out where they never end, survived, or not tried."""
+    """Try a mutant; return `killed`, `timed out`, `survived` or `not tried`, and the test or error responsible."""
     for group in stages(mutant):
         limit_s = LIMIT_S if group != [room_tests(mutant.room)] else ROOM_LIMIT_S
         code, text, _ = run_pytest(group, mutant.inject, limit_s=limit_s)
@@ -165,13 +165,13 @@ def tried(mutant: Mutant) -> tuple[str, str]:
 
 @lru_cache
 def _usual_s(group: tuple[str, ...]) -> float | None:
-    """CPU time that tests take without any mutant; None where it is more than a group's limit."""
+    """Return the CPU time of tests without a mutant in s, or None above a group's limit."""
     code, _, took_s = run_pytest(group, limit_s=LIMIT_S)
     return None if code == SLOW else took_s
 
 
 def equivalents() -> dict[str, str]:
-    """Read the survivors without any visible effect, and the reasons."""
+    """Read the mutants without any visible effect, and the reasons."""
     with EQUIVALENT.open() as file:
         return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
 
@@ -206,7 +206,7 @@ def main(words: Sequence[str] | None = None) -> int:
             row = dict.fromkeys(COLUMNS, "")
             row |= {"seed": str(asked.seed), "room": mutant.room, "mutant": mutant.id, "first": verdict}
             kept.append(row)
-        row |= {"verdict": verdict, "by": by or row["by"]}  # of a survivor: what was said of it
+        row |= {"verdict": verdict, "by": by or row["by"]}  # a survivor keeps its entry
         if asked.write:
             write(kept)
     for room, of_room in found.items():
@@ -215,13 +215,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def read() -> list[dict[str, str]]:
-    """Read the kept results: of each mutant its first verdict, the last one, and by which tests."""
+    """Read the stored results: each mutant's first and last verdict, and the tests responsible."""
     with MUTANTS.open() as file:
         return list(csv.DictReader(file))
 
 
 def write(rows: Sequence[dict[str, str]]) -> None:
-    """Keep results."""
+    """Store results."""
     with MUTANTS.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()

@@ -1,4 +1,4 @@
-"""Draw mutants of the code with a seed: an operator, a constant or a bound inside a function is another one."""
+"""Draw mutants of the code with a seed: each replaces an operator, a constant or a bound inside a function."""
 
 import ast
 import copy
@@ -52,20 +52,20 @@ NAMES = {
     "ceil": "floor",
     "floor": "ceil",
 }
-FACTOR = 1.1  # by which a constant that is no whole number grows
+FACTOR = 1.1  # multiplies a constant that is not an integer
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one place of a module's code.
+    """A change at one place in a module's code.
 
     Args:
-        path: the module's file from the root.
-        function: the function or method that it is in.
-        what: the expression before and after, with its number where the function has it more than once.
-        line: where it is.
-        number: of the place among the module's places.
-        is_guard: whether it is a `strict=` that is there in case that lengths differ, which they never do.
+        path: the module's file, relative to the root.
+        function: function or method that contains the place.
+        what: the expression before and after; numbered if the function contains it more than once.
+        line: line of the place.
+        number: number of the place among all places in the module.
+        is_guard: whether the place is a `strict=`, which only guards against lengths that never differ.
     """
 
     path: str
@@ -77,12 +77,12 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """Its name in lists, which is stable while its function does not change."""
+        """The mutant's name in lists, which is stable while its function does not change."""
         return f"{self.path}:{self.function}: {self.what}"
 
     @property
     def room(self) -> str:
-        """The room that it is in."""
+        """The room that contains the module."""
         return next(room for room, folder in FOLDERS.items() if self.path.startswith(f"{folder}/"))
 
     @property
@@ -92,7 +92,7 @@ class Mutant:
         return name if name.startswith("edgefl.") else f"edgefl.{name}"
 
     def inject(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Replace the code of the function that contains it."""
+        """Replace the code of the mutant's function."""
         tree = ast.parse((ROOT / self.path).read_text())
         _, node = list(_places(tree))[self.number]
         _change(node)
@@ -104,10 +104,10 @@ class Mutant:
 
 
 def drawn(seed: int, each: int, rooms: Sequence[str] = tuple(FOLDERS)) -> list[Mutant]:
-    """Draw mutants, as many of each room, in turn; fewer are the first of more.
+    """Draw the same number of mutants of each room, in turn; a smaller draw is the beginning of a larger one.
 
-    Each place has its own number, a hash of the seed and its name, and the smallest are drawn: a change of the code
-    moves the draw in the functions that it changes, and nowhere else.
+    The places with the smallest hashes of seed and name are drawn, so a change of the code affects the draw only in
+    the functions that it changes.
     """
     some = []
     for room in rooms:
@@ -139,7 +139,7 @@ def _turn(seed: int, mutant: Mutant) -> bytes:
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """List what can be changed, by function: in bodies, without docstrings, messages, annotations and defaults."""
+    """Yield the expressions in bodies of functions that can be changed; not docstrings, messages and annotations."""
     for name, function in _functions(tree, ""):
         for statement in function.body:
             for node in _expressions(statement):
@@ -148,7 +148,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """List a module's functions and methods; a nested function belongs to the one around it."""
+    """Yield a module's functions and methods; a nested function belongs to its enclosing function."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             if not any(
@@ -195,7 +195,7 @@ def _can_change(node: ast.expr) -> bool:
 
 
 def _change(node: ast.expr) -> None:
-    """Replace a place's code by its mutant."""
+    """Change an expression into its mutant."""
     match node:
         case ast.Constant(value=bool() as value):
             node.value = not value

@@ -1,4 +1,4 @@
-"""The operations that PyTorch is asked for, by name, in order."""
+"""Record the names of PyTorch's operations, in order."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Operations(TorchDispatchMode):
-    """A context manager that records them in `names`."""
+    """A context manager that records the names of operations in `names`."""
 
     def __init__(self) -> None:
         super().__init__()

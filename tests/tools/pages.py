@@ -1,12 +1,12 @@
-"""Read the code blocks of Markdown pages, and follow a page from its first block to its last.
+"""Read the code blocks of Markdown pages, and run a page's blocks from first to last.
 
 A block's fence says how to treat it:
 
     ```sh                          commands, each run in the page's folder
-    ```bash title="job.sh"         what cannot run here (it needs SLURM) or runs elsewhere: its syntax is checked
-    ```yaml title="first.yaml"     a file, written there; without a title keys of a scenario, which are validated
-    ```python title="my_parts.py"  a file likewise; without a title a program, which is run
-    ```text                        what one should see
+    ```bash title="job.sh"         a script that cannot run here (it needs SLURM): only its syntax is checked
+    ```yaml title="first.yaml"     a file to write there; without a title: keys of a scenario, which are validated
+    ```python title="my_parts.py"  a file to write there; without a title: a program, which is run
+    ```text                        output for comparison
 """
 
 import os
@@ -33,10 +33,10 @@ from edgefl.scenario.scenario import Scenario
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 LANGUAGES = ("sh", "bash", "yaml", "python", "text")
-SETUP = ("make ", "pip ")  # they install
+SETUP = ("make ", "pip ")  # commands that install, which are not run
 NEEDS_A_SHELL = re.compile(r"[|<>;&$`#\\]")
-# What a page runs of the scenarios that come with edgefl is a minute of a reader's time, and here on small data;
-# whole they are in `make demo` and in README's study, and test_scenarios.py tries each of them.
+# Overrides that shorten shipped scenarios, which take a reader a minute. `make demo` and README's study run them in
+# full, and test_scenarios.py tests each of them.
 SMALLER = {
     "quickstart": ("learning.dataset=digits",),
     "riverside": ("duration_s=300",),
@@ -53,7 +53,7 @@ SMALLER = {
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code of a page; title: the file that it is."""
+    """A code block of a page; title: name of the file with this content, if any."""
 
     page: str
     line: int
@@ -66,7 +66,7 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Return a page's blocks of code, from first to last."""
+    """Return a page's code blocks in order."""
     text = page.read_text(encoding="utf-8")
     return [
         Block(page.name, text.count("\n", 0, found.start()) + 1, found[1], found[2], found[3])
@@ -82,14 +82,14 @@ def commands(block: Block) -> list[str]:
 
 
 def checkout(folder: Path) -> Path:
-    """Copy a checkout as a newcomer has it."""
+    """Copy the checkout as a newcomer gets it."""
     for name in ("scenarios", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs"))
     return folder
 
 
 def shell(command: str, folder: Path) -> None:
-    """Run a command as a shell does, with this Python's programs first."""
+    """Run a command in a shell, with this Python's programs first on the PATH."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment.pop(ALLOW, None)
     done = subprocess.run(
@@ -127,7 +127,7 @@ def _do(block: Block, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> None:
-    """Run a command; edgefl's run in this process, since a new one takes seconds to load PyTorch."""
+    """Run a command; edgefl's commands run in this process, as a new one would take seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
     if behind := re.fullmatch(r"cd (\w+) && (.*)", command):
@@ -142,7 +142,7 @@ def run(command: str, folder: Path) -> None:
     if not command.startswith("edgefl ") or NEEDS_A_SHELL.search(command):
         shell(command, folder)
         return
-    os.environ.pop(ALLOW, None)  # a page says --allow-code where that is needed
+    os.environ.pop(ALLOW, None)  # a page writes --allow-code where it is needed
     words = [
         name for word in shlex.split(command)[1:] for name in (sorted(glob(word)) if "*" in word else [word])
     ]
@@ -154,7 +154,7 @@ def run(command: str, folder: Path) -> None:
 
 
 def scenario_of(keys: dict[str, Any]) -> Scenario:
-    """Return the scenario of some keys, with what every scenario needs besides."""
+    """Return a scenario with these keys and those that every scenario requires."""
     further: dict[str, Any] = {
         "name": "some-keys",
         "devices": {"count": 10},

@@ -1,4 +1,4 @@
-"""List what blocks a release: placeholders, and versions or dates that disagree.
+"""List the obstacles to a release: placeholders, and versions or dates that disagree.
 
 `python -m tests.tools.release` prints them and fails if there are any; .github/ISSUE_TEMPLATE/release.md says what
 else a release needs.
@@ -22,7 +22,7 @@ HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\](?P<rest>.*)$", re.M)
 
 
 def faults(root: Path) -> Iterator[str]:
-    """Yield what is wrong with a checkout that is to be released: file, line, and the remedy."""
+    """Yield the faults of a checkout that is to be released: file, line and remedy."""
     for pattern in READ:
         for file in sorted(root.glob(pattern)):
             for number, line in enumerate(file.read_text().splitlines(), start=1):
@@ -51,7 +51,7 @@ def _version(root: Path) -> str:
 
 
 def _changes(root: Path, version: str) -> Iterator[str]:
-    """Yield what the latest heading of the changelog lacks: this version, and its date."""
+    """Yield a fault if the latest heading of the changelog lacks this version or its date."""
     latest = HEADING.search((root / "CHANGELOG.md").read_text())
     if latest is None or latest["version"] != version:
         yield f"CHANGELOG.md: its latest version is not {version}: write '## [{version}] - {date.today()}'"

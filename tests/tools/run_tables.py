@@ -1,4 +1,4 @@
-"""Read the tables of a run directory as plain rows, without the program that wrote them."""
+"""Read the tables of a run directory as plain rows, without code of edgefl."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a run, a dict per row: numbers as floats, empty cells as None."""
+    """The tables of a run as one dict per row, with numbers as floats and empty cells as None."""
 
     rounds: list[Row]
     devices: list[Row]
@@ -42,12 +42,12 @@ class Tables:
     completed: bool
     battery_j: Mapping[str, float | None] = field(
         default_factory=dict
-    )  # class -> of its devices; None: mains
-    cloud: Mapping[str, Any] | None = None  # the scenario's; None: there is none
-    recorded: str | int = "all"  # which rounds have rows of devices: all, none, every n-th
+    )  # class -> battery of its devices, None on mains
+    cloud: Mapping[str, Any] | None = None  # the scenario's section `cloud`, if any
+    recorded: str | int = "all"  # rounds whose devices have rows: all, none, or every n-th
 
     def has_parts(self, row: Row) -> bool:
-        """Return whether the devices of a round have rows."""
+        """Return whether a round's devices have rows."""
         if isinstance(self.recorded, str):
             return self.recorded == "all"
         return (row["round"] - 1) % self.recorded == 0
@@ -61,7 +61,7 @@ class Tables:
 
 
 def read(directory: Path) -> Tables:
-    """Read the tables of a run; those of several federations together, with a column that says whose rows they are.
+    """Read the tables of a run; rows of several federations are combined, with a column for the federation.
 
     Raises:
         OSError, ValueError: a table is missing, or holds something other than a number.
@@ -96,7 +96,7 @@ def read(directory: Path) -> Tables:
 
 
 def parts_of(directory: Path) -> dict[str, Path]:
-    """Return the run directory of each federation by its name; with one, that of the run by an empty name."""
+    """Return the run directory of each federation by name, or that of the run under an empty name."""
     parts = {path.parent.name: path.parent for path in sorted(Path(directory).glob("*/run.json"))}
     return parts or {"": Path(directory)}
 
@@ -124,29 +124,29 @@ def _value(name: str, cell: str) -> Any:
 
 
 def round_key(row: Row) -> RoundKey:
-    """Return cell, session, phase and number of the round that a row is about."""
+    """Return cell, session, phase and number of a row's round."""
     whose = f"{row['phase']} of {row['federation']}" if row.get("federation") else row["phase"]
     return row["cell"], row["session"], whose, row["round"]
 
 
 def server_of(row: Row) -> tuple[float, str]:
-    """Return the cell that a row is about, and where several federations share the cells, the federation."""
+    """Return a row's cell, and its federation if several share the cells."""
     return row["cell"], row.get("federation") or ""
 
 
 def named(row: Row) -> str:
-    """Return the name of a round in words."""
+    """Return a readable name of a row's round."""
     cell, session, phase, number = round_key(row)
     return f"cell {cell:g}, session {session:g}, {phase} round {number:g}"
 
 
 def grouped(rows: Sequence[Row], column: str) -> Mapping[Any, list[Row]]:
-    """Return the rows by the value of a column, in their order."""
+    """Group rows by the value of a column, in their order."""
     return by(rows, lambda row: row[column])
 
 
 def by(rows: Sequence[Row], key: Callable[[Row], Any]) -> Mapping[Any, list[Row]]:
-    """Return the rows by their key, in their order."""
+    """Group rows by a key, in their order."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)

@@ -45,7 +45,7 @@ HEAD = (
 
 
 def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
-    """Make the pages, and a picture of each."""
+    """Make the pages, and screenshots of each."""
     out.mkdir(parents=True, exist_ok=True)
     seen = _answers(out)
     pages = {
@@ -67,7 +67,7 @@ def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
 
 
 def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
-    """Return a run and a study, made on the first call."""
+    """Return a run, made on the first call, and a study."""
     run, study = out / "run", out / "study"
     if not run.exists():
         edgefl.simulate(SCENARIO, run, device="cpu")
@@ -100,7 +100,7 @@ def _terminal(out: Path, columns: int) -> str:
 
 
 def _notebook(seen: tuple[edgefl.Results, edgefl.StudyResults]) -> str:
-    """Return what cells with these values show."""
+    """Return the HTML that notebook cells with these values show."""
     shown = {
         "results": seen[0],
         "study": seen[1],
@@ -114,7 +114,7 @@ def _notebook(seen: tuple[edgefl.Results, edgefl.StudyResults]) -> str:
 
 
 def _shots(name: str, file: Path, out: Path) -> list[str]:
-    """Take the pictures of a page; return complaints about those wider than their screen."""
+    """Take the screenshots of a page; return complaints about those wider than their screen."""
     wide = []
     with chromium.browser() as page:
         for width in WIDTHS:

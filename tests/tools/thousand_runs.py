@@ -1,4 +1,4 @@
-"""Measure how long `compare` takes for a thousand runs of a study, figures included; the goal is ten seconds.
+"""Measure the time of `compare` for a thousand runs of a study, including figures; the goal is ten seconds.
 
 python -m tests.tools.thousand_runs
 """
@@ -15,7 +15,7 @@ VARIANTS, SEEDS, TIME_S = 10, 100, 10.0
 
 
 def measure(folder: Path) -> float:
-    """Write the runs, compare them, and return the processor time of the comparison, s."""
+    """Write the runs, compare them, and return the processor time of the comparison in s."""
     root = write_study(
         folder / "study",
         variants=tuple(f"v{i}" for i in range(VARIANTS)),

@@ -1,9 +1,9 @@
-"""Count the files that a feature touches outside its own rooms: code that names it in two lines or more.
+"""Count the files outside its own rooms that a feature touches: files that name it in two lines or more.
 
 python -m tests.tools.touched           `make touched`: the table
-python -m tests.tools.touched --files   and which files they are
+python -m tests.tools.touched --files   with the names of the files
 
-A word that takes an old one's place goes into the pattern: a mark is reached by code that knows the feature no more.
+If a name is replaced, the new one must be added to the pattern, or code that uses it is no longer counted.
 """
 
 import argparse
@@ -19,12 +19,12 @@ LEAST_LINES = 2
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature that is more than one component.
+    """A feature of several components.
 
     Args:
-        words: regular expression of the names by which code knows it.
-        own: parts of paths that are its own rooms.
-        most: files outside them that may know it.
+        words: regular expression of the names that code uses for the feature.
+        own: parts of paths to its own rooms.
+        most: largest allowed number of files outside its rooms that name it.
     """
 
     words: str
@@ -58,7 +58,7 @@ FEATURES = {
         7,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
-    # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
+    # epsilon as a column or a function; not an optimiser's constant, which is added to a root
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
         ("learning/privacy", "updates/privacy"),
@@ -87,7 +87,7 @@ FEATURES = {
 
 
 def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
-    """Return the files outside a feature's rooms that name it, with the lines that do."""
+    """Return the files outside a feature's rooms that name it, with the number of lines that do."""
     found = {}
     for path, text in _texts(root).items():
         lines = sum(bool(re.search(feature.words, line)) for line in text.splitlines())

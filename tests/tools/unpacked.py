@@ -1,4 +1,4 @@
-"""Unpack a report's data as its page does."""
+"""Unpack a report's data as the JavaScript of its page does."""
 
 import base64
 import math

@@ -1,4 +1,4 @@
-"""Imports point one way; the rooms stay apart."""
+"""Test that imports between folders have one direction only."""
 
 import ast
 import subprocess
@@ -13,7 +13,7 @@ from edgefl.config import registry
 pytestmark = pytest.mark.always  # the walls are never left to the night
 
 ROOT = Path(__file__).parents[2]
-# folder -> top-level or dotted prefixes that no file below it may import; the first two know themselves alone
+# folder -> prefixes of modules that no file below it may import; the first two import nothing else of edgefl
 CHANNEL, ANALYSIS = "edgefl.channel", "edgefl.analysis"
 FORBIDDEN = {
     "channel": ("edgefl", "torch", "simpy", "pandas", "pydantic"),
@@ -75,7 +75,7 @@ def test_only_the_command_line_and_the_python_interface_use_analysis() -> None:
 
 
 def test_only_devices_and_composition_roots_start_processes() -> None:
-    """A generator that is called but not started does nothing, so starting is kept in few places."""
+    """Few files start processes, as a generator that is called but not started silently does nothing."""
     starters = {
         str(file.relative_to(ROOT))
         for file in (ROOT / "edgefl").rglob("*.py")
@@ -86,12 +86,12 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
         "edgefl/run/composition.py",
         "edgefl/run/simulation.py",
         "edgefl/run/controlled.py",
-        "edgefl/testing/cell.py",  # starts the one server of a small world
+        "edgefl/testing/cell.py",  # starts the server of a small world
     }
 
 
 def loaded(code: str, packages: set[str]) -> set[str]:
-    """Which of these packages a new process has imported after some code."""
+    """Return which of these packages a new process has imported after some code."""
     code = f"import sys\n{code}\nprint('loaded', *({packages} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
     return set(done.stdout.splitlines()[-1].split()[1:])
@@ -129,16 +129,16 @@ def test_help_waits_for_no_package_of_science() -> None:
 
 
 def test_components_are_described_without_pytorch() -> None:
-    """Except models, which are made of PyTorch's layers."""
+    """All components but models, which consist of PyTorch's layers, are described without PyTorch."""
     assert loaded(TO_DESCRIBE, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()
     assert loaded("import edgefl.learning.models.cnn2", {"torch"}) == {"torch"}
 
 
 def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> None:
-    """With a model that states its size, and an algorithm of any kind."""
+    """Validation loads neither PyTorch nor SciPy, with any algorithm, if the model states its size."""
     files = []
     for algorithm in registry.names("algorithms"):
-        if not registry.get("algorithms", algorithm)().knows_drift:  # it needs a drift, which changes tensors
+        if not registry.get("algorithms", algorithm)().knows_drift:  # these need a drift, which loads PyTorch
             files.append(str(tmp_path / f"{algorithm}.yaml"))
             Path(files[-1]).write_text(SCENARIO % algorithm)
     code = f"""

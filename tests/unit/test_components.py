@@ -1,4 +1,4 @@
-"""Conformance: properties of every registered component, so that a new file is tested automatically."""
+"""Test the conformance of every registered component, so that a new file is tested automatically."""
 
 import dataclasses
 import sys
@@ -21,9 +21,9 @@ from tests.refusals import refused_at
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
 TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
-# parameters that have no default, per component field name
+# values of parameters without a default, by the parameter's name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
-# within the times that the check of mobility models asks for
+# within the times at which the check of mobility models asks for positions
 PLAN = [
     {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
     {"leave": "0:00:50", "to": "school", "share": 0.5},
@@ -44,7 +44,7 @@ REQUIRED = {
     "plan": PLAN,
     "function": "tests.tools.factories:tiny",
 }
-# and those that fit a component to the small world of its check
+# and values that fit a component to the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "fedcs"): {"deadline_s": 1.0},
     **{
@@ -154,7 +154,7 @@ def test_outside_component_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An external module, and a folder for scenarios."""
+    """Write an external module, and return a folder for scenarios."""
     (tmp_path / "outside.py").write_text(OUTSIDE)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
@@ -180,7 +180,7 @@ def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
     again = scenarios.load(outside / "b.yaml")
     assert again.radio == loaded.radio
     assert scenarios.dump(again) == text
-    # a class that adds no parameter is written as its base is
+    # a class without further parameters is written like its base
     assert "path_loss: umi\n" in scenarios.dump(load(outside, "  path_loss: umi\n"))
     assert "what is given away (> 0, <= 1, default 0.5)" in describe("schedulers/outside:Halves")
 
@@ -200,7 +200,7 @@ def test_bad_parameters_of_parts_from_outside(outside: Path, place: str, noun: s
 
 
 def test_a_module_in_the_current_folder_is_found(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for the `edgefl` command, whose `sys.path` does not name that folder."""
+    """A module in the current folder is found even if `sys.path`, as with the `edgefl` command, lacks the folder."""
     (outside / "statistics.py").write_text("raise ImportError('hides the one of Python')\n")
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(outside))])
     monkeypatch.chdir(outside)
@@ -230,7 +230,7 @@ def test_a_malformed_file_from_outside_is_an_error_with_its_name(
 ) -> None:
     (outside / "outside.py").write_text(text)
     monkeypatch.setattr(registry, "_entry_points", lambda kind: {"mine": "outside:Mine"})
-    # its name is listed, nothing is imported
+    # the name is listed without importing the module
     assert "mine" in registry.names("schedulers")
     with refused_at("", "outside:Mine", noun):
         registry.get("schedulers", "mine")

@@ -1,4 +1,4 @@
-"""First lines of docstrings, and subjects of commits, as a machine can check them; CONTRIBUTING.md has the rules."""
+"""Check first lines of docstrings, and subjects of commits, as far as possible; CONTRIBUTING.md has the rules."""
 
 import ast
 import re
@@ -20,12 +20,12 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
 (SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
 
 
-# of a wheel: folders and pages that it lacks; of all notes: a second form
+# folders and pages that a wheel lacks; "edgefl: note:", a second format of notes
 UNSHOWABLE = re.compile(r"(?<![\w/.])(docs|tests|research)/|CONTRIBUTING|CHANGELOG|edgefl: note:")
 
 
 def shown_texts(file: Path) -> list[str]:
-    """Return a module's strings and classes' docstrings; of functions and modules only commands' are shown."""
+    """Return the strings of a module that users see, including docstrings of classes and of commands."""
     nodes = list(ast.walk(ast.parse(file.read_text())))
     hidden = ast.Module | ast.FunctionDef if "commands" not in file.parts else ast.Module
     skip = {node.body[0].value for node in nodes if isinstance(node, hidden) and ast.get_docstring(node)}

@@ -1,4 +1,4 @@
-"""Errors from Python name arguments where the command line names options."""
+"""Test that errors in Python name arguments where errors on the command line name options."""
 
 import ast
 import inspect
@@ -71,7 +71,7 @@ LEARNS = {
 
 
 def test_every_option_in_an_error_has_an_argument() -> None:
-    """What errors of the rooms below the commands name as an option is an argument of some public function."""
+    """Each option named in an error below the commands is an argument of a public function."""
     functions = [one for name in edgefl.__all__ if inspect.isfunction(one := getattr(edgefl, name))]
     arguments = {name for one in (*functions, edgefl.Recording) for name in inspect.signature(one).parameters}
     only_commands = {"allow_code", "shard", "executor", "address", "jobs", "gpus", "object_store_memory"}
@@ -99,7 +99,7 @@ def test_every_option_in_an_error_has_an_argument() -> None:
 
 
 def _of_errors(file: Path) -> list[str]:
-    """Return the texts in calls of EdgeflError."""
+    """Return the strings in calls of EdgeflError."""
     calls = [
         node
         for node in ast.walk(ast.parse(file.read_text()))

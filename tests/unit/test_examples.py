@@ -1,4 +1,4 @@
-"""The examples of external components: one of every kind, each tested, and one scenario that runs them all."""
+"""Test the examples of external components, one of every kind, and the scenario that runs all of them."""
 
 import runpy
 import shutil
@@ -39,12 +39,12 @@ from tests.refusals import refused_at
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OUTSIDE = EXAMPLES / "outside.yaml"
-LONGEST = 45  # lines: an example is read in one go
+LONGEST = 45  # lines, so that an example can be read at once
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the examples, with the data set that make_digits.py writes."""
+    """Copy the examples, with the data set that make_digits.py writes."""
     folder = tmp_path_factory.mktemp("outside") / "examples"
     shutil.copytree(EXAMPLES, folder)
     with pytest.MonkeyPatch.context() as there:
@@ -55,13 +55,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a user who starts edgefl in the folder of the examples."""
+    """Set up the process as if edgefl had been started in the folder of the examples."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(folder)
 
 
 def parts(section: Section) -> Iterator[tuple[str, AnyComponent]]:
-    """Kind and name of every component in a scenario."""
+    """Return the kind and name of every component in a scenario."""
     for key, field in type(section).model_fields.items():
         value = getattr(section, key)
         if isinstance(value, Section):
@@ -72,14 +72,14 @@ def parts(section: Section) -> Iterator[tuple[str, AnyComponent]]:
 
 
 def make(kind: str, **values: object) -> AnyComponent:
-    """The example of a kind, with other parameters."""
+    """Return the example of a kind with these parameters."""
     return build(type(dict(parts(edgefl.load_scenario(OUTSIDE)))[kind]), values)
 
 
 def test_every_kind_has_an_example_and_every_example_is_used() -> None:
     used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
     assert set(used) == set(registry.KINDS)
-    # a learner is no part of a scenario: tests/unit/learners/test_own.py; a decider is a second selector, below
+    # learners are not in scenarios (tests/unit/learners/test_own.py tests theirs); the decider is a second selector
     files = {file.stem for file in EXAMPLES.glob("my_*.py")} - {"my_learner", "my_decider"}
     assert {name.partition(":")[0] for name in used.values()} == files
     assert len(files) == len(used)
@@ -108,12 +108,12 @@ def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     assert "plateau" in set(sessions.reason)
     evaluated = rounds[rounds.phase != "probe"]
     numbers = evaluated.select_dtypes("number").dropna(axis="columns", how="all")
-    late = ["staleness_mean", "staleness_max"]  # of the updates of a round, if it has any
+    late = ["staleness_mean", "staleness_max"]  # empty in a round without updates
     assert np.isfinite(numbers.drop(columns=late)).all(axis=None)
     assert (numbers[late].isna().all(axis=1) == (evaluated.completed == 0)).all()
     assert (devices.energy_j > 0).all()
-    assert evaluated.accuracy.iloc[-1] > 0.5  # ten digits
-    # what a run leaves is the complete scenario: loading it again gives the same one
+    assert evaluated.accuracy.iloc[-1] > 0.5  # of ten digits, so guessing has 0.1
+    # a run writes its complete scenario, which is the same when loaded again
     again = edgefl.load_scenario(path / "scenario.yaml")
     assert again.model_dump(mode="json")["learning"]["algorithm"] == {
         "name": "my_algorithm:TrimmedMean",
@@ -181,13 +181,13 @@ def test_quantity_skew_deals_out_everything_in_unequal_amounts() -> None:
     uneven = make("partitions", alpha=0.1).assign(labels, 8, 1, Streams(0))
     assert np.array_equal(np.sort(np.concatenate(uneven)), np.arange(1000))
     assert all(len(own) for own in uneven)
-    # of Dir(alpha, ...) the largest of 8 shares is 1/8 as alpha grows, and 1 as it falls
+    # the largest of 8 shares by Dir(alpha, ...) tends to 1/8 for large alpha, and to 1 for small alpha
     sizes = [
         [len(own) for own in make("partitions", alpha=a).assign(labels, 8, 1, Streams(0))]
         for a in (0.01, 1e6)
     ]
     assert max(sizes[0]) > 900
-    assert max(sizes[1]) < 175  # 125, binomial with a standard deviation of 10.5
+    assert max(sizes[1]) < 175  # mean 125, binomial with a standard deviation of 10.5
     with refused_at("", "7 samples", "8 devices"):
         make("partitions").assign(labels[:7], 8, 1, Streams(0))
 
@@ -209,18 +209,18 @@ def test_shuttles_come_back_after_two_lengths() -> None:
     places = np.array([movement.positions_m(time_s) for time_s in np.arange(0.0, 20.5, 0.5)])
     assert np.abs(places[..., 0]).max() <= 50
     assert (places[..., 1] == 20).all()
-    # 5 m in half a second, less only where a shuttle turns
+    # 5 m in half a second, except when a shuttle turns
     steps = np.abs(np.diff(places[..., 0], axis=0))
     assert steps.max() == pytest.approx(5)
     assert ((steps < 4.999).sum(axis=0) <= 2).all()
     assert places[0] == pytest.approx(places[-1])
-    # more devices leave the others where they were
+    # further devices do not change the positions of others
     assert np.array_equal(line.start(drop[:20], **world).positions_m(3.0), movement.positions_m(3.0)[:20])
 
 
 def test_bands_go_from_near_to_far() -> None:
     selector = make("selectors", count=2, bands=3)
-    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # near to far: 1 3 4 0 2 5
+    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # strongest to weakest: 1 3 4 0 2 5
     chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
     assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
     assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))
@@ -287,7 +287,7 @@ def test_log_distance_falls_ten_n_db_a_decade() -> None:
 
 
 def test_a_day_has_its_busiest_quarter_of_an_hour() -> None:
-    """The step from 20:00 on is half of one past the peak: cos(2 pi / 8 / 24)."""
+    """The quarter of an hour from 20:00 on has cos(2 pi / 8 / 24) by its middle, half a step after the peak."""
     daily = make("backgrounds", mean_load=0.4, swing=0.5, uplink_part=0.25)
     peak = 0.4 * (1 + 0.5 * np.cos(2 * np.pi / 8 / 24))
     assert daily.load("downlink", 0, 20 * 3600.0) == (pytest.approx(peak), 20.25 * 3600)
@@ -309,7 +309,7 @@ def test_the_rate_halves_when_four_times_the_rounds_have_passed() -> None:
 
 
 def test_focal_loss_of_a_sure_sample_nearly_vanishes() -> None:
-    """Logits that give the label 1/2 and 9/10: (1/2)^2 log 2 and (1/10)^2 log(10/9)."""
+    """If logits give the label probabilities of 1/2 and 9/10, losses are (1/2)^2 log 2 and (1/10)^2 log(10/9)."""
     logits = torch.tensor([[0.0, 0.0], [9.0, 1.0]]).clamp(min=1).log()
     losses = make("tasks", gamma=2).losses(logits, torch.tensor([0, 0]))
     assert losses.tolist() == pytest.approx([np.log(2) / 4, np.log(10 / 9) / 100], rel=1e-5)
@@ -319,7 +319,7 @@ def test_focal_loss_of_a_sure_sample_nearly_vanishes() -> None:
 
 
 def test_lion_goes_the_same_way_in_every_weight() -> None:
-    """lr 0.1, beta1 0.5: signs of 1 and -2; then of 0.5 mean - 0.5 and 0.5 mean + 0.5, the means 0.5 and -1."""
+    """With lr 0.1 and beta1 0.5, steps are signs of 1, -2, then of 0.5 mean - 0.5, 0.5 mean + 0.5 (means 0.5, -1)."""
     lion = make("optimisers", beta2=0.5)
     local, mean = torch.zeros(1, 2), torch.zeros(1, 2)
     for number, grads in enumerate(([1.0, -2.0], [-1.0, 1.0]), start=1):
@@ -331,7 +331,7 @@ def test_lion_goes_the_same_way_in_every_weight() -> None:
 
 
 def test_half_of_the_numbers_travel_and_the_others_wait() -> None:
-    """Each row sends ten of twenty numbers, rounded to 2^-11 of themselves; ten are 0 and stay in the residual."""
+    """Each row sends ten of twenty numbers, rounded to 2^-11; the others are 0 and stay in the residual."""
     halves, sizes = make("codecs", share=0.5), Sizes(((20,),))
     change = torch.arange(1.0, 41.0).reshape(2, 20) / 3
     rng = RoundChance(Streams(1), (1,), torch.device("cpu")).of_devices("codec", [4, 9])

@@ -1,4 +1,4 @@
-"""Rooms stand on floors: an import goes down, or stays in its room. Lazy imports and those for typing count too."""
+"""Test the floors of rooms: an import goes down or stays in its room, including lazy and typing imports."""
 
 import ast
 from functools import cache
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.always  # the walls are never left to the night
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# From the ground up; rooms of one line do not import each other.
+# From the lowest floor up; rooms on one floor do not import each other.
 FLOORS = [
     ["edgefl.errors", "edgefl.rng", "edgefl.version", "edgefl.contract", "edgefl.channel", "edgefl.analysis"],
     ["edgefl.config"],
@@ -24,10 +24,10 @@ FLOORS = [
     ["edgefl.run", "edgefl.flower"],
     ["edgefl.studies"],
     ["edgefl.commands"],
-    ["edgefl"],  # the face: __init__.py
+    ["edgefl"],  # edgefl/__init__.py
     ["edgefl.testing"],
 ]
-# The same order within the two largest packages; single modules there hold definitions that all subpackages share.
+# Floors within the two largest packages, whose single modules define what all subpackages share.
 LEARNING = [
     ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],
@@ -67,7 +67,7 @@ MOST_ROOMS, MOST_FLOORS = 21, 13
 
 
 def modules_of(folder: Path, package: str = "") -> dict[str, Path]:
-    """Dotted name -> file, for every module of a folder; `package`: what is imported, if not by the folder's name."""
+    """Return the file of every module of a folder by dotted name; package: name to import, if not the folder's."""
     names = {}
     for file in sorted(folder.rglob("*.py")):
         parts = (package or folder.name, *file.relative_to(folder).with_suffix("").parts)
@@ -77,9 +77,9 @@ def modules_of(folder: Path, package: str = "") -> dict[str, Path]:
 
 @cache
 def imports(text: str) -> list[tuple[int, str]]:
-    """Line and dotted name of each import of a file's text, wherever it stands in it.
+    """Return line and dotted name of each import in a file's text, at any level.
 
-    `from package import name` is package.name: a module of that name, or what package/__init__.py defines.
+    `from package import name` is package.name, which is a module or a name defined in package/__init__.py.
     """
     found = []
     for node in ast.walk(ast.parse(text)):
@@ -115,7 +115,7 @@ def upward(root: Path) -> list[str]:
 
 
 def upward_within(room: Path, floors: list[list[str]]) -> list[str]:
-    """Return the imports from one inner room of a room to another that is not below it, and what has no floor."""
+    """Return the imports between inner rooms of a room that do not go down, and modules without a floor."""
     floor = {name: number for number, names in enumerate(floors) for name in names}
     whole = f"edgefl.{room.name}"
     found = []
@@ -145,9 +145,9 @@ def without_room(root: Path) -> list[str]:
 
 
 def circle_in(folder: Path, package: str = "") -> list[str]:
-    """Return one circle of modules, its first named again at the end; empty if there is none.
+    """Return one import cycle of modules, with the first repeated at the end, or an empty list.
 
-    That importing a module runs the __init__.py above it is left out: every package does so.
+    Imports of the __init__.py above a module are ignored, as every package has them.
     """
     modules = modules_of(folder, package)
     graph = {
@@ -190,7 +190,7 @@ def test_no_circle(package: str) -> None:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """A checkout with one empty file in each of three rooms."""
+    """Write a checkout with one empty file in each of three rooms."""
     for folder in PACKAGES.values():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("")

@@ -1,4 +1,4 @@
-"""Random streams are keyed by name, not by order."""
+"""Test that random streams are keyed by name and not by order."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_streams_differ_by_every_part_of_their_name_and_by_seed() -> None:
 
 
 def test_known_values() -> None:
-    """The path is crc32 of names and plain numbers: the same stream in every process and version."""
+    """A stream's key consists of crc32 of names, and of numbers, so it is the same in every process and version."""
     expected = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence(100, spawn_key=(_crc32(b"drop"), 5)))
     ).random(4)

@@ -1,4 +1,4 @@
-"""Weights of stale updates: staleness laws, and the conventions of libraries with a FedBuff."""
+"""Test weights of stale updates by staleness laws, and by the conventions of libraries with a FedBuff."""
 
 import math
 
@@ -10,12 +10,12 @@ from edgefl.engine.servers.fedasync import FedAsync
 from edgefl.engine.servers.fedbuff import FedBuff
 
 EVEN = [0.25] * 4
-# four updates of one buffer: models made since each began, what each received, what it made of it; today's model
+# four updates in a buffer: staleness, model received, model trained; and the current model
 STALE, RECEIVED, LOCAL, TODAY = [0, 1, 2, 3], [10.0, 9.0, 8.0, 6.0], [12.0, 11.0, 11.0, 10.0], 10.0
 
 
 def moved(staleness: Staleness) -> float:
-    """w + sum_k p_k weight_k delta_k, as the contract has it."""
+    """Return w + sum_k p_k weight_k delta_k, as the contract defines it."""
     base = np.array(RECEIVED) if staleness.base == "received" else np.full(4, TODAY)
     weights = np.array(staleness.weights(STALE, EVEN))
     return float(TODAY + EVEN @ (weights * (np.array(LOCAL) - base)))
@@ -45,12 +45,12 @@ def test_by_weights_the_change_is_a_mean_whatever_the_staleness() -> None:
 
 
 def test_a_sum_is_the_buffer_times_the_mean() -> None:
-    """FLSim: lr of FedBuff = lr of asynchronous training / buffer."""
+    """A sum is the buffer size times the mean, as in FLSim: lr of FedBuff = lr of asynchronous training / buffer."""
     mean, sum_ = Staleness(), Staleness(divisor="none", scale=1 / 4)
     assert sum_.weights(STALE, EVEN) == mean.weights(STALE, EVEN)
 
 
-# each library's formula, written out, and the equivalent parameters of `fedbuff`
+# each library's formula, and the equivalent parameters of `fedbuff`
 ROOTS = [1 / math.sqrt(1 + tau) for tau in STALE]
 CHANGES = [local - received for local, received in zip(LOCAL, RECEIVED, strict=True)]
 FROM_TODAY = [local - TODAY for local in LOCAL]
@@ -74,7 +74,7 @@ CONVENTIONS = {
         sum(s * local for s, local in zip(ROOTS, LOCAL, strict=True)) / sum(ROOTS),
         {"divisor": "weights", "base": "current"},
     ),
-    # Plato: the plain mean of what leads from today's model to theirs
+    # Plato: the plain mean of the differences from the current model to the updates' models
     "Plato": (TODAY + sum(FROM_TODAY) / 4, {"staleness": "constant", "base": "current"}),
     # APPFL: alpha 0.9, divided by all clients, 10 of them
     "APPFL": (
@@ -91,7 +91,7 @@ def test_parameters_reproduce_what_libraries_make_of_the_same_buffer(library: st
 
 
 def test_what_they_make_of_it() -> None:
-    """The figures of docs/async.md."""
+    """The libraries' results are the figures in docs/async.md."""
     made = {name: round(expected, 3) for name, (expected, _) in CONVENTIONS.items()}
     assert made == {
         "paper": 11.787, "weights": 12.566, "FLSim": 20.106, "FLGo": 12.75, "FedScale": 11.18, "Plato": 11.0,

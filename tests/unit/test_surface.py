@@ -1,4 +1,4 @@
-"""The program stays small enough for two people to own: lines, public names and the length of a file are counted.
+"""Test that the program stays small enough for two people, by its lines, public names and lengths of files.
 
 The limits equal the current counts: a commit that lowers a count lowers its limit.
 """
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.always  # the walls are never left to the night
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
-# what tries the tests, and the tables of faults, are tools
+# tools that test the tests, and tables of faults, do not count as tests
 NO_TESTS = ("tests/tools/", "tests/faults/")
 MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 79_002, 59_689, 1_598, 350
 

@@ -1,4 +1,4 @@
-"""Measured speed, as ratios against named rivals in the same run."""
+"""Measure speed as a ratio to named rivals in the same run."""
 
 import sys
 import time
@@ -17,8 +17,8 @@ def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[s
     """Measure the median rate of each job over interleaved repeats (A B C A B C ...), after one warm-up each.
 
     Args:
-        jobs: name -> function that does the work and returns how much it did.
-        repeats: counted runs of each.
+        jobs: name -> function that works and returns the amount of work done.
+        repeats: measured runs of each job.
 
     Returns:
         name -> work per second.
@@ -37,7 +37,7 @@ def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[s
 def median_s(
     job: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return the seconds of a job by a clock, the median of repeats after one that does not count."""
+    """Return the median duration of a job in s by a clock, after one warm-up."""
     job()
     taken_s = []
     for _ in range(repeats):

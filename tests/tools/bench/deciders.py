@@ -1,6 +1,6 @@
-"""Speed of deciders: the time to choose a round's participants, and to compute their inputs.
+"""Measure the time that deciders take to choose a round's participants, and the time to compute their inputs.
 
-The rival of the fewest joules is SciPy's general optimiser (SLSQP) on the same problem, begun at equal shares.
+The rival of the minimum-energy allocation is SciPy's general optimiser (SLSQP), which starts at equal shares.
 """
 
 import os
@@ -32,21 +32,21 @@ from edgefl.scenario.world import World
 from tests.tools.bench import median_s, say
 
 CANDIDATES, TAKEN, REPEATS = 1_000, 20, 20
-DEADLINE_S = 10.0  # of a round
-SLACK = 1.5  # beside the rival: time for the fewest joules, over the least
+DEADLINE_S = 10.0  # for a round
+SLACK = 1.5  # deadline of the problem given to the rival, relative to the least time
 RIVAL = "SciPy's SLSQP"
 FURTHER: dict[str, dict[str, Any]] = {"power_of_choice": {"d": 5 * TAKEN}}
 PAYLOAD_BITS, FLOPS_PER_SAMPLE, SAMPLES = 251_200, 47_040.0, 640
 
 
 def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS) -> dict[str, Any]:
-    """Time each decider that comes with edgefl, and the rival, by the CPU seconds of one core.
+    """Measure the CPU time of each decider that comes with edgefl, and of the rival, on one core.
 
-    Devices of two classes stand in a cell of `nr` (20 MHz), and each has told a loss and a norm.
+    Devices of two classes stand in a cell of `nr` (20 MHz), and each has reported a loss and a norm.
 
     Returns:
-        `told_ms`: time to find out what deciders are told; `ms`: of each decider, the median; `rival`: its time, ours
-        on the same problem, `ratio` of the two, and `above`: by how much its joules are above ours, relative.
+        `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: its time, ours on
+        the same problem, their `ratio`, and `above`: relative excess of its energy over ours.
     """
     outlook, state, past = _world(candidates, taken)
     say("what deciders are told")
@@ -98,7 +98,7 @@ def _decide(decider: Decider, told: Candidates, taken: int) -> None:
 
 
 def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
-    """Compare the fewest joules of these with what a general optimiser finds for them."""
+    """Compare time and energy of our minimum-energy allocation with those of a general optimiser."""
     begun_s = np.zeros(len(of.gain))
     end_s = SLACK * least_time(of, begun_s)[0]
 
@@ -113,7 +113,7 @@ def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
 
 
 def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
-    """Let SciPy's optimiser work in a process whose linear algebra has one thread: two would wait for each other."""
+    """Run SciPy's optimiser in a process with one thread of linear algebra, as two would wait for each other."""
     before = dict(os.environ)
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     try:
@@ -125,7 +125,7 @@ def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
 
 
 def _timed(of: Uploads, end_s: float) -> tuple[float, float]:
-    """Return the joules that SciPy's optimiser finds, and its CPU time."""
+    """Return the energy in J that SciPy's optimiser finds, and its CPU time in s."""
     import scipy.optimize  # noqa: F401 its loading is no part of it
 
     began_s = time.process_time()
@@ -133,7 +133,7 @@ def _timed(of: Uploads, end_s: float) -> tuple[float, float]:
 
 
 def _optimised(of: Uploads, end_s: float) -> float:
-    """Return the fewest joules that SciPy's optimiser finds, over logarithms of times and shares."""
+    """Return the least energy in J that SciPy's optimiser finds, with logarithms of times and shares as variables."""
     from scipy.optimize import minimize
 
     n = len(of.gain)
@@ -164,5 +164,5 @@ def _optimised(of: Uploads, end_s: float) -> float:
 
 
 def _median_ms(job: Callable[[], object], repeats: int) -> float:
-    """Return the CPU time of a job."""
+    """Return the median CPU time of a job in ms."""
     return 1e3 * median_s(job, repeats, time.process_time)

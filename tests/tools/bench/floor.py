@@ -1,4 +1,4 @@
-"""The lowest possible time of a training round on this machine, from what it has to compute, read and draw."""
+"""Compute the least possible time of a training round on this machine, from its FLOPs, bytes and random numbers."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ class Work:
     """The work that a round cannot avoid.
 
     Attributes:
-        flops: of the models' forward and backward passes, FLOPs.
-        bytes: samples read once as they lie in memory, and each device's model written, read and summed once.
-        numbers: random numbers that deal the batches.
+        flops: FLOPs of the models' forward and backward passes.
+        bytes: bytes to read each sample once, and to write, read and sum each device's model once.
+        numbers: random numbers to draw the batches.
     """
 
     flops: float
@@ -32,10 +32,10 @@ class Speeds:
     """The highest speeds of this machine.
 
     Attributes:
-        flops_per_s: of float32 products of large square matrices, or of convolutions, where these are faster: the
-            libraries behind the two do not use the same instructions on every processor.
-        bytes_per_s: copied from one place in memory to another, read and written both counted.
-        numbers_per_s: random numbers by NumPy, one thread.
+        flops_per_s: of float32 products of large square matrices or of convolutions, whichever is faster: their
+            libraries do not use the same instructions on every processor.
+        bytes_per_s: of a copy within memory, with reading and writing counted separately.
+        numbers_per_s: random numbers drawn by NumPy in one thread.
     """
 
     flops_per_s: float
@@ -44,7 +44,7 @@ class Speeds:
 
     @classmethod
     def measured(cls, threads: int) -> "Speeds":
-        """Measure with that many threads: medians of a few repeats."""
+        """Measure with this number of threads, by medians over a few repeats."""
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
@@ -70,7 +70,7 @@ class Speeds:
             torch.set_num_threads(before)
 
     def seconds(self, work: Work) -> float:
-        """Return the least time of this work, one after the other."""
+        """Return the least time of this work in s, if computing, memory access and drawing do not overlap."""
         return (
             work.flops / self.flops_per_s + work.bytes / self.bytes_per_s + work.numbers / self.numbers_per_s
         )

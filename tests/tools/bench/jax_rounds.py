@@ -1,6 +1,6 @@
-"""The fastest that a few lines of JAX get: a jitted round of FedAvg over devices with equally many samples.
+"""Rivals of a few lines in JAX: a jitted round of FedAvg over devices with equally many samples.
 
-JAX is no dependency of edgefl: benchmarks name these rivals where it can be imported (`pip install jax`).
+JAX is no dependency of edgefl; benchmarks include these rivals if it is installed (`pip install jax`).
 """
 
 import importlib
@@ -19,12 +19,12 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.mlp2 import Mlp2
 from tests.tools.bench.training import CLASSES, LR, MEAN, MOMENTUM, STD, TrainingTask
 
-# one thread: set before JAX starts
+# limits JAX to one thread, if set before it is imported
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "JAX_PLATFORMS": "cpu"}
 
 
 def rivals(task: TrainingTask, data: Split) -> dict[str, "JaxRound"]:
-    """Return a rival per way of going through the devices, by name; none without JAX, or for other models."""
+    """Return rivals by name, one per way of training the devices; none without JAX or for other models."""
     if importlib.util.find_spec("jax") is None or not isinstance(task.model, Logistic | Mlp2):
         return {}
     os.environ.update(ONE_THREAD)
@@ -35,7 +35,7 @@ class JaxRound:
     """A round of softmax regression or of a network with one hidden layer, by SGD with momentum, in float32.
 
     Args:
-        way: `scan` trains one device after the other inside one program, `vmap` all at once.
+        way: `scan` trains one device after the other inside one program, `vmap` trains all at once.
     """
 
     def __init__(self, task: TrainingTask, data: Split, way: str) -> None:
@@ -67,7 +67,7 @@ class JaxRound:
         return 1.0
 
     def _compiled(self, data: Split, way: str) -> Any:
-        """Return the function of the model's parts and batches [devices, steps, B] that gives the next model."""
+        """Return the function that maps the model's parts and batches [devices, steps, B] to the next model."""
         task, numpy = self._task, self._numpy
         jax: Any = importlib.import_module("jax")
         apart = task.devices, task.samples

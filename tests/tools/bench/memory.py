@@ -1,4 +1,4 @@
-"""Memory of training many large models: the journal's CIFAR setting on random images of the right shape."""
+"""Measure the memory of training many large models: the journal's CIFAR setting on random images of its shape."""
 
 import multiprocessing
 import time
@@ -20,14 +20,14 @@ SAMPLES, SHAPE = 50_000, (3, 32, 32)
 def run(
     devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128, torch_device: torch.device = CPU
 ) -> dict[str, Any]:
-    """Measure the peak memory of each algorithm with ResNet-18, each in a process of its own.
+    """Measure the peak memory of each algorithm with ResNet-18, in a separate process each.
 
     Returns:
-        `rows` with `algorithm`, `peak_memory_gb` (resident, the data set and PyTorch itself included, and
-        what a GPU holds), `models_gb` (devices x parameters x 4 bytes, the least that must wait for the
-        uploads), `paper_gb` (the journal's, if it has one) and `wall_s`.
+        `rows` with `algorithm`, `peak_memory_gb` (resident memory including the data set and PyTorch, plus GPU
+        memory), `models_gb` (devices x parameters x 4 bytes: the local models, all of which wait for
+        uploads), `paper_gb` (the journal's figure, if any) and `wall_s`.
     """
-    # spawned: a forked process would begin with this one's pages
+    # spawned, because a forked process would start with the memory pages of this one
     context = multiprocessing.get_context("spawn")
     rows = []
     for algorithm in ALGORITHMS:

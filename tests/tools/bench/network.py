@@ -1,7 +1,7 @@
-"""Speed of the network: moving devices, measurements, handovers and transfers, by number of devices.
+"""Measure the speed of simulating movement, measurements, handovers and transfers, by number of devices.
 
-The rival is the network as one would write it in SimPy first: a process per device. It shares our path loss
-and shadowing, and is spared the transfers.
+The rival is the obvious SimPy program with a process per device. It uses our path loss and shadowing, and has no
+transfers.
 """
 
 import time
@@ -25,13 +25,13 @@ from tests.tools.bench import peak_memory_mb
 SIZES = (100, 1_000, 10_000)
 PERIOD_S = 60.0  # each device uploads once in this time
 PAYLOAD_BITS = 10_000_000
-SHARE = 0.05  # of the 100 MHz, for each transfer
+SHARE = 0.05  # of the 100 MHz band, per transfer
 RIVAL = "SimPy process per device"
-RIVAL_DEVICES, RIVAL_S = 100, 20.0  # its cost is the same for every device and second
+RIVAL_DEVICES, RIVAL_S = 100, 20.0  # few are enough, as its cost per device and second is constant
 
 
 def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """Time 19 cells with wrap-around and spatial shadowing; measurements every 0.2 s; renewal transfers.
+    """Measure 19 cells with wrap-around, spatial shadowing, measurements every 0.2 s and renewal transfers.
 
     Returns:
         `rows`, one per number of devices: wall seconds, per device and simulated hour, peak memory (of the
@@ -94,7 +94,7 @@ def _row(devices: int, simulated_s: float) -> dict[str, Any]:
 
 
 class _Traffic(Nowhere):
-    """Devices that upload once per period, each at its own phase; a handover breaks an upload."""
+    """Devices that each upload once per period, at their own offset; a handover interrupts an upload."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.handovers = self.transfers = self.broken = 0
@@ -137,7 +137,7 @@ class _Traffic(Nowhere):
 
 
 class _Walkers:
-    """The rival: one process per device that walks, measures all cells, filters and decides, every 0.2 s."""
+    """The rival: one process per device that walks, measures all cells, filters and decides every 0.2 s."""
 
     def __init__(self, env: simpy.Environment, scenario: Scenario) -> None:
         self.env = env

@@ -1,4 +1,4 @@
-"""Speed of the radio: fading slots per second, renewal against slot by slot, and whole runs by preset."""
+"""Measure the radio's speed: fading slots per second, renewal against slot by slot, and whole runs by preset."""
 
 import math
 import tempfile
@@ -27,7 +27,7 @@ LOAD, LEVEL, SHARERS = (
     0.3,
     1.0,
     10,
-)  # of interferers: share of slots, mean power over noise, devices of a cell
+)  # interferers: share of active slots, mean power over noise, devices per cell
 CQI = Carrier(BANDWIDTH_HZ, SLOT_S, steps=Steps())
 PRESET_ROUNDS, PRESET_REPEATS = 10, 3
 
@@ -36,9 +36,9 @@ def run() -> dict[str, Any]:
     """Measure the radio on one thread.
 
     Returns:
-        `slots`: device-slots per second by name; `slot_ratio`: ours over each rival; `renewal_ratio`: time
-        of a 20,000-slot transfer drawn slot by slot over its time by renewal, transfers of many devices
-        drawn together; `presets` as there.
+        `slots`: device-slots per second by name; `slot_ratio`: our rate over each rival's; `renewal_ratio`: time
+        of a 20,000-slot transfer drawn slot by slot over its time by renewal, with many devices' transfers
+        drawn together; `presets`: the result of `presets`.
     """
     rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
     slots = interleaved(
@@ -75,24 +75,24 @@ def _ours(rho: float) -> float:
 
 
 def _by_slot(rho: float, links: int, slots: int, carrier: Carrier = CARRIER) -> int:
-    """Move bits over some new links, so that no fading is cached; return how many links."""
+    """Transfer bits over new links, whose fading is not cached; return the number of links."""
     for key in range(links):
         Flow(carrier, SNR, LinkFading(key, rho), first_slot=0, fidelity="slot").bits_carried(slots)
     return links
 
 
 def _interfered(rho: float, others: int, sharers: int = 1) -> float:
-    """Move bits over new links that hear other cells' transmitters send in a slot or not; return device-slots.
+    """Transfer bits over new links with interference from other cells in some slots; return device-slots.
 
     Args:
-        sharers: devices of each other cell that take turns, as the uplink hears them; all links are then to one site.
+        sharers: devices of each other cell that send in turn, as in the uplink; all links then end at one site.
     """
     rng, activity = np.random.default_rng(0), TransmitterActivity(1, others, LOAD)
     if sharers > 1:
         heard = [Heard(activity, list(rng.exponential(LEVEL, (others, sharers))))] * DEVICES
     else:
         heard = Heard.each(activity, rng.exponential(LEVEL, (DEVICES, others)))
-    # as in a run, all links go on together: the slots of one time are read one after the other
+    # as in a run, all links advance together, block by block
     links: list[Fading] = [Interfered(LinkFading(key, rho), each) for key, each in enumerate(heard)]
     for first in range(0, SLOTS, BLOCK):
         for link in links:
@@ -101,10 +101,10 @@ def _interfered(rho: float, others: int, sharers: int = 1) -> float:
 
 
 def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices: int = 70) -> dict[str, Any]:
-    """Measure whole runs without training by preset: devices that walk in seven cells and send 251 kbit.
+    """Measure whole runs without training, per preset, of devices that walk in seven cells and send 251 kbit.
 
     Returns:
-        `wall_s` by name; `ratio`: over the journal's.
+        `wall_s` by name; `ratio`: relative to the journal's preset.
     """
     from edgefl.run.api import simulate
     from edgefl.scenario.scenario import Scenario
@@ -136,7 +136,7 @@ def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices:
 
 
 def _simpy(rho: float) -> float:
-    """Run one process per device with one timeout per slot; a hundredth of the slots, for time's sake."""
+    """Run one process per device with one timeout per slot, for a hundredth of the slots to save time."""
     env, rng, slots = simpy.Environment(), np.random.default_rng(0), SLOTS // 100
     noise = math.sqrt((1 - rho**2) / 2)
 
@@ -165,7 +165,7 @@ def _vector(rho: float) -> float:
 
 
 def _loop(rho: float) -> float:
-    """Loop over devices and slots in Python; a tenth of the devices, for time's sake."""
+    """Loop over devices and slots in Python, for a tenth of the devices to save time."""
     rng = np.random.default_rng(0)
     noise = math.sqrt((1 - rho**2) / 2)
     devices = DEVICES // 10
@@ -179,7 +179,7 @@ def _loop(rho: float) -> float:
 
 def _many_by_renewal(rho: float) -> Callable[[], float]:
     rng = np.random.default_rng(0)
-    mean_rate = 5.884  # bits/s/Hz at SNR 100, the closed form of the ergodic rate
+    mean_rate = 5.884  # bits/s/Hz; closed form of the ergodic rate at SNR 100
     payload_bits = RENEWAL_SLOTS * mean_rate * BANDWIDTH_HZ * SLOT_S
 
     def job() -> float:

@@ -1,4 +1,4 @@
-"""Bench figures as tables for the terminal."""
+"""Show the figures of benchmarks as tables in the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def radio(figures: dict[str, Any]) -> Table:
 
 
 def network(figures: dict[str, Any]) -> Table:
-    """Show the network's figures, a row per number of devices."""
+    """Show the network's figures, one row per number of devices."""
     rival = figures["rival"]
     table = _filled(
         f"{figures['cells']} cells, {figures['simulated_s']:g} s simulated, measured every 0.2 s",
@@ -48,7 +48,7 @@ def network(figures: dict[str, Any]) -> Table:
 
 
 def deciders(figures: dict[str, Any]) -> Table:
-    """Show the time of a decision of each, of computing its inputs, and of the rival."""
+    """Show the time per decision of each decider, the time to compute its inputs, and the rival's time."""
     rival = figures["rival"]
     table = _table(
         f"CPU time to choose {figures['taken']} of {figures['candidates']:,} devices", "ms for a decision"
@@ -64,7 +64,7 @@ def deciders(figures: dict[str, Any]) -> Table:
 
 
 def training(figures: dict[str, Any]) -> Group:
-    """Show a table per task: rounds per second, over the loop's, and how many times the floor's time."""
+    """Show a table per task: rounds per second, the ratio to the loop's, and the ratio to the floor's time."""
     tables = []
     peak = figures.get("matrix_peak_flops")
     columns = ["rounds/s", "over\nthe loop", *([f"of {peak / 1e12:.3g} TFLOP/s in bf16"] if peak else [])]
@@ -94,7 +94,7 @@ def training(figures: dict[str, Any]) -> Group:
 
 
 def whole(figures: dict[str, Any]) -> Group:
-    """Show wall and CPU time of a round of whole runs and their rivals, and where that of a run goes."""
+    """Show wall and CPU time per round of whole runs and their rivals, and how a run's time is divided."""
     table = _table(figures["title"], "wall, ms", "CPU, ms", "over\nedgefl")
     for name, ms in figures["wall_ms"].items():
         ratio = figures["ratio"].get(name)
@@ -133,7 +133,7 @@ def run(figures: dict[str, Any]) -> Table:
 
 
 def _filled(title: str, rows: Sequence[Mapping[str, Any]], cells: Mapping[str, str]) -> Table:
-    """Make a table of rows; cells: heading -> how a row's figures are written."""
+    """Make a table from rows; cells: heading -> function that formats a row's figures."""
     corner, *columns = cells
     table = _table(title, *columns, corner=corner)
     for row in rows:

@@ -1,8 +1,8 @@
 """Split the wall time of a run by room: engine, radio, drawing, training, evaluation, writing.
 
-A timer interrupts the main thread every two milliseconds and looks at its stack. The run is not slowed down as
-by a tracing profiler, which would charge many small calls for more than they cost; a thread that looks would
-mostly come to see the moments in which the interpreter lets it, which are those of writing.
+A timer interrupts the main thread every two milliseconds and samples its stack. A tracing profiler would slow the
+run down and overstate many small calls. A sampling thread would see mostly the moments in which the main thread
+releases the interpreter's lock, such as writing.
 """
 
 import signal
@@ -16,8 +16,8 @@ from typing import Any
 from edgefl.scenario.scenario import Scenario
 
 PERIOD_S = 0.002
-TESTS = "edgefl.learning.scores."  # whatever it calls of learning is evaluation
-# module -> room, the innermost frame that has one decides; a longer name is asked first
+TESTS = "edgefl.learning.scores."  # learning code that is called from here counts as evaluation
+# module -> room of the innermost frame with a known module; longer names take precedence
 ROOMS = {
     "edgefl.channel.fading": "drawing",
     "edgefl.channel": "radio",
@@ -36,7 +36,7 @@ NAMES = ("training", "evaluation", "engine", "radio", "drawing", "writing", "sta
 
 
 class Sampler:
-    """Count in which room the main thread is, inside `with`; only for the main thread."""
+    """A context manager, for the main thread, that samples the room in which this thread is."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.counts: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class Sampler:
         signal.signal(signal.SIGALRM, self._before)
 
     def shares(self) -> dict[str, float]:
-        """Share of each room in the samples, in the order of NAMES."""
+        """Return each room's share of the samples, in the order of NAMES."""
         total = max(1, self.counts.total())
         return {name: self.counts[name] / total for name in NAMES}
 
@@ -62,13 +62,13 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Return the room of the innermost frame that belongs to one, evaluation's if any is; none: it starts or ends."""
+    """Return the room of the innermost frame with one; evaluation if any frame tests, the last name outside SimPy."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
     if not any(name == "simpy.core" for name in names):
-        return NAMES[-1]  # the clock does not run: modules are loaded, data read, tables closed
+        return NAMES[-1]  # SimPy does not run: modules are loaded, data read, or tables closed
     if any(name.startswith(TESTS) for name in names):
         return "evaluation"
     for name in names:
@@ -83,8 +83,8 @@ def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None)
     """Run a scenario once into a temporary directory.
 
     Returns:
-        `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of all
-        that is neither training nor evaluation, of the time in which the clock runs.
+        `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of the
+        time in which SimPy runs that is neither training nor evaluation.
     """
     from edgefl.run.api import simulate
 

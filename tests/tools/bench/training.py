@@ -1,4 +1,4 @@
-"""Speed of local training: a round of many devices against a sequential PyTorch loop in the same run."""
+"""Measure local training: a round of many devices against a sequential PyTorch loop in the same run."""
 
 import math
 import time
@@ -36,31 +36,31 @@ from tests.tools.bench.floor import Speeds, Work
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
 RIVAL = "PyTorch loop, 1 thread"
-PEAK_SIZE, PEAK_PRODUCTS = 8192, 20  # square bfloat16 products that show what a GPU can do
+PEAK_SIZE, PEAK_PRODUCTS = 8192, 20  # size and number of square bfloat16 products that measure a GPU's peak
 CPU = torch.device("cpu")
 
 
 def finish(torch_device: torch.device) -> None:
-    """Wait until a GPU has done all launched work, before a clock is read."""
+    """Wait until a GPU has completed all launched work, so that a clock can be read."""
     if torch_device.type == "cuda":
         torch.cuda.synchronize(torch_device)
 
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """A round to measure: `steps` batches of B on each device, shuffled, without replacement."""
+    """A round to measure, with `steps` batches of `batch` samples per device, drawn without replacement."""
 
     title: str
     model: Model
     shape: tuple[int, ...]
     devices: int
-    samples: int  # of each device
+    samples: int  # per device
     steps: int
     batch: int
-    rounds: int  # of one repeat: back to back, as in a run
+    rounds: int  # consecutive rounds per repeat, as in a run
 
     def data(self) -> Split:
-        """Draw random images and labels: speed does not depend on their content."""
+        """Draw random images and labels, as speed does not depend on their content."""
         rng = np.random.default_rng(0)
         count = self.devices * self.samples
         x = rng.integers(0, 256, (count, *self.shape), dtype=np.uint8)
@@ -73,14 +73,14 @@ CNN = TrainingTask(
     "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
 )
 RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
-SMALL_RESNET = replace(RESNET, devices=5)  # a round of it on a CPU, about 4 s with one thread
-# name -> the model, and whether it is trained in bfloat16
+SMALL_RESNET = replace(RESNET, devices=5)  # a round takes about 4 s on a CPU with one thread
+# name -> the model, and whether to train it in bfloat16
 Ways = Mapping[str, tuple[Model, bool]]
-# in each, the first way is that of a run
+# the first way of each task is that of a run
 
 
 class AsImagesLie(SvhnCnn):
-    """The network whose convolutions read images in the order in which they lie."""
+    """The same network without conversion of images to channels-last order."""
 
     channels_last_gain: ClassVar = "none"
 
@@ -107,17 +107,17 @@ def run(
     floor: bool = False,
     short: bool = False,
 ) -> dict[str, Any]:
-    """Measure local training beside a PyTorch loop: on a CPU four tasks, on a GPU three of 100 devices.
+    """Compare local training with a PyTorch loop, on a CPU in four tasks, on a GPU in three tasks of 100 devices.
 
     Args:
-        repeats: counted repeats, interleaved; each figure is their median.
-        threads: of the parallel variants on a CPU; one core each should be idle.
-        floor: on a CPU, also the least time of a round on this machine.
-        short: small tasks: less than a minute on a CPU.
+        repeats: measured repeats, interleaved; each figure is their median.
+        threads: threads of the parallel variants on a CPU, which should have this many idle cores.
+        floor: whether to compute the least time of a round on this machine too; CPU only.
+        short: whether to measure small tasks, which take less than a minute on a CPU.
 
     Returns:
-        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: ours over the loop. With `floor` also
-        `floor`, what a round has to do, and `over_floor`, how many times the least time each takes. On a GPU also
+        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: our speed over the loop's. With `floor` also
+        `floor`, the work of a round, and `over_floor`, each job's time relative to the least time. On a GPU also
         `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """
     before = torch.get_num_threads()
@@ -141,20 +141,20 @@ def run(
 
 
 def shortened(task: TrainingTask) -> TrainingTask:
-    """A small round of a task; that of a small model is small as it is, and there are fewer of them."""
+    """Return a smaller version of a task: fewer rounds of a small model, or a smaller round of a large one."""
     if isinstance(task.model, Logistic | Mlp2):
         return replace(task, rounds=1)
     return replace(task, devices=min(4, task.devices // 2), samples=64, steps=2, batch=32)
 
 
 def possible(ways: Ways) -> Ways:
-    """Leave out bfloat16 where this machine lacks its instructions: it is far slower without."""
+    """Leave out bfloat16 if this machine lacks instructions for it, as it is far slower without them."""
     slow = has_bf16() is False
     return {name: (model, bf16) for name, (model, bf16) in ways.items() if not (bf16 and slow)}
 
 
 def work_of(task: TrainingTask) -> Work:
-    """Count the least operations and bytes that a round of a task needs."""
+    """Return the least work that a round of a task needs."""
     samples = task.devices * task.steps * task.batch
     module = task.model.build(task.shape, CLASSES)
     parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -168,7 +168,7 @@ def work_of(task: TrainingTask) -> Work:
 def beside_peak(
     task: TrainingTask, torch_device: torch.device, peak_flops: float, repeats: int
 ) -> dict[str, Any]:
-    """Measure a task, also as shares of the peak FLOPs; for a GPU, where one operation fills all cores."""
+    """Measure a task, in rounds per second and as shares of the peak FLOPs; for a GPU."""
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {
         "PyTorch loop": Loop(task, data, torch_device),
@@ -203,10 +203,10 @@ def _beside_loop(
     *,
     floor: bool = False,
 ) -> dict[str, Any]:
-    """Measure a task on a CPU, with one thread and with several, in each way.
+    """Measure a task on a CPU in each way, with one thread and with several.
 
     Args:
-        floor: measure the machine's speeds too, in each repeat: what else it does slows down both.
+        floor: whether to measure the machine's speeds too, in each repeat, so that other load slows down both alike.
     """
     say(task.title)
     from tests.tools.bench.jax_rounds import rivals
@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Measure jobs against the first one, which is the rival; extra work has no rate."""
+    """Compare jobs with the first one, which is the rival; extra work has no rate."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
@@ -260,7 +260,7 @@ def _measured(
 
 
 class Ours:
-    """A round as edgefl's learner does it: batches from named streams, local training, aggregation."""
+    """A round as in edgefl's learner: batches from named streams, local training, aggregation."""
 
     def __init__(
         self,
@@ -311,9 +311,9 @@ class Ours:
 
 
 class Loop:
-    """The rival: one device after the other, in plain PyTorch, written with care.
+    """The rival, which trains one device after the other in plain, carefully written PyTorch.
 
-    Inputs are normalised and assigned beforehand; module, optimizer and sums are reused.
+    Inputs are normalised and divided among devices beforehand; module, optimizer and sums are reused.
     """
 
     def __init__(self, task: TrainingTask, data: Split, torch_device: torch.device = CPU) -> None:

@@ -1,4 +1,4 @@
-"""A whole run as users call it, with the `nr` radio, beside loops in PyTorch and JAX that have no radio."""
+"""Compare a whole run with the `nr` radio with loops in PyTorch and JAX that have no radio."""
 
 import multiprocessing
 import os
@@ -23,8 +23,8 @@ from tests.tools.bench import say
 from tests.tools.bench.jax_rounds import rivals
 from tests.tools.bench.training import LOGISTIC, Loop, TrainingTask
 
-TESTED = 1000  # samples of the test after each round
-PROCESSES = 2  # of the second rival
+TESTED = 1000  # test samples after each round
+PROCESSES = 2  # in the rival `LoopOfProcesses`
 
 
 def scenario_of(task: TrainingTask, file: Path, rounds: int) -> Scenario:
@@ -50,7 +50,7 @@ def scenario_of(task: TrainingTask, file: Path, rounds: int) -> Scenario:
 def run(
     rounds: int = 20, repeats: int = 3, task: TrainingTask = LOGISTIC, *, floats: bool = False
 ) -> dict[str, Any]:
-    """Measure whole runs and their rivals, interleaved, after one of each that does not count.
+    """Measure whole runs and their rivals, interleaved, after one warm-up each.
 
     Args:
         floats: whether the data file has floats instead of bytes.
@@ -104,14 +104,14 @@ def run(
 
 
 def _rounds(rival: Callable[[], float], rounds: int) -> float:
-    """Train rounds in this process; return the CPU seconds spent elsewhere, which are none."""
+    """Train rounds in this process; return 0, the CPU time in s of other processes."""
     for _ in range(rounds):
         rival()
     return 0.0
 
 
 class LoopOfProcesses:
-    """The rival on several cores: each process has a part of the devices; the models are averaged in every round."""
+    """The rival on several cores: each process trains a part of the devices, and models are averaged every round."""
 
     def __init__(self, task: TrainingTask, data: Split, count: int = PROCESSES) -> None:
         part = replace(task, devices=task.devices // count)
@@ -137,7 +137,7 @@ class LoopOfProcesses:
             process.join()
 
     def __call__(self) -> float:
-        """Train a round; return the CPU seconds of the processes."""
+        """Train a round; return the CPU time of the processes in s."""
         for pipe in self._pipes:
             pipe.send(self.model.numpy())
         models, spent_s = zip(*(pipe.recv() for pipe in self._pipes), strict=True)

@@ -1,9 +1,9 @@
 """Run random combinations of features, and compare runs with small references: `make joints`.
 
 Scenarios of two to six features are drawn with a seed, run, and checked against rules that hold for every run:
-consistent books, no crash, errors with a place and a remedy, the same bytes if repeated or resumed. If a scenario
-breaks a rule, it is kept, with as few features as still break it. Then runs with random numbers are compared with
-references written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
+consistent tables, no crash, errors with a place and a remedy, the same bytes if repeated or resumed. A scenario that
+breaks a rule is kept, reduced to as few features as still break it. Then random runs are compared with references
+written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
 """
 
 import argparse
@@ -28,7 +28,7 @@ REFERENCES: dict[str, Callable[[Random, Path], Compared]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw, run and check scenarios; print how many ended in which way."""
+    """Draw, run and check scenarios; print how many completed, were refused, or stopped."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Features of the world, the radio and the rounds: each sets what it needs in a scenario, with drawn values."""
+"""Features of the world, the radio and the rounds: functions that set keys of a scenario to drawn values."""
 
 from collections.abc import Callable
 from random import Random
@@ -115,7 +115,7 @@ def loss_on_air(data: Data, rng: Random) -> None:
 
 
 def weak_links(data: Data, rng: Random) -> None:
-    """Far devices of little power, whose links fail and come back."""
+    """Add distant devices of low power, whose links fail and are reestablished."""
     data["radio"] |= {
         "preset": "nr",
         "monitoring": {
@@ -271,7 +271,7 @@ def federations(data: Data, rng: Random) -> None:
 
 
 def extremes(data: Data, rng: Random) -> None:
-    """Numbers at the edges of what is allowed: next to nothing, or many times what is usual."""
+    """Set numbers close to their bounds: very small, or many times their usual value."""
     choices: dict[tuple[str, str], tuple[float, ...]] = {
         ("radio", "slot_s"): (2.5e-4, 1e-2),
         ("radio", "bandwidth_hz"): (1e5, 1e8),

@@ -1,4 +1,4 @@
-"""Features of learning: what is trained, sent and kept; of scenarios that train."""
+"""Features of learning, for scenarios that train: what is trained, sent and kept."""
 
 from random import Random
 from typing import Any
@@ -8,7 +8,7 @@ from edgefl.testing.cell import within
 from tests.tools.fuzz_schema import put
 from tests.tools.joints.features import Data, Feature
 
-INITIAL = "initial.safetensors"  # logistic regression on the digits
+INITIAL = "initial.safetensors"  # a model of logistic regression on the digits
 CODECS: dict[str, dict[str, tuple[Any, ...]]] = {
     "top_k": {"share": (0.02, 0.3)},
     "ef21": {"share": (0.1, 0.3)},

@@ -1,4 +1,4 @@
-"""Rules that tables of any run keep, read from the files alone; beside those of `tests.tools.invariants`."""
+"""Further rules, beside `tests.tools.invariants`, that the tables of any run must keep."""
 
 import contextlib
 import csv
@@ -17,14 +17,14 @@ from edgefl.scenario.scenario import Scenario, load
 
 Row = dict[str, str]
 TIME_DIGIT_S = 2e-9  # times have nine decimals
-SHARE_ROUNDING = 1e-9  # of a sum of shares
+SHARE_ROUNDING = 1e-9  # rounding of a sum of shares
 ROUNDING = 1e-9  # relative
-SLOT_ROUNDING = 1e-3  # of a slot, of times with nine decimals
+SLOT_ROUNDING = 1e-3  # rounding of times with nine decimals, in slots
 HIGHEST_CQI = 948 / 1024 * 8  # 38.214, Table 5.2.2.1-3: bits/s/Hz
 
 
 def broken_rules(out: Path) -> Iterator[str]:
-    """Yield what is wrong with a completed run."""
+    """Yield the faults of a completed run."""
     tables: dict[str, list[dict[str, str]]] = defaultdict(list)
     for file in sorted(out.glob("**/*.csv")):
         whose = {} if file.parent == out else {"federation": file.parent.name}
@@ -38,12 +38,12 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
     for name, rows in tables.items():
         for line, row in enumerate(rows, start=2):
             for column, cell in row.items():
-                if cell.lower() in ("nan", "inf", "-inf") and column != "epsilon":  # without noise it is inf
+                if cell.lower() in ("nan", "inf", "-inf") and column != "epsilon":  # inf without noise
                     yield f"{name}.csv, line {line}: {column} is {cell}"
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Where every transfer carries one payload, a part that is completed has moved it each way, others no more."""
+    """Check that a completed part moved the whole payload each way, and other parts no more; not with training."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
@@ -57,7 +57,7 @@ def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator
 
 
 def _on_slots(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """A transfer that is over ends with a slot in which its direction is served."""
+    """Check that a completed transfer ends at the end of a slot that serves its direction."""
     radio = scenario.radio
     pattern = radio.tdd.pattern_of() if radio.tdd else None
     for line, row in enumerate(tables["devices"], start=2):
@@ -73,7 +73,7 @@ def _on_slots(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[s
 
 
 def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """A cell moves no more bits than its band can at the highest rate, while a device transfers in that direction."""
+    """Check that a cell moves no more bits than its band carries at the highest rate while devices transfer."""
     radio = scenario.radio
     if radio.downlink == "broadcast" or (radio.link.rates == "shannon" and radio.link.max_efficiency is None):
         return
@@ -84,7 +84,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
         weights = pattern.weights(way) if pattern else (1.0,)
         bits, slots = Counter[str](), defaultdict[str, set[int]](set)
         for row in tables["devices"]:
-            # leave out transfers that a link failure moved: their bits belong to two cells
+            # skip transfers that moved to another cell after a link failure, as their bits belong to two cells
             if row[f"{way}_end_s"] and not int(row.get("link_failures") or 0):
                 begin, end = (float(row[f"{way}_{each}_s"]) / radio.slot_s for each in ("start", "end"))
                 slots[row["cell"]].update(range(round(begin), math.ceil(end - SLOT_ROUNDING)))
@@ -97,7 +97,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
 
 
 def _staleness(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """An update is as stale as models were made since its device began, and no staler than is taken."""
+    """Check that staleness counts the models made since a device began, and does not exceed the server's limit."""
     made = {_round(row): int(row["version"]) for row in tables["rounds"]}
     for line, row in enumerate(tables["devices"], start=2):
         if not row.get("staleness"):
@@ -119,7 +119,7 @@ def _batteries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[
 
 
 def _scores(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """A share of test samples is one; where labels are learned."""
+    """Check that accuracies are in [0, 1], if all tasks are classifications."""
     if not scenario.trains or any("coefficient" in row.get("phase", "") for row in tables["rounds"]):
         return
     classes = all(
@@ -137,13 +137,13 @@ def _round(row: Row) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def watched_shares(broken: list[str]) -> Iterator[None]:
-    """Record shares of a cell's band that sum to more than 1, during runs in this process."""
+    """Record shares of a cell's band that sum to more than 1 during runs in this process."""
     original: Callable[..., Any] = Radio.open_round
 
     def open_round(self: Radio, *arguments: Any, **choices: Any) -> Any:
         opened = original(self, *arguments, **choices)
         for direction in DIRECTIONS if not self.air.dynamic else ():
-            # a broadcast is on the whole band, and shares of what follows it are its own
+            # a broadcast uses the whole band, and transfers after it have shares of their own
             if opened.broadcast is not None and direction == "downlink":
                 continue
             shares = np.asarray(opened.links.share[direction])
@@ -159,7 +159,7 @@ def watched_shares(broken: list[str]) -> Iterator[None]:
 
 
 def round_trip(out: Path) -> Iterator[str]:
-    """Yield what changes when the scenario of a run directory is loaded and dumped."""
+    """Yield the changes if the scenario of a run directory is loaded and dumped."""
     from edgefl.scenario.scenario import dump
 
     text = (out / "scenario.yaml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Draw scenarios: a small base, and some features, each a function of seed, number and its own name."""
+"""Draw scenarios of a small base and some features; seed, number and its name determine each feature."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -13,13 +13,13 @@ from tests.tools.movements import AREAS, DEVICES
 
 FEATURES = WORLD | LEARNING
 PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
-MOST = 6  # features of a scenario
-UNFITTED = 0.15  # of all scenarios contradict themselves where chance has it so
+MOST = 6  # features per scenario
+UNFITTED = 0.15  # share of scenarios whose contradictory settings are not fitted
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A scenario by seed and number, and the features that it has; fewer of them are the same scenario, shrunk."""
+    """A scenario by seed, number and features; with fewer features, it is the same scenario without the others."""
 
     seed: int
     number: int
@@ -85,7 +85,7 @@ def made(draw: Draw) -> Data:
 
 
 def _fit(data: Data, rng: Random) -> None:
-    """Undo what is refused most often: settings that contradict each other."""
+    """Undo the contradictions between settings that are refused most often."""
     _fit_devices(data["devices"])
     _fit_rounds(data)
     _fit_radio(data["radio"], several="layout" in data)

@@ -23,10 +23,10 @@ from tests.tools.joints.rules import broken_rules, round_trip, watched_shares
 from tests.tools.joints.scenarios import Draw
 from tests.tools.movements import write_trace
 
-CPU_S = 40.0  # after which a run hangs
-AGAIN = 3  # one run of as many is repeated, another one is left and gone on with
+CPU_S = 40.0  # a run that takes longer counts as hanging
+AGAIN = 3  # one run in this many is repeated, and another one is interrupted and resumed
 FILE = "scenario.yaml"
-# remedies in the messages of runs that stop
+# words of remedies in the messages of runs that stop
 REMEDY = re.compile(
     r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b"
 )
@@ -34,7 +34,7 @@ REMEDY = re.compile(
 
 @dataclass(frozen=True)
 class Ended:
-    """How a scenario ended: completed, refused or stopped; what was said; and what broke a rule: rule, detail."""
+    """How a scenario ended: completed, refused or stopped; said: its messages; broken: rules and details."""
 
     how: str
     said: str
@@ -42,14 +42,14 @@ class Ended:
 
     @property
     def kind(self) -> str:
-        """Where a refusal points to: the key, or else what was said."""
+        """The key that a refusal names, or else the beginning of its message."""
         first = self.said.removeprefix("edgefl: error: ").partition("\n")[0]
         place = first.partition(f"{FILE}:")[2].partition(" ")[2].partition(": ")[0]
         return place or first[:60]
 
 
 def trial(draw: Draw) -> Ended:
-    """Run a scenario in a folder of its own."""
+    """Run a scenario in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="edgefl-joint-") as scratch:
         folder = Path(scratch)
         (folder / FILE).write_text(draw.text, encoding="utf-8")
@@ -74,7 +74,7 @@ def trial(draw: Draw) -> Ended:
 
 
 def shrunk(draw: Draw, rule: str) -> Draw:
-    """Return the scenario with as few features as still break a rule, tried one by one."""
+    """Return the scenario without each feature that is not needed to break a rule, tried one by one."""
     for feature in draw.features:
         fewer = draw.without(feature)
         if any(rule == other for other, _ in trial(fewer).broken):
@@ -83,7 +83,7 @@ def shrunk(draw: Draw, rule: str) -> Draw:
 
 
 def keep(draw: Draw, folder: Path) -> Path:
-    """Write a scenario with all files that it needs; return its file."""
+    """Write a scenario and all files that it needs; return its file."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     features = f"# seed {draw.seed}, number {draw.number}: {', '.join(draw.features)}\n"
@@ -93,7 +93,7 @@ def keep(draw: Draw, folder: Path) -> Path:
 
 
 def beside(folder: Path) -> None:
-    """Write the files that scenarios may name."""
+    """Write the files that drawn scenarios may name."""
     write_trace(folder / "trace.csv")
     (folder / INITIAL).write_bytes(_initial())
 
@@ -122,7 +122,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """An error message, also of a run that stops, names its place and a remedy."""
+    """Check that an error message, including that of a run that stops, names a place and a remedy."""
     said = _error_of(outcome)
     if outcome.crash:
         return
@@ -135,13 +135,13 @@ def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _error_of(outcome: CallResult) -> str:
-    """Return the message without the notes before it."""
+    """Return the error message without the notes before it."""
     lines = outcome.err.strip().splitlines()
     return "\n".join(line for line in lines if not line.startswith("note: "))
 
 
 def _again(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield which files differ when the run's own scenario is run."""
+    """Yield the files that differ when the run's own scenario is run again."""
     outcome = call(["run", "out/scenario.yaml", "--out", "again", "--device", "cpu"], folder, CPU_S)
     yield from _broken(outcome)
     if outcome.code:
@@ -153,7 +153,7 @@ def _again(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _gone_on_with(folder: Path, rng: Random) -> Iterator[tuple[str, str]]:
     """Yield the files that differ if the run is interrupted in some round and resumed."""
-    tables = (folder / "out").glob("**/rounds.csv")  # of each federation
+    tables = (folder / "out").glob("**/rounds.csv")  # one per federation
     rounds = sum(len(table.read_text().splitlines()) - 1 for table in tables)
     left, seen = rng.randint(1, max(1, rounds)), 0
 

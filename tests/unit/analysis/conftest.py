@@ -1,4 +1,4 @@
-"""Run directories for the tests of analysis, written by hand; figures are rendered only where they are looked at."""
+"""Write run directories for the tests of analysis, and render figures only for tests that inspect them."""
 
 import json
 from collections.abc import Callable
@@ -53,10 +53,10 @@ SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
 
 
 def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
-    """A run directory. Rounds and sessions name what matters to the test, the rest has defaults.
+    """Write a run directory from the columns of rounds and sessions that matter to a test; others have defaults.
 
-    A round without times follows the one before it and lasts its latency_s; a session without a start begins
-    with its first round.
+    A round without times follows the previous one and lasts its latency_s. A session without a start begins with
+    its first round.
     """
     directory.mkdir(parents=True)
     clock_s, rows, starts = 0.0, [], {}
@@ -114,10 +114,10 @@ def write_study(
     trained: bool = True,
     reference: str | None = "similarity",
 ) -> Path:
-    """A study that looks like J's: one pilot, then two label sets in turn.
+    """Write a study like the journal's: a pilot session, then two label sets in turn.
 
-    Accuracy approaches a ceiling exponentially from where a session opens: `similarity` opens a recurring session
-    near the ceiling (and has one probe round per session after the pilot), `average` half way, others low.
+    Accuracy rises exponentially from a session's opening to a ceiling. In a recurring session `similarity` opens near
+    the ceiling (and has one probe round per session after the pilot), `average` half way, other variants low.
     """
     opening = {"similarity": 0.86, "average": 0.45}
     pace = {"similarity": 9.0, "previous": 8.0, "average": 7.0}
@@ -162,7 +162,7 @@ def _round(session: int, t: int, phase: str, rng: np.random.Generator, load: flo
 
 @pytest.fixture(name="write_run")
 def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
-    """`write_run`, below the test's own folder `tmp_path / "runs"`."""
+    """Return `write_run` for the test's folder `tmp_path / "runs"`."""
 
     def write(name: str, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
         return write_run(tmp_path / "runs" / name, rounds, sessions, **run)
@@ -172,17 +172,17 @@ def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(name="write_study")
 def write_study_fixture(tmp_path: Path) -> Callable[..., Path]:
-    """`write_study` into `tmp_path / "study"`."""
+    """Return `write_study` for the folder `tmp_path / "study"`."""
     return lambda **choices: write_study(tmp_path / "study", **choices)
 
 
 @pytest.fixture(autouse=True)
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the files of figures empty, as rendering is half of what a comparison takes."""
+    """Leave figure files empty, as rendering takes half of a comparison's time."""
     leave_figures_empty(monkeypatch)
 
 
 @pytest.fixture
 def rendered(unrendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that look into figures: their files are what they are outside of tests."""
+    """Render figures as outside of tests, for tests that inspect them."""
     monkeypatch.setattr(Figure, "savefig", RENDER)

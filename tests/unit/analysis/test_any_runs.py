@@ -1,4 +1,4 @@
-"""Runs of several folders, and runs that are not completed."""
+"""Test the analysis of runs from several folders, and of incomplete runs."""
 
 import re
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Wri
 
 
 def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write) -> None:
-    """Runs of one name and two seeds are averaged, unless their scenarios differ in more than the seed."""
+    """Runs with one name and two seeds are not averaged if their scenarios differ in more than the seed."""
     paths = []
     for seed, lr in ((1, 0.1), (2, 0.1)):
         path = write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed)
@@ -65,7 +65,7 @@ def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
 def test_a_report_on_several_folders_goes_beside_them(
     write_run: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Never into the current folder unasked, nor into one of them, nor among the runs of a study."""
+    """The report is not in the current folder, not in one of the runs' folders, and not among a study's runs."""
     a, b = (write_run(f"here/{name}", rounds(0.5), SESSIONS) for name in ("a", "b"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -94,13 +94,13 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     comparison = compare([a, b], target=0.6, out=a.parent)
     assert list(comparison.table["accuracy_first_mean"]) == [0.5, 0.7]
     assert any("different seeds (a 1; b 2)" in note for note in comparison.notes)
-    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest stands for all
+    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed in place of all
 
 
 def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     write_run: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The second session is cut off, in the middle of a line."""
+    """A run that was cut off in its second session, in the middle of a line, counts with its first session."""
     path = write_run(
         "cut",
         [*rounds(0.5), *rounds(0.9, session=2)],
@@ -129,7 +129,7 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
 
 
 def test_a_session_is_whole_when_its_last_round_has_its_row(write_run: Write) -> None:
-    """Rows are written some seconds after their rounds, so the end of a session is reported before its last rows."""
+    """A session's end may be reported before its last rows, which are written some seconds after their rounds."""
     path = write_run("goes on", rounds(0.5), SESSIONS, status="running", simulated_s=None)
     events = pd.read_csv(path / "events.csv")
     whole = (path / "rounds.csv").read_text()
@@ -146,7 +146,7 @@ def test_files_read_together_are_as_if_read_one_by_one(
 ) -> None:
     root = write_study(sessions=2, rounds=2, seeds=(1, 2))
     lines = (root / "average" / "seed-1" / "rounds.csv").read_text().splitlines()
-    (root / "average" / "seed-1" / "rounds.csv").write_text(lines[0] + "\n")  # one without a row
+    (root / "average" / "seed-1" / "rounds.csv").write_text(lines[0] + "\n")  # a table without rows
     together = load_runs(root)
     parsed, own = [], reading._parsed
     monkeypatch.setattr(reading, "_parsed", lambda *given: parsed.append(1) or own(*given))
@@ -166,7 +166,7 @@ def test_files_read_together_are_as_if_read_one_by_one(
 def test_names_are_given_one_after_another(
     write_run: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Also before the runs, as every command line ends a list of values: with another option, or with `--`."""
+    """A list of names ends with another option or with `--`, so it may also precede the runs."""
     a, b = (str(write_run(name, rounds(0.5), SESSIONS)) for name in ("a", "b"))
     out = ["--out", str(tmp_path / "out"), "--target", "0.5"]
     for arguments in ([a, b, "--names", "old", "new", *out], [*out, "--names", "old", "new", "--", a, b]):

@@ -1,4 +1,4 @@
-"""A command that reads runs has the options of its report's function; the list of commands needs no pandas."""
+"""Test that a command has the options of its report's function, and that listing commands needs no pandas."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ COMMON = {"runs", "partial", "names", "out", "json", "quiet"}
 
 
 def options_of(name: str) -> dict[str, list[str]]:
-    """Return the options of a command: name in Python -> as they are typed."""
+    """Return the options of a command: name in Python -> name on the command line."""
     return {option.name: option.opts for option in COMMANDS[name].params}
 
 

@@ -1,4 +1,4 @@
-"""Means over seeds, the compared sessions, and the notes for the reader."""
+"""Test means over seeds, the choice of compared sessions, and notes."""
 
 import math
 from collections.abc import Callable
@@ -18,13 +18,13 @@ AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
 
 
 def two_sessions(accuracies: list[float]) -> list[dict]:
-    """Session 2 has the labels of session 1 and these accuracies; rounds last 10 s and cost 5 J."""
+    """Return rounds of two sessions with the same labels: session 2 has these accuracies, 10 s and 5 J per round."""
     second = [{"session": 2, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
     return [{"session": 1, "round": 1, "accuracy": 0.5}, *second]
 
 
 def test_means_and_deviations_over_seeds(write_run: Write) -> None:
-    """The peak is that of the same seed: 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
+    """Targets use the peak of the same seed: 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
     for seed, peak in ((1, 0.8), (2, 0.4)):
         about = {"seed": seed, "reference": "a"}
         write_run(f"a{seed}", two_sessions([peak, peak]), AGAIN, variant="a", **about)
@@ -35,7 +35,7 @@ def test_means_and_deviations_over_seeds(write_run: Write) -> None:
     assert a.accuracy_first_mean == pytest.approx(0.6)
     assert a.accuracy_first_std == pytest.approx(0.4 / math.sqrt(2))
     assert (b.not_reached, b.targets, b.seeds) == (1, 2, 2)
-    # an infinity is not averaged away: the mean is infinite, its lower bound counts the missed 20 s session whole
+    # the mean is infinite, and its lower bound counts the session that missed the target with all of its 20 s
     assert math.isinf(b.seconds_to_target_mean)
     assert math.isnan(b.seconds_to_target_std)
     assert b.seconds_to_target_at_least == (20 + 10) / 2
@@ -144,7 +144,7 @@ def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
-    """Also where the reference is not the first of them; folders that are given, in theirs."""
+    """The order is the file's even if the reference is not first; given folders keep their own order."""
     names = ["50 MHz", "200 MHz", "100 MHz"]
     for name in names:
         about = {"variant": name, "variants": names, "reference": "100 MHz", "study": "demo"}
@@ -163,7 +163,7 @@ def test_without_an_order_the_reference_is_first(write_run: Write) -> None:
 
 
 def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
-    """Where all are above 40 % the axis begins below the lowest of them, at 0.45, not below the best."""
+    """If all accuracies are above 40 %, the axis begins below the lowest of them, 0.45."""
     for name, accuracy in (("low", 0.45), ("high", 0.95)):
         rounds = [{"session": s, "round": t, "accuracy": accuracy} for s in (1, 2) for t in (1, 2)]
         sessions = [one | {"accuracy_start": accuracy} for one in AGAIN]
@@ -185,7 +185,7 @@ def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Writ
 
 
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
-    """A round costs 2 + 3 + 4 + 5 J, tails included."""
+    """A round costs 2 + 3 + 4 + 5 J, including tails."""
     shares = {"energy_rx_j": 2.0, "energy_tx_j": 3.0, "energy_compute_j": 4.0, "energy_tail_j": 5.0}
     root = write_run("a", [{"session": 1, "round": 1, "energy_j": 14.0, **shares}], [{"session": 1}]).parent
     figure = figures(compare(root))["comparison"]
@@ -195,7 +195,7 @@ def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> N
 
 
 def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write) -> None:
-    """Cells 0 and 1 open with 0.2 and 0.4 in session 1, with 0.6 and 0.8 in session 2: their means."""
+    """A session's row is the mean of its cells, which open with 0.2, 0.4 in session 1 and 0.6, 0.8 in session 2."""
     rounds = [
         {"session": s, "round": 1, "cell": cell, "accuracy": 0.9, "start_s": 10.0 * s}
         for s in (1, 2)

@@ -1,4 +1,4 @@
-"""The split of joules and seconds, and the journal paper's cost analysis, by hand."""
+"""Compare the division of energy and time, and the journal paper's cost analysis, with values by hand."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ COLUMNS = ["session", "round", "phase", "device", "cell", *STEPS, "access_s", *S
 
 
 def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
-    """Two devices; a pilot, a probe and two training rounds in three sessions.
+    """Write a run of two devices, with a pilot, a probe and two training rounds in three sessions.
 
     In the rounds of session 2, from 20 s and 30 s on, device 1 takes 1 s down, 2 s to compute, 3 s up, with 0.5 s
     until it may send, 0.4 s of them for access; device 2 a second more up. In round 2 device 2 does not complete.
@@ -56,7 +56,7 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
 def test_energy_and_time_add_up(write_run: Write) -> None:
     runs = load_runs(a_run(write_run, {"name": "similarity"}))
     found = breakdown(runs, energy_by_class(runs)).iloc[0]
-    # 1, 3 and 1 J in each of 5 rounds
+    # 1, 3 and 1 J in each of five rounds
     assert (found.receive_j, found.amplifier_j, found.compute_j) == (5, 15, 5)
     assert found.idle_j == 5
     assert (found.tail_j, found.energy_j, found.total_j) == (0, 25, 30)
@@ -64,7 +64,7 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert (found.rounds_s, found.probe_s, found.between_s, found.simulated_s) == (40, 10, 10, 60)
     assert (found.downlink_s, found.compute_s) == (1, 2)
     assert (found.access_s, found.waiting_s) == (pytest.approx(0.4), pytest.approx(0.1))
-    assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # what did not complete is left out
+    assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # the upload that did not complete is left out
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
 
 
@@ -109,7 +109,7 @@ def test_energy_includes_tails(write_run: Write) -> None:
 
 
 def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
-    """Its ledger has no rows yet, so joules come from the rounds of both: 5 J each, in five rounds and in one."""
+    """An interrupted run has no ledger yet, so the energy of both is the sum of rounds: 5 J each, in five and one."""
     ended = a_run(write_run, {"name": "similarity"})
     left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
     for table in ("ledger.csv", "devices.csv"):
@@ -159,7 +159,7 @@ def test_storage_by_warm_start(write_run: Write, warm_start: dict, models: int) 
 
 
 def test_storage_is_that_of_the_cell_with_the_most_sessions(write_run: Write) -> None:
-    """Cell 0 has four sessions, of which three are after the pilot, and cell 1 has two: 1 + 2 x 3 models."""
+    """Cell 0 has three sessions after the pilot, more than cell 1, so storage is 1 + 2 x 3 models."""
     rounds = [
         {"session": session, "round": 1, "cell": cell}
         for cell, sessions in ((0, 4), (1, 2))
@@ -178,7 +178,7 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
 
 
 def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
-    """25 J in all, and 20 uJ idle; a single seed has no mean over seeds."""
+    """20 uJ in a table of 25 J are shown in uJ; a single seed has no mean over seeds."""
     ledger = a_run(write_run, {"name": "previous"}) / "ledger.csv"
     ledger.write_text(ledger.read_text().replace(",2,13,", ",1e-5,11,").replace(",3,17,", ",1e-5,14,"))
     report = report_costs(ledger.parent)
@@ -187,7 +187,7 @@ def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> Non
 
 
 def test_a_row_has_one_unit_and_equal_seeds_have_no_spread() -> None:
-    """Computing takes 0.4 mJ in one variant and 0.02 mJ in another; both seeds waste nothing."""
+    """0.4 mJ and 0.02 mJ of computing share a unit; equal seeds, which waste nothing, show no deviation."""
     frames = {
         name: pd.DataFrame(
             {"compute_j": [joules, 1.5 * joules], "energy_j": 1.0, "wasted_j": 0.0, "devices": 12}
@@ -204,7 +204,7 @@ def test_a_row_has_one_unit_and_equal_seeds_have_no_spread() -> None:
 
 
 def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:
-    """Without record.energy_excess there is no row above the minimum."""
+    """Without record.energy_excess there is no row of energy above the minimum, and no explanation of it."""
     path = a_run(write_run, {"name": "previous"})
     assert "Above the minimum" not in " ".join(report_costs(path).sentences)
     rounds = pd.read_csv(path / "rounds.csv").assign(energy_excess_j=1.0)

@@ -1,4 +1,4 @@
-"""A day in one cell: which sessions have the population of an earlier one, and what the figure carries."""
+"""Test a day in one cell: which sessions have the population of an earlier one, and what the figure shows."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -15,7 +15,7 @@ from edgefl.analysis.reports.day import DAY_NUMBERS, OPENINGS, _draw_openings, _
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
-# residents at night, workers by day, residents again: from six in the evening on, with one of them away
+# residents at night, workers by day, and from 18:00 residents again, without one of them
 MEMBERS = ["1 2 3", "7 8", "1 2"]
 STARTS_H = [0, 4, 14]
 
@@ -49,7 +49,7 @@ def test_whose_population_a_session_has() -> None:
     members = [frozenset(devices.split()) for devices in MEMBERS]
     begun = ["4:00", "8:00", "18:00"]
     assert _notes(members, begun, 0.5) == ["new population", "new population", "same as at 4:00"]
-    assert _notes(members, begun, 0.7) == ["new population"] * 3  # two of three
+    assert _notes(members, begun, 0.7) == ["new population"] * 3  # the overlap is two of three
 
 
 @pytest.mark.usefixtures("rendered")
@@ -65,9 +65,9 @@ def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> Non
 
 
 def test_what_an_opening_is_worth(write_run: Write) -> None:
-    """The residents of session 2 return in session 4: `good` needs its first round, `bad` misses 95 % of 0.8.
+    """The residents of session 2 return in session 4, where `good` needs one round, and `bad` misses 95 % of 0.8.
 
-    A round lasts 100 s and begins every 200 s; each costs 3 J, so that `bad` has cost its two rounds at least.
+    A round lasts 100 s and begins every 200 s; each costs 3 J, so that `bad` costs at least its two rounds.
     """
     members, labels = ["1 2 3", "7 8", "1 2 3", "7 8"], ["0", "1", "0", "1"]
     for name, accuracy in (("good", 0.8), ("bad", 0.5)):
@@ -107,7 +107,7 @@ def test_what_an_opening_is_worth(write_run: Write) -> None:
     figure = Figure()
     _draw_openings(figure, OPENINGS, spent, variant_styles(["good", "bad"], "good"), goal.short)
     labels = [[text.get_text() for text in ax.texts] for ax in figure.axes]
-    # only time and energy wait for the target
+    # only time and energy depend on the target
     assert labels == [["40 %", "25 %"], ["1.67 min", "> 5.00 min"], ["3.00 J", "> 6.00 J"]]
 
 

@@ -1,4 +1,4 @@
-"""The metrics of concept drift, on accuracies made by hand."""
+"""Test the metrics of concept drift on accuracies by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ BEFORE, DIP, FINAL = 0.8, 0.1, 0.7
 
 
 def run_of(accuracy: np.ndarray, drifted: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One run: a round a second, a joule a round; two participants whose epochs are 1 and 2."""
+    """Return rounds and devices of a run with 1 s and 1 J per round, and two participants with 1 and 2 epochs."""
     count = len(accuracy)
     keys = {"variant": "a", "seed": 1, "cell": 0, "session": 1, "round": np.arange(1, count + 1)}
     rounds = pd.DataFrame(
@@ -48,7 +48,7 @@ def sudden() -> np.ndarray:
 
 
 def linear_recovery(rounds: int) -> np.ndarray:
-    """0.8 before; from 0.1 in the drift's round in equal steps to 0.7, which it reaches `rounds` later."""
+    """Return accuracies of 0.8 before a drift, then from 0.1 in equal steps to 0.7, reached after `rounds` rounds."""
     accuracy = np.full(ROUNDS, BEFORE)
     after = np.minimum(DIP + (FINAL - DIP) * np.arange(ROUNDS - FIRST + 1) / rounds, FINAL)
     accuracy[FIRST - 1 :] = after
@@ -67,9 +67,9 @@ def test_figures_by_hand() -> None:
     assert found["before"] == pytest.approx(BEFORE)
     assert found["dip"] == pytest.approx(DIP)
     assert found["final"] == pytest.approx(FINAL)
-    # k rounds after, itself the first: DIP + (k - 1) steps of 0.02
+    # in the k-th round from the drift on, accuracy is DIP plus k - 1 steps of 0.02
     assert [found[f"after_{k}"] for k in (1, 10, 40, 80)] == pytest.approx([0.1, 0.28, 0.7, 0.7])
-    # 0.69 is 29.5 steps of 0.02 above 0.1
+    # 0.69 is 29.5 steps of 0.02 above 0.1, so recovery takes 30 rounds
     assert found["recovery_rounds"] == found["recovery_s"] == found["recovery_j"] == 30
     assert found["epochs_before"] == found["epochs_after"] == 3
     assert found["personal_final"] == pytest.approx(0.65)
@@ -77,7 +77,7 @@ def test_figures_by_hand() -> None:
 
 
 def test_a_mean_of_rounds_is_back_earlier() -> None:
-    """The mean of 10 rounds from r on is 4.5 steps ahead of r: at least 0.69 from step 26 on (four are at 0.7)."""
+    """The mean of 10 rounds from r on is 4.5 steps ahead of round r, so it reaches 0.69 earlier than a round."""
     found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
     means = [np.minimum(DIP + 0.02 * np.arange(r, r + 10), FINAL).mean() for r in range(40)]
     assert found["recovery_rounds"] == next(r for r, mean in enumerate(means) if mean >= FINAL - 0.01) < 30
@@ -89,7 +89,7 @@ def test_who_loses_nothing_needs_no_round() -> None:
 
 
 def test_who_does_not_come_back_for_long_enough() -> None:
-    """20 rounds at 0.7 are the final level; no 70 rounds have that mean, and 20 only at the very end."""
+    """If only the last 20 rounds have the final level, means of 70 rounds never recover, and means of 20 do."""
     accuracy = np.full(ROUNDS, BEFORE)
     accuracy[FIRST - 1 :] = DIP
     accuracy[-20:] = FINAL
@@ -125,7 +125,7 @@ def test_rounds_without_a_test_are_left_out() -> None:
             *run_of(np.where(tested, accuracy, np.nan), np.where(tested, drifted, np.nan)), Reading(smooth=1)
         )
     )
-    assert found["first_round"] == FIRST  # of the rounds before a tested one, nothing else is known
+    assert found["first_round"] == FIRST  # the round after the last one tested before the drift
     assert found["after_1"] == pytest.approx(accuracy[44])
     assert found["recovery_rounds"] == 34  # round 75 is the first tested one at 0.69 or more
 
@@ -165,7 +165,7 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     assert comparison.figure.stat().st_size > 10_000
     page = (tmp_path / "drift.md").read_text()
     assert "change 1, round 41" in page
-    assert "epochs" not in page.split("\n\n")[2]  # a column without any number
+    assert "epochs" not in page.split("\n\n")[2]  # a column without numbers is left out
     assert (tmp_path / "drift.tex").read_text().count(r"\begin{tabular}") == 1
     assert len(pd.read_csv(tmp_path / "drift_runs.csv")) == 4
     assert all("points below that before the drift" in note for note in comparison.notes)

@@ -1,4 +1,4 @@
-"""The figure of concept drift: what its lines and its legend say."""
+"""Test the lines and the legend of the figure of concept drift."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.measures.drift import Reading
 from edgefl.analysis.reports.drift import DriftComparison, figures
 
-NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds until recovered
+NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds to recovery
 ROUNDS, FIRST = 1000, 501
 
 
@@ -56,7 +56,7 @@ def test_running_means_stop_at_the_drift(figure: Figure) -> None:
 
 
 def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Figure) -> None:
-    """1,000 rounds are drawn as 200 means of 5."""
+    """1,000 rounds are drawn as 200 means of 5 rounds, which the heading says."""
     for one, begins in (
         (figure, "Running mean over 5 rounds"),
         (drawn((1, 2)), "Mean of 2 seeds. Running mean over 5"),
@@ -72,10 +72,10 @@ def test_no_tick_stands_between_two_rounds() -> None:
 
 
 def test_time_begins_at_the_drift(figure: Figure) -> None:
-    """Each round takes a second: the drift's ends one second after its beginning; `never` is shown to its end."""
+    """The drift's round ends 1 s after the drift, as each round takes 1 s; `never` is shown to its last round."""
     line = figure.axes[1].lines[0]
     since = dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True))
-    assert since[80.0] == 0.0  # the last round before
+    assert since[80.0] == 0.0  # the last round before the drift
     assert figure.axes[1].get_xlim()[1] == ROUNDS - FIRST + 1
 
 

@@ -1,4 +1,4 @@
-"""How accuracies through a drift are read, on series made by hand."""
+"""Test how levels and recovery are read from accuracies before and after a drift, on series by hand."""
 
 import re
 
@@ -23,7 +23,7 @@ LOW_LATE = np.array([0.2, 0.6, 0.4, 0.5, 0.9, 0.1])
         (Reading(window=3), 0.4),  # 0.2, 0.6, 0.4
         (Reading(window=3, first=2), 0.5),  # 0.6, 0.4, 0.5; 0.5, 0.9, 0.1
         (Reading(window=6), 0.45),
-        (Reading(window=100, last=200), 0.45),  # the concept is over before: what there is
+        (Reading(window=100, last=200), 0.45),  # the concept ends earlier, so fewer rounds count
         (Reading(first=9), NAN),
     ],
 )
@@ -33,14 +33,14 @@ def test_the_dip_is_the_lowest_mean_of_a_window_in_the_interval(reading: Reading
 
 def test_a_window_averages_over_its_tested_rounds() -> None:
     accuracy = np.array([NAN, 0.2, NAN, 0.6, NAN, 0.4])
-    assert Reading(window=4).dip(accuracy) == pytest.approx(0.4)  # 0.2 and 0.6, twice; then 0.6 and 0.4
+    assert Reading(window=4).dip(accuracy) == pytest.approx(0.4)  # the lowest mean, of 0.2 and 0.6
     assert np.isnan(Reading().dip(np.full(3, NAN)))
 
 
 def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
-    """In steps of 0.02 to 0.7 in step 30: means of 5 rounds gain 0.1, until those behind are clipped at 0.7.
+    """Accuracy rises by 0.02 per round to 0.7 in round 30: means of 5 rounds gain 0.1 until later rounds reach 0.7.
 
-    From round r on, 5 rounds from r + 5 on lie 0.02 (30 - r - 5) and so on below 0.7.
+    The 5 rounds from r + 5 on are below 0.7 by 0.02 (30 - r - 5) and so on.
     """
     accuracy = linear_recovery(30)[FIRST - 1 :]
 
@@ -61,7 +61,7 @@ def test_who_never_rests_has_no_plateau() -> None:
 
 
 def test_by_samples() -> None:
-    """Device 2 has three of four test samples: 0.6 and 0.7 average to 0.675; rounds say it themselves."""
+    """0.6 and 0.7 average to 0.675 by samples, as the second device has three of four; rounds have their own mean."""
     rounds, devices = run_of(linear_recovery(30), sudden())
     rounds = rounds.assign(accuracy_by_samples=rounds["accuracy"] / 2)
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
@@ -83,7 +83,7 @@ def test_by_samples() -> None:
 
 @pytest.mark.parametrize("recorded", [0, 10])
 def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
-    """`record.devices`: none, or every tenth round's; 0.5 and 0.9 are the rounds' means, by samples 0.6."""
+    """If `record.devices` keeps no or every tenth round, means of rounds.csv count: 0.5 and 0.9, by samples 0.6."""
     rounds, _ = run_of(linear_recovery(30), sudden())
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
     rounds = rounds.assign(

@@ -1,4 +1,4 @@
-"""Joules by class of device and by share, and what they take from a battery, by hand."""
+"""Compare energy by class of device and by use, and its share of a battery, with values by hand."""
 
 import csv
 import itertools
@@ -19,7 +19,7 @@ LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j"
 
 
 def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object) -> Path:
-    """Write a run with this ledger; sums of a row that are not given follow from its shares, as the engine adds."""
+    """Write a run with this ledger; sums that are not given are added up from a row's shares as in the engine."""
     path = write_run(name, [{"session": 1, "round": 1}], [{"session": 1}], **run)
     written = []
     for device, given in enumerate(rows):
@@ -44,12 +44,12 @@ def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
     assert phones[["receive_j", "amplifier_j", "circuit_j"]].tolist() == [20, 60, 40]
     assert phones[["compute_j", "tail_j", "idle_j", "wasted_j"]].tolist() == [11, 8, 4, 7]
     assert (phones.devices, phones.energy_j, phones.total_j) == (2, 139, 143)
-    # 69.5 J a phone: 1 mAh of 3.88 V is 13.968 J, and 5,000 of them are a phone's day
+    # 69.5 J per phone; 1 mAh at 3.88 V is 13.968 J, and 5,000 mAh are a phone's battery for a day
     assert phones.device_j == 69.5
     assert phones.device_mah == pytest.approx(69.5 / 13.968)
     assert phones.phone_day_percent == pytest.approx(69.5 / 698.4)
-    assert math.isnan(phones.battery_percent)  # on mains
-    # the meter's battery has 3.25 + 98.75 - 2 = 100 J
+    assert math.isnan(phones.battery_percent)  # no battery
+    # the meter's battery holds 3.25 + 98.75 - 2 = 100 J
     assert (table.loc["meter", "battery_j"], table.loc["meter", "battery_percent"]) == (100, 3.25)
     everything = energy_of_all(table.reset_index()).iloc[0]
     assert (everything.devices, everything.energy_j, everything.total_j) == (3, 142.25, 146.25)
@@ -65,7 +65,7 @@ def test_without_classes_and_circuits_there_is_one_row(write_run: Write) -> None
 
 @pytest.mark.parametrize("seed", range(5))
 def test_shares_sum_to_the_ledgers_total_to_the_last_digit(write_run: Write, seed: int) -> None:
-    """In any order: the total is the exact sum of the ledger's texts, rounded once."""
+    """The total is the exact sum of the ledger's numbers, rounded once, so it does not depend on their order."""
     rng = np.random.default_rng(seed)
     values = 10 ** rng.uniform(-9, 5, (60, 6))
     rows = [
@@ -98,7 +98,7 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
 
 
 def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:
-    """Of two seeds the mean: 2 J received, 4 J sent, of these 1 J by circuits, 3 J computed, idle 5 J behind all."""
+    """A bar has means over seeds: 2 J receiving, 4 J sending (1 J by circuits), 3 J computing, and last 5 J idle."""
     row = {"receive_j": 1.0, "transmit_j": 2.0, "circuit_j": 0.5, "compute_j": 1.5, "idle_j": 2.5}
     for seed, factor in ((1, 1.0), (2, 3.0)):
         rows = [{name: factor * joules for name, joules in row.items()}]

@@ -1,4 +1,4 @@
-"""Studies exported to other tools: reading them back gives the values of the run directories."""
+"""Test that studies exported to other tools have the values of the run directories when read back."""
 
 import struct
 import sys
@@ -20,7 +20,7 @@ RUNS = 4
 
 @pytest.fixture
 def runs(write_study: Callable[..., Path]) -> Path:
-    """Two variants, two seeds, each of 14 rounds; one run is not complete."""
+    """Write the runs of two variants and two seeds with 14 rounds each; one run is incomplete."""
     path = write_study(variants=("similarity", "average"), seeds=(1, 2), sessions=4, rounds=3)
     for run in path.glob("*/*"):
         (run / "scenario.yaml").write_text(SCENARIO)
@@ -29,7 +29,7 @@ def runs(write_study: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def study(runs: Path) -> Path:
-    """Those runs, compared."""
+    """Compare the runs, and return their folder."""
     compare(runs)
     return runs
 
@@ -67,7 +67,7 @@ def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: p
 
 
 def installed(name: str) -> Any:
-    """Import a package of an extra, or skip where it is not installed: one that does not import fails."""
+    """Import a package of an extra, or skip if it is not installed; fail if it is installed but not importable."""
     if find_spec(name) is None:
         pytest.skip(f"in the {name} extra")
     return import_module(name)
@@ -129,7 +129,7 @@ def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
 
 
 def read(path: Path) -> tuple[str, dict[str, str], list[dict[str, str]]]:
-    """Read an offline run: its name, settings, and what it has logged, as JSON text."""
+    """Read an offline run: its name, settings and logged values, as JSON text."""
     from wandb.proto import wandb_internal_pb2
 
     name, config, history = "", {}, []
@@ -145,7 +145,7 @@ def read(path: Path) -> tuple[str, dict[str, str], list[dict[str, str]]]:
 
 
 def pieces(log: bytes) -> Iterator[bytes]:
-    """Take a LevelDB log apart: blocks of 32 KiB; pieces with checksum (4 bytes), length (2) and kind (1)."""
+    """Split a LevelDB log of 32 KiB blocks into pieces with checksum (4 bytes), length (2) and kind (1)."""
     block, place, data = 32768, 7, b""
     while place + 7 < len(log):
         if block - place % block < 7:
@@ -154,19 +154,19 @@ def pieces(log: bytes) -> Iterator[bytes]:
         length, kind = int.from_bytes(log[place + 4 : place + 6], "little"), log[place + 6]
         data += log[place + 7 : place + 7 + length]
         place += 7 + length
-        if kind in (1, 4):  # whole, or the last part
+        if kind in (1, 4):  # a whole record, or its last part
             yield data
             data = b""
 
 
 def unmasked(checksum: bytes) -> int:
-    """Undo TFRecord's mask: a constant was added to the checksum's bits, rotated right by 15."""
+    """Undo TFRecord's mask, which rotates the checksum right by 15 bits and adds a constant."""
     rotated = (struct.unpack("<I", checksum)[0] - 0xA282EAD8) % 2**32
     return (rotated << 15) % 2**32 + (rotated >> 17)
 
 
 def test_tensorboard_has_the_rounds_and_totals(runs: Path) -> None:
-    """Read back by the format's own description: frames with right checksums, and protocol buffers in them."""
+    """The event file, read by its format's description, has valid checksums and the values of rounds and totals."""
     from edgefl.analysis.export import to_tensorboard
 
     assert to_tensorboard.crc32c(b"123456789") == 0xE3069283, "the check value of CRC-32C, RFC 3720"

@@ -1,4 +1,4 @@
-"""What figures show: positions on their axes, lines and marks that coincide, whole numbers, pilots."""
+"""Test figures: positions on axes, lines and marks that coincide, integer ticks, pilot sessions."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def seen_in(figure: Figure, styles: Styles) -> dict[str, int]:
 
 @pytest.mark.parametrize("emphasised", ["a", None])
 def test_lines_that_coincide_are_all_seen(emphasised: str | None) -> None:
-    """Also the thin ones under the last: dashes leave the lines below to be seen."""
+    """If lines coincide, dashes leave gaps in which the lines below can be seen."""
     styles = variant_styles(["b", "c", "a", "d"], emphasised)
     figure = Figure(figsize=(4, 2), dpi=150)
     ax = figure.add_axes((0, 0, 1, 1), xlim=(0, 50))
@@ -60,7 +60,7 @@ def test_marks_that_coincide_are_all_seen() -> None:
 
 
 def test_a_curve_over_time_counts_from_the_start_of_each_session() -> None:
-    """Two seeds: round 1 ends after 2 s and 4 s, with a probe before it, and a gap after the first session."""
+    """Round 1 ends 2 s and 4 s (two seeds) after the session's start, including a probe, not the gap before it."""
     rounds = pd.DataFrame(
         [
             (1, 1, 0, "probe", 0.0, 1.0, np.nan),
@@ -125,7 +125,7 @@ def test_numbers_as_a_person_says_them() -> None:
 
 
 def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
-    """Three bars of similar height, the middle one a lower bound: the longest values that there are."""
+    """The values are as long as possible: three bars of similar height, the middle one with a lower bound."""
     figure = Figure(figsize=(8.0, 5.6), dpi=200)
     ax = figure.add_axes((0.06, 0.1, 0.4, 0.2))
     bars = pd.DataFrame({"variant": ["a", "b", "c"], "group": 0, "mean": [0.948, 0.964, 0.921], "std": 0.1})

@@ -23,13 +23,13 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
         assert list(table.columns[:2]) == ["variant", "seed"]
         assert set(table.variant) == {"v"}
     assert runs.info.loc[0, "seed"] == 7
-    # a run directory itself is found as well, and its name serves as variant
+    # a run directory can be given directly, and its name is the variant
     alone = write_run("alone", ROUNDS, SESSIONS)
     assert load_runs(alone).info.loc[0, "variant"] == "alone"
 
 
 def test_numbers_are_read_as_they_were_written(write_run: Write) -> None:
-    """Python writes the shortest text that reads back as the number; pandas before 3.1 errs in the last digit."""
+    """Numbers read back exactly, although pandas before 3.1 by default errs in the last digit."""
     instants_s = np.random.default_rng(1).exponential(10.0, 500).cumsum().tolist()
     rounds = [{"session": 1, "round": n, "end_s": at_s} for n, at_s in enumerate(instants_s, 1)]
     assert load_runs(write_run("a", rounds, SESSIONS)).rounds.end_s.tolist() == instants_s
@@ -128,14 +128,14 @@ def test_a_run_without_rounds_beside_others_is_left_out_and_noted(
 
 
 def test_further_columns_are_kept(write_run: Write) -> None:
-    """Named scalars of the learner stand at the end of devices.csv; a run without them has NaN there."""
+    """Further columns of devices.csv, a learner's named scalars, are kept; runs without them have NaN."""
     path = write_run("a", [*ROUNDS, {"session": 1, "round": 2}], SESSIONS)
     write_run("b", ROUNDS, SESSIONS)
     devices = pd.read_csv(path / "devices.csv").assign(weights=[0.25, None], drift=[1, 2])
     devices.to_csv(path / "devices.csv", index=False)
     table = load_runs(path.parent).devices.set_index("variant")
     assert table.loc["a", "drift"].tolist() == [1, 2]
-    # a list of words in sessions.csv, a number here
+    # a list of labels in sessions.csv; here a single number
     assert table.loc["a", "weights"].iloc[0] == 0.25
     assert table.loc["a", "weights"].isna().tolist() == [False, True]
     assert math.isnan(table.loc["b", "drift"])
@@ -221,7 +221,7 @@ def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
 
 
 def test_a_sweep_without_variants_is_sent_to_sweep(write_run: Write) -> None:
-    """The folder of one setting would be of no use: it has a single variant."""
+    """The error suggests `sweep`, as a setting's own folder has a single variant and nothing to compare."""
     for setting in ("s", "t"):
         root = write_run(f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}).parents[1]
     with pytest.raises(ValueError, match=r"settings of a grid: draw their costs with `edgefl sweep [^`]*`$"):

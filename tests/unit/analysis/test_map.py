@@ -1,4 +1,4 @@
-"""The map that preview, still and film draw: areas, cells, panels, streets, devices."""
+"""Test the map of preview, still and film: areas, cells, panels, streets, devices."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ OPEN = {
 
 
 def drawing(figure: Figure, ground: Ground, served: list[int]) -> tuple[Axes, MapDrawing]:
-    """A map of 100 x 100 pixels of 10 m around the origin."""
+    """Return an empty map of 100 x 100 pixels of 10 m around the origin."""
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     return axes, MapDrawing(axes, ground, served, (0.0, 0.0), 500.0)
@@ -36,7 +36,7 @@ def drawing(figure: Figure, ground: Ground, served: list[int]) -> tuple[Axes, Ma
 def pixels(figure: Figure) -> np.ndarray:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[::-1, :, :3]  # row 0 is the south
+    return np.asarray(canvas.buffer_rgba())[::-1, :, :3]  # row 0 is the southernmost
 
 
 def square(half_m: float) -> list[tuple[float, float]]:
@@ -44,7 +44,7 @@ def square(half_m: float) -> list[tuple[float, float]]:
 
 
 def test_a_hole_is_empty() -> None:
-    """Of a picture of 100 x 100 pixels of 1 m, the area from 20 to 40 m around the middle is black, and no more."""
+    """Only pixels 20 to 40 m from the middle are black, in a picture of 100 x 100 pixels of 1 m."""
     figure = Figure(figsize=(1, 1), dpi=100)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(-50, 50), ylim=(-50, 50))
     axes.set_axis_off()
@@ -100,7 +100,7 @@ def test_what_spans_the_map() -> None:
 
 
 def test_devices_have_the_colour_of_their_cell_and_streets_are_there() -> None:
-    """Cell 2 is the second with a server; other cells, and no cell, are grey."""
+    """Devices of cell 2, the second with a server, have its colour; devices of other or no cells are grey."""
     figure = Figure(figsize=(1, 1), dpi=100)
     scenario = {"cell": CELL, "layout": {**OPEN, "sites": [[-450, -450], [-450, 450]]}, "devices": {}}
     empty = Figure(figsize=(1, 1), dpi=100)

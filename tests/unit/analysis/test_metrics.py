@@ -1,4 +1,4 @@
-"""The papers' metrics on runs small enough to follow by hand."""
+"""Test the papers' metrics on small runs, with values by hand."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def rounds_of(session: int, accuracies: list[float], phase: str = "train", **mor
 
 
 def study(write_run: Write, *, probe: bool = True) -> Path:
-    """Sessions 1 (pilot), 2, 3, 4 with labels A, B, A, B; session 4 recurs. Rounds last 10 s and cost 5 J.
+    """Write a study: sessions 1 (pilot) to 4 have labels A, B, A, B, so 4 recurs; rounds last 10 s and cost 5 J.
 
     The reference opens session 4 with one probe round (4 s, 2 J) and peaks at 0.80 there.
     """
@@ -43,14 +43,14 @@ def row_of(frame: pd.DataFrame, variant: str, session: int = 4) -> pd.Series:
 
 
 def test_time_to_target_counts_from_the_start_of_the_session(write_run: Write) -> None:
-    """95 % of 0.80 is 0.76: the reference has it in round 1, at exactly the target, after its probe."""
+    """The target is 95 % of 0.80 = 0.76, which the reference reaches exactly in round 1, after its probe round."""
     runs = load_runs(study(write_run))
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="best")
     best, slow, never = (row_of(times, name) for name in ("best", "slow", "never"))
     assert best.target_accuracy == pytest.approx(0.76)
     assert (best.rounds_to_target, best.seconds_to_target, best.joules_to_target) == (1, 14.0, 7.0)
     assert best.probe_rounds == 1
-    # 0.759 is just short of it
+    # 0.759 just misses the target
     assert (slow.rounds_to_target, slow.seconds_to_target, slow.joules_to_target) == (3, 30.0, 15.0)
     assert math.isinf(never.rounds_to_target)
     assert math.isinf(never.joules_to_target)
@@ -81,7 +81,7 @@ def test_a_session_recurs_when_its_labels_were_seen_after_the_pilot(write_run: W
     kinds = metrics.session_kinds(runs.rounds, runs.sessions)
     of_best = kinds[kinds.variant == "best"]
     assert list(of_best.pilot) == [True, False, False, False]
-    # session 3 has the pilot's labels, which no saved model knows
+    # session 3 has the pilot's labels, for which no model was saved
     assert list(of_best.recurring) == [False, False, False, True]
 
 
@@ -94,7 +94,7 @@ def test_totals(write_run: Write) -> None:
 
 
 def test_cells_have_sessions_of_their_own(write_run: Write) -> None:
-    """Two federations in one run: each reaches the target in its own time."""
+    """Two federations of a run each have their own time to the target."""
     rounds = [
         {**row, "cell": cell, "start_s": 10.0 * t, "end_s": 10.0 * (t + 1)}
         for cell, accuracies in ((0, [0.8, 0.8]), (1, [0.1, 0.8]))
@@ -115,7 +115,7 @@ def test_comparison_writes_its_files_and_says_what_was_not_reached(write_run: Wr
     assert table.index[0] == "best"
     assert table.loc["never", "not_reached"] == 1
     assert table.loc["never", "targets"] == 1
-    # at least its whole session: 3 rounds of 10 s
+    # a lower bound: the whole session of 3 rounds of 10 s
     assert table.loc["never", "seconds_to_target_at_least"] == 30
     assert table.loc["best", "accuracy_start_mean"] == pytest.approx(0.1)
     for name in ("comparison.csv", "comparison.md", "comparison.tex", "comparison_sessions.csv"):
@@ -143,7 +143,7 @@ def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> N
 
 
 def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
-    """Two devices, half an hour: three handovers, one a ping-pong; one participation of four cut off."""
+    """Two devices have three handovers in half an hour, one a ping-pong; one of four participations is cut off."""
     path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
     pd.DataFrame(
         {
@@ -180,7 +180,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
 
 
 def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
-    """Of 100 s: 0 all, 1 off 40 to 60, 2 on from 70 on, 3 outside 10 to 50 and off 40 to 80, 4 empty from 90 on."""
+    """In 100 s: 0 always; 1 off 40 to 60; 2 on from 70; 3 outside 10 to 50, off 40 to 80; 4 empty from 90."""
     path = write_run("n", [{"session": 1, "round": 1}], [{"session": 1}], simulated_s=100.0)
     rows = [
         (5.0, "handover", 0),
@@ -204,7 +204,7 @@ def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
     assert row.interruption_share == pytest.approx(0.29 / service_s)
 
 
-# 0.95 times the last three is a digit above what is written of it
+# 0.95 times each of the last three exceeds its written decimal in the last binary digit
 @pytest.mark.parametrize("peak", [0.6, 0.7, 0.8, 0.83, 0.9, 1.0, 0.547, 0.687, 0.808])
 def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
     rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])
@@ -220,13 +220,13 @@ def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
     assert times.rounds_to_target[0] == 2
     assert times.session_s[0] == 4 * 10
-    # all of it: only the peak itself will do
+    # only the peak itself is 100 % of it
     strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target="100%")
     assert strict.rounds_to_target[0] == 4
 
 
 def test_waiting_before_the_first_round_is_part_of_the_time(write_run: Write) -> None:
-    """The session starts at 100 s, its first round at 130 s and ends at 140 s."""
+    """The time counts from the session's start at 100 s to the end of its first round, 130 to 140 s."""
     rounds = rounds_of(1, [0.5], start_s=130.0)
     runs = load_runs(write_run("a", rounds, [{"session": 1, "start_s": 100.0}]))
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
@@ -244,7 +244,7 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
-    """NaN, not inf: `b` has a session that the reference does not have."""
+    """The time is NaN and not inf in a session of `b` that the reference does not have."""
     write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
     both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
@@ -263,19 +263,19 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """Otherwise session 2, with the labels of the first, would recur for one variant only."""
+    """A pilot session of one variant is one for all; otherwise session 2 would recur for one variant only."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent
     runs = load_runs(root)
     assert not metrics.session_kinds(runs.rounds, runs.sessions).recurring.any()
     alone = load_runs(root / "plain")
-    # the order in which the labels are written does not matter
+    # the order of labels does not matter
     assert list(metrics.session_kinds(alone.rounds, alone.sessions).recurring) == [False, True]
 
 
 def test_over_seeds_averages_cells_first() -> None:
-    """Seed 1 has cells 0.2 and 0.4, seed 2 has one cell 0.7: means 0.3 and 0.7, deviation 0.4 / sqrt 2."""
+    """Seed 1 has cells of 0.2 and 0.4, seed 2 one of 0.7: seeds' means are 0.3, 0.7, their deviation 0.4 / sqrt 2."""
     frame = pd.DataFrame({"session": 1, "seed": [1, 1, 2], "cell": [0, 1, 0], "accuracy": [0.2, 0.4, 0.7]})
     row = metrics.over_seeds(frame, ["session"], "accuracy").loc[1]
     assert row["mean"] == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""The picture of a moving network: its cells, where devices are at a time, and the frames of its film."""
+"""Test the picture of a moving network: its cells, devices' positions at a time, and the film's frames."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Write = Callable[..., Path]
 ISD_M = 500.0
 LAYOUT = {"rings": 1, "isd_m": ISD_M, "sectors": 3, "azimuth_deg": 30.0, "sites": None}
 STREET = [[-300.0, 0.0], [300.0, 0.0]]
-# recorded every hour: device 1 stays, device 2 walks along the street and is served by cell 5 at its end
+# hourly positions: device 1 stays; device 2 walks along the street, at the end of which cell 5 serves it
 HOURS = 4
 
 
@@ -90,13 +90,13 @@ def test_people_walk_between_records_and_change_cells_half_way(write_run: Write)
 def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     day = day_of(run(write_run))
     still = day.places_m.copy()
-    still[:3, 1] = still[2, 1]  # device 2 sets out after two hours
+    still[:3, 1] = still[2, 1]  # device 2 starts to walk after two hours
     times_s = frame_times_s(MovingRun(**{**vars(day), "places_m": still}))
     assert len(times_s) == moving.FRAMES
     assert times_s[0] == 0
     assert times_s[-1] == 3600 * HOURS
     assert (np.diff(times_s) > 0).all()
-    # an hour of rest is 3 frames' worth of time; an hour of 150 m is that and 150 / WALKED_M
+    # an hour without movement takes 3 frames, an hour with 150 m takes 150 / WALKED_M more
     rest, walk = 3600 / moving.RESTING_S, 150 / moving.WALKED_M
     share = 2 * rest / (4 * rest + 2 * walk)
     assert (times_s < 7200).mean() == pytest.approx(share, abs=1 / moving.FRAMES)

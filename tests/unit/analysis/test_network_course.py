@@ -1,4 +1,4 @@
-"""The course of the network over simulated time, and its figure."""
+"""Test the network's figures over simulated time, and their plot."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +15,12 @@ from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, ov
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
-# before, pandas copies columns that are taken out
+# older versions of pandas copy selected columns
 COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
-    """Device 1 hands over at 1 and 2 s, there and back; device 0 is off from 5 to 25 s; rounds last 10 s and 20 s."""
+    """Write a run: device 1 hands over at 1 s and back at 2 s, device 0 is off 5 to 25 s, rounds last 10, 20 s."""
     rounds = [
         {"session": 1, "round": 1, "start_s": 0.0, "latency_s": 10.0},
         {"session": 1, "round": 2, "start_s": 30.0, "latency_s": 20.0},
@@ -44,7 +44,7 @@ def test_each_period_has_its_handovers_devices_and_rounds(write_run: Write) -> N
     assert list(course["time_s"][:3]) == [5.0, 15.0, 25.0]
     assert list(course["handovers_per_hour"][:2]) == [2 * 360, 0]
     assert list(course["ping_pongs_per_hour"][:2]) == [360, 0]
-    # two devices, one of them missing for 5 of the first 10 s, all of the next 10 and half of the third
+    # one of two devices is off for 5 s of the first 10 s, all of the second and half of the third
     assert list(course["in_service"][:4]) == pytest.approx([1.5, 1.0, 1.5, 2.0])
     assert course["round_s"].dropna().to_dict() == {0: 10.0, 3: 20.0}
 
@@ -58,7 +58,7 @@ def test_a_run_that_ends_sooner_has_fewer_periods(write_run: Write) -> None:
 
 
 def test_the_rows_of_a_run_are_found_wherever_they_stand_and_copied_only_where_they_must() -> None:
-    """Of a thousand runs, copies of all columns took most of the time."""
+    """Rows of a run are a view where possible, as copies took most of the time for a thousand runs."""
     whole = pd.DataFrame(
         {"variant": list("aabbb"), "seed": 1, "time_s": [1.0, 2.0, 3.0, 4.0, 5.0], "more": ""}
     )
@@ -127,7 +127,7 @@ def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: W
 
 
 def test_the_band_is_a_deviation_over_seeds_and_never_below_nothing() -> None:
-    """Seeds with 0 and 2 handovers an hour, then with 4 and 4: 1 +- 1.41, cut at 0, and 4."""
+    """For seeds with 0 and 2 handovers per hour, then 4 and 4, the band is 1 +- 1.41, cut at 0, and then 4."""
     course = pd.DataFrame(
         {
             "variant": "a",

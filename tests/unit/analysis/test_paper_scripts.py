@@ -1,4 +1,4 @@
-"""Components in the scripts of papers agree with the authors' files."""
+"""Test that components in the scripts of papers agree with the authors' code."""
 
 from itertools import permutations
 
@@ -18,7 +18,7 @@ POWER_W, BITS = 0.01, 39760 * 16.0
 
 
 def five_users() -> Candidates:
-    """Users whose SNR on the whole band is that of full power and the first block's interference on three blocks."""
+    """Return users with the SNR of full power over three blocks, with the first block's interference on each."""
     snr = POWER_W / DISTANCES_M**2 / (3 * chen.INTERFERENCE_W[3][0])
     ids = list(range(len(snr)))
     many = np.ones(len(snr))
@@ -26,7 +26,7 @@ def five_users() -> Candidates:
 
 
 def test_chens_losses_and_proposal_are_those_of_the_file() -> None:
-    """q = 1 - exp(-1.08 I d^2 / P), and the best of all assignments of users that are fast enough."""
+    """Uploads fail with q = 1 - exp(-1.08 I d^2 / P), and the best assignment of fast enough users is chosen."""
     of, interference = five_users(), np.array(chen.INTERFERENCE_W[3])
     q = 1 - np.exp(-1.08 * interference * DISTANCES_M[:, None] ** 2 / POWER_W)
     assert 1 - chen.arrives(of, 3) == pytest.approx(q, rel=1e-9)
@@ -48,7 +48,7 @@ def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
 
 
 def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
-    """A user below the threshold is too slow to count, and one above it has its highest clock."""
+    """Users below the threshold have a clock too slow for the round, users above it their highest clock."""
     many = np.ones(yang_scheduling.USERS)
     of = Candidates(list(range(len(many))), 0 * many, 3, clock_hz=1e9 * many)
     power = {"power": yang_scheduling.network(np.random.default_rng(2))}
@@ -78,7 +78,7 @@ def test_mcmahans_network_has_as_many_parameters_as_the_paper_says() -> None:
 
 
 def test_yangs_joules_are_least_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One user, by each sending time and each local accuracy: a / (1 - eta) rounds of v log2(1 / eta) iterations."""
+    """One user's energy is the least over sending times and local accuracies eta, with rounds ~ 1 / (1 - eta)."""
     monkeypatch.setattr(yang_energy, "USERS", 1)
     world = yang_energy.World(3)
     end_s = 2 * world.seconds(0.5, equal=False)

@@ -1,4 +1,4 @@
-"""The list of papers is complete, what it names exists, and numbers are judged by their bands."""
+"""Test that the list of papers is complete, that the files it names exist, and how numbers are judged."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction
 from edgefl.examples.papers.fedl import rows as fedl_rows
 
 ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV"]
-# tables and figures of each paper, counted in the papers themselves
+# number of tables and figures in each paper
 CONTENTS = {
     "journal": (ROMAN, 6),
     "conference": ([str(n) for n in range(1, 17)], 4),
@@ -35,7 +35,7 @@ def test_every_table_and_figure_is_listed(name: str) -> None:
 
 @pytest.mark.parametrize(("one", "result"), RESULTS, ids=lambda each: each.name)
 def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> None:
-    """A result listed elsewhere exists there; one that ran has numbers or a reason; a ready one has a command."""
+    """The results, scripts, scenarios and tables that a result names exist; it has numbers, needs or a reason."""
     if result.state == "same":
         name, _, rest = result.elsewhere.partition(" ")
         assert paper(name).result(rest).state != "same"
@@ -47,7 +47,7 @@ def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> N
     root = Path(edgefl.__file__).parents[1]
     if result.script:
         assert (root / "examples" / "papers" / f"{result.script}.py").is_file()
-        assert result.recorded in ((result.script,), ())  # a paper may print a ranking only
+        assert result.recorded in ((result.script,), ())  # a paper may have a ranking without numbers
         assert result.minutes > 0
     elif result.command:
         verb, name = result.command.split()[1:]
@@ -75,7 +75,7 @@ def test_every_recorded_file_belongs_to_a_result() -> None:
         (("points", 80.0, 3.0, 84.8, 3.0, 3), True),  # 2 sqrt(9/3 + 9/3) = 4.90
         (("points", 80.0, 3.0, 85.0, 3.0, 3), False),
         (("rounds", 100.0, math.nan, 114.9, math.nan, 1), True),  # 15 %
-        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # a deviation widens no band but that of points
+        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # a deviation widens bands of points only
         (("seconds", 2.0, math.nan, 1.72, math.nan, 1), True),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
 
 
 def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Numbers that the paper does not have are left out; one that the script lacks is an error that names it."""
+    """A script's numbers without one in the paper are left out; a number that the script lacks is an error."""
     printed = "setting,variant,ours,ours_std,seeds\nb,x,1.1,,1\na,x,3.0,0.5,4\nnew,x,7,,1\n"
     monkeypatch.setattr(
         paper_scripts.subprocess,
@@ -128,7 +128,7 @@ def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPat
 
 
 def test_fedls_published_numbers_follow_from_the_closed_form() -> None:
-    """As recorded: the command runs the script in a process of its own, this test in its own."""
+    """The recorded numbers are those of the paper's script, which this test runs in its own process."""
     recorded = pd.read_csv(OURS / "fedl.csv", comment="#").set_index(["setting", "variant"])["ours"]
     for setting, quantity, value in fedl_rows():
         assert value == pytest.approx(recorded[setting, quantity], rel=1e-5)
@@ -161,7 +161,7 @@ def test_numbers_that_chose_a_setting_are_shown_and_not_counted(
     page = audit([known.Paper("p", "A paper", "its authors", results)])
     assert "1 of 2 numbers are within the band (50%)." in page
     assert "2 (fitted, not counted)" in page
-    assert page.count("| fitted |") == 2  # both numbers are in the table below
+    assert page.count("| fitted |") == 2  # both numbers are in the table
     assert "does not count them" in known.sentences(results[1])[-1]
 
 

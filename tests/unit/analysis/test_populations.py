@@ -1,4 +1,4 @@
-"""Populations that come back, and how a comparison treats them."""
+"""Test populations that return, and how a comparison treats their sessions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.scope import jaccard, notes_on, population_kinds
 
 Write = Callable[..., Path]
-# one pilot; then two populations in turn, of which the first loses a device and wins another
+# a pilot, then two populations in turn; the first one loses a device and gains another
 MEMBERS = ["1 2 3 4", "1 2 3 4", "5 6 7", "1 2 3 9", "5 6 8 10"]
 
 
@@ -47,7 +47,7 @@ def test_a_population_comes_back(write_run: Write) -> None:
     kinds = population_kinds(runs.rounds, runs.sessions)
     best = kinds[kinds.variant == "best"].set_index("session")
     assert best.pilot.tolist() == [True, False, False, False, False]
-    # session 2 has the pilot's devices, and no model was saved for these
+    # session 2 has the pilot's devices, for which no model was saved
     assert best.overlap.isna().tolist() == [True, True, False, False, False]
     assert best.overlap.dropna().tolist() == [0, 3 / 5, 2 / 5]  # of 1234 9; of 56 7 8 10
     assert best.resembles.dropna().tolist() == [2, 2, 3]
@@ -87,7 +87,7 @@ def test_compare_averages_over_populations_that_came_back(
     assert by_population.table.set_index("variant").accuracy_start_mean["best"] == pytest.approx(0.4)
     kinds = by_population.per_session.set_index("session").kind
     assert kinds.tolist() == ["pilot", "new", "new", "returning", "new"]
-    # the labels are the same throughout
+    # the labels never change
     assert compare(root).sessions == (3, 4, 5)
     assert compare(root, recurring="population", overlap=0.4).sessions == (4, 5)
     assert main(["compare", str(root), "--recurring", "population", "--overlap", "0.9"]) == 0

@@ -1,4 +1,4 @@
-"""Numbers as text, the terminal, LaTeX, and the pixels of the figures."""
+"""Test numbers as text, output in the terminal and in LaTeX, and pixels of figures."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ from tests.unit.analysis.conftest import write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
-# a drawn line or bar is thousands of pixels; this many of exactly its colour cannot be chance
+# a line or bar has thousands of pixels; so many of exactly its colour are no coincidence
 PIXELS_OF_A_LINE = 300
 
 
@@ -68,7 +68,7 @@ def test_units_follow_the_largest_finite_value() -> None:
 
 @pytest.fixture(scope="module")
 def six(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """Six variants, two seeds each."""
+    """Write a study of six variants with two seeds each."""
     root = write_study(tmp_path_factory.mktemp("six"), variants=SIX, sessions=4, rounds=3, seeds=(1, 2))
     with pytest.MonkeyPatch.context() as monkeypatch:
         leave_figures_empty(monkeypatch)
@@ -101,7 +101,7 @@ def test_the_terminal_never_cuts_a_name_or_a_number(six: Comparison) -> None:
 
 
 def test_six_variants_fit_in_80_columns(write_study: Write) -> None:
-    """In one table: a row for each variant, whose name stands once at a line's begin."""
+    """The table has one row per variant, whose name begins exactly one line."""
     names = ("similarity", "previous", "average", "continuous", "20 MHz, fedprox", "ema")
     output = io.StringIO()
     report(compare(write_study(variants=names, sessions=4, rounds=3, seeds=(1, 2)))).print(
@@ -121,13 +121,13 @@ def test_a_name_of_the_rows_is_a_heading_of_the_table() -> None:
 
 
 def pixels_of(image: np.ndarray, colour: str) -> int:
-    """Pixels within one step of 255 of a colour."""
+    """Count the pixels whose channels are within one step of 255 of a colour."""
     return int((np.abs(image[..., :3] - to_rgb(colour)) < 1.5 / 255).all(axis=-1).sum())
 
 
 @pytest.fixture
 def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a comparison's pictures the one whose pixels are counted; the others take as long."""
+    """Render only comparison.png, whose pixels are counted, as other figures take as long."""
     render = Figure.savefig
 
     def savefig(figure: Figure, path: Path, **choices: Any) -> None:
@@ -210,7 +210,7 @@ def test_an_error_names_the_folder_of_its_runs_once() -> None:
 
 
 def test_names_are_no_html_in_markdown() -> None:
-    """Showing a page that came with someone else's runs executes none of their code."""
+    """Names in other people's runs cannot execute code when their page is shown."""
     evil = "<img src=x onerror=alert(1)> & | \n| x"
     table = pd.DataFrame({evil: [evil]}, index=[evil])
     text = markup.page(evil.partition("\n")[0], markup.section("a <b>", table, evil), markup.bullets(["<i>"]))
@@ -230,7 +230,7 @@ def test_long_names_beside_lines_are_broken_where_words_end() -> None:
 
 @pytest.mark.parametrize("name", ["=cmd|calc", "+1+1", "-1+2", "@SUM(A1)", "\t=1"])
 def test_no_name_is_a_formula_in_csv(name: str) -> None:
-    """A spreadsheet computes a cell that begins with = + - @; with an apostrophe in front it is text."""
+    """A name that begins with = + - @ gets an apostrophe, as a spreadsheet would compute it as a formula."""
     text = markup.csv_text(
         pd.DataFrame({"variant": [name, "plain"], name: ["-20", "-2.5e3"], "joules": [-1.5, 2.0]})
     )

@@ -1,4 +1,4 @@
-"""The answer to a study's question, from run directories of known truth."""
+"""Test the answer to a study's question on runs whose true difference is known."""
 
 import math
 from collections.abc import Callable
@@ -19,14 +19,14 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def studied(write_run: Write) -> Callable[..., Path]:
-    """Pairs whose last accuracies differ by SHIFT and a normal deviation, in one setting or several."""
+    """Write pairs of runs whose final accuracies differ by SHIFT plus a normal deviation, in one or more settings."""
 
     def make(pairs: int, deviation: float = 0.01, settings: dict[str, float] | None = None) -> Path:
         rng = np.random.default_rng(5)
         folder = Path()
         for label, shift in (settings or {"": SHIFT}).items():
             for seed in range(1, pairs + 1):
-                # variation common to both variants of a seed cancels in the difference
+                # common to both variants of a seed, so that it cancels in the difference
                 world = rng.normal(0.5, 0.1)
                 for name, lead in (("a", shift + rng.normal(0, deviation)), ("b", 0.0)):
                     rounds = [

@@ -1,4 +1,4 @@
-"""The papers' tables against ours, from run directories written by hand."""
+"""Test comparisons of the papers' tables with runs, on run directories written by hand."""
 
 import math
 import re
@@ -10,7 +10,7 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # of a mean of numbers with two decimals, and of its own
+ROUNDED = 0.01 + 1e-9  # rounding of a mean with two decimals, and of its terms
 STUDY = "journal_table_x_fashion_mnist_as_run"
 # J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
 PAPER = {
@@ -25,7 +25,7 @@ Writer = Callable[..., Path]
 def write(
     write_run: Writer, variant: str, five: float, seven: float, algorithm: str = "fedprox", **run: object
 ) -> Path:
-    """A run with these accuracies, in percent, in the first ten rounds of sessions 5 and 7, and 0 after these."""
+    """Write a run with these accuracies in percent in the first ten rounds of sessions 5 and 7, and 0 afterwards."""
     rounds = [
         {"session": session, "round": t, "accuracy": level / 100 if t <= 10 else 0.0}
         for session, level in ((5, five), (6, 10.0), (7, seven))
@@ -42,7 +42,7 @@ def write(
 
 
 def study(write_run: Writer, tmp_path: Path, **by: float) -> Path:
-    """Runs of all variants that lie this many points above the paper's numbers."""
+    """Write runs of all variants, this many points above the paper's numbers."""
     for variant, (five, seven) in PAPER.items():
         write(write_run, variant, five + by.get(variant, 0.0), seven + by.get(variant, 0.0))
     return tmp_path / "runs"
@@ -62,7 +62,7 @@ def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path)
 
 
 def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
-    """`average` falls behind `previous` in both sessions: one pair of six each is turned round."""
+    """If `average` is behind `previous` in both sessions, one of six pairs in each has another order."""
     one = reproduce(study(write_run, tmp_path, average=-2.0))
     orders = one.orders()
     assert orders["same"].tolist() == [False, False]
@@ -76,7 +76,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
-    """A mean over both would be 2 points: neither the 1 of FedProx nor the 4 of SCAFFOLD."""
+    """Distances are given per algorithm, 1 for FedProx and 4 for SCAFFOLD; the mean over both would be 2."""
     study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
     # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
     write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
@@ -87,7 +87,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
     assert (fedprox.distance(), scaffold.distance()) == pytest.approx((1.0, 4.0))
     text = page([one])
     assert "(and mean absolute difference) by algorithm: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
-    # similarity and continuous +1, previous and average -1; SCAFFOLD's similarity and previous +4
+    # FedProx: similarity and continuous +1, previous and average -1; SCAFFOLD: similarity and previous +4
     by_variant = (
         "similarity +2.50 (2.50); continuous +1.00 (1.00); previous +1.50 (2.50); average -1.00 (1.00)."
     )
@@ -96,7 +96,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp_path: Path) -> None:
-    """FedProx, 0.0, 0.3 on MNIST: 92.08 and 92.86."""
+    """The page says of a study with fitted settings that it was fitted, next to its distance."""
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text
@@ -139,7 +139,7 @@ def test_a_studys_table_is_found_by_its_name() -> None:
 
 
 def test_a_rounds_costs_are_compared_by_their_names(write_run: Writer) -> None:
-    """Table VII, SVHN: 6.89 s and 77.7 J a round."""
+    """Latency and energy of a round are compared by name with Table VII, for SVHN 6.89 s and 77.7 J."""
     rounds = [
         {"session": 1, "round": t, "latency_mean_s": 7.0 + t, "energy_j": 70.0, "latency_s": 20.0}
         for t in (1, 2)
@@ -171,12 +171,12 @@ def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
 
 
 def read_again(text: str) -> list[Reproduction]:
-    """Read what the shipped page says of runs: ours from its tables, a folder's after its line about seeds."""
+    """Read the numbers of our runs back from the tables of the shipped page."""
     found = []
     for section in text.split("\n## ")[1:]:
         study = section.partition("\n")[0]
         if not study.startswith("journal_table_"):
-            continue  # the preface has sections of its own
+            continue  # a section of the preface
         paper, source = papers_table(study)
         by = "metric" if "metric" in paper else "session"
         axes = tuple(column for column in paper if column not in ("variant", by, "mean", "std"))
@@ -207,7 +207,7 @@ def read_again(text: str) -> list[Reproduction]:
 
 
 def test_the_shipped_page_is_what_its_command_makes() -> None:
-    """Made again from the numbers in its own tables it is the same, to the rounding of these: nothing by hand."""
+    """The page, made again from its own tables, is the same up to rounding, so nothing was edited by hand."""
     shipped = (PAPERS.resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = page(read_again(shipped))
     number = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
@@ -217,7 +217,7 @@ def test_the_shipped_page_is_what_its_command_makes() -> None:
 
 
 def test_every_number_of_the_papers_has_its_place() -> None:
-    """No row twice, accuracies in percent; our copy of Table X ends in CIFAR-100, 0.2, 0.7, MOON."""
+    """No row occurs twice, accuracies are in percent, and our copy of Table X ends with CIFAR-100, 0.2, 0.7, MOON."""
     counts = {}
     for file in sorted(PAPERS.glob("*.csv")):
         table, source = papers_table(file.stem)
@@ -227,6 +227,6 @@ def test_every_number_of_the_papers_has_its_place() -> None:
             assert table["mean"].between(10, 100).all(), file
             counts[file.stem.removeprefix("journal_table_")] = len(table)
     others = {"conference_table_3": 384, "conference_table_12": 3, "early_table_1": 48}
-    # of XI and XII the rows of MNIST and Fashion-MNIST, but one that repeats another
+    # XI and XII: the rows of MNIST and Fashion-MNIST, without one that repeats another
     journal = {"ii": 128, "iii": 96, "iv": 32, "v": 24, "vi": 24, "x": 612, "xi": 135, "xii": 144, "xiv": 54}
     assert counts == journal | others

@@ -1,4 +1,4 @@
-"""Words for scores: what is written with accuracy says R2 of a regression, and stays as it is for accuracy."""
+"""Test that texts about accuracy name R2 for a regression, and are unchanged for accuracy."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs with several servers compare over seconds and joules; over rounds they are refused."""
+"""Test that runs with several kinds of servers are compared over time and energy, and refused over rounds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ FEDBUFF = "rounds: {server: {name: fedbuff, buffer: 10}}\n"
 
 @pytest.fixture
 def two_servers(write_run: Write) -> Path:
-    """Rounds last 10 s and cost 5 J: `waits` needs two to 0.8, `buffers` four."""
+    """Write runs of two servers: of rounds of 10 s and 5 J, `waits` needs two to reach 0.8, `buffers` four."""
     accuracies = {"waits": [0.5, 0.8, 0.8, 0.8], "buffers": [0.3, 0.5, 0.7, 0.9]}
     for name, values in accuracies.items():
         for seed in (1, 2):
@@ -33,7 +33,7 @@ def two_servers(write_run: Write) -> Path:
 def test_the_same_server_is_nothing_to_say(write_run: Write) -> None:
     for name in "ab":
         run = write_run(name, [{"session": 1, "round": 1, "accuracy": 0.5}], SESSION, variant=name)
-    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs have no such key
+    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs lack the key
     assert several_servers(load_runs(run.parent).info) == ""
 
 
@@ -59,7 +59,7 @@ def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> N
 
 
 def test_several_servers_without_training_draw_no_front(write_run: Write) -> None:
-    """Rounds are not compared, and without training nothing remains to compare: no point has a place."""
+    """Without training, and with rounds that cannot be compared, there are no points for a Pareto front."""
     for name in ("waits", "buffers"):
         run = write_run(name, [{"session": 1, "round": 1}], [{"session": 1, "labels": ""}], variant=name)
         server = "{name: fedbuff, buffer: 10}" if name == "buffers" else "synchronous"

@@ -1,4 +1,4 @@
-"""Devices in service of each cell by time, and means over cells that they weigh."""
+"""Test the number of devices in service per cell over time, and means over cells weighted by it."""
 
 from pathlib import Path
 
@@ -19,17 +19,17 @@ SESSIONS = pd.DataFrame(
 )
 EVENTS = pd.DataFrame(
     [
-        (20.0, "handover", 0, 1),  # device 4 goes to cell 0: cell 1 is empty
+        (20.0, "handover", 0, 1),  # device 4 moves to cell 0, so that cell 1 is empty
         (20.0, "waiting_for_devices", 1, None),
         (30.0, "departure", 0, None),
         (40.0, "switched_off", 0, None),
         (50.0, "switched_on", 0, None),
         (52.0, "radio_link_failure", 0, None),
         (53.0, "reestablished", 0, None),
-        (91.0, "radio_link_failure", 1, None),  # the device of cell 1 comes back in cell 0
+        (91.0, "radio_link_failure", 1, None),  # the link is reestablished in cell 0
         (92.0, "reestablished", 0, 1),
         (92.0, "handover", 0, 1),
-        (93.0, "handover", 1, 0),  # and returns
+        (93.0, "handover", 1, 0),  # the device returns to cell 0
         (70.0, "arrival", 1, None),
         (80.0, "battery_empty", 1, None),
         (90.0, "battery_back", 1, None),
@@ -48,7 +48,7 @@ def test_devices_are_counted_from_the_sessions_list_by_the_events_since() -> Non
 
 
 def test_cells_count_by_their_devices_and_an_empty_one_not_at_all() -> None:
-    """(3 x 0.8 + 1 x 0.4) / 4 = 0.7 while both have devices; 0.8 when cell 1 has lost its one."""
+    """The mean is (3 x 0.8 + 1 x 0.4) / 4 = 0.7 while both cells have devices, and 0.8 when cell 1 is empty."""
     service = Service(SESSIONS, EVENTS)
     of_cells = {0: np.full(10, 0.8), 1: np.array([np.nan, *[0.4] * 9])}
     mean = service.mean(of_cells, AT_S)

@@ -1,4 +1,4 @@
-"""A grid's table: which variant's mean leads in each setting and session."""
+"""Test a grid's table, which shows the variant with the best mean in each setting and session."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """(setting, variant, seed) -> mean accuracy of the sessions 2 and 3, of two rounds 0.1 above and below."""
+    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2, 3, whose two rounds are 0.1 off."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):
@@ -44,7 +44,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
         },
     )
     settings = compare_settings(root)
-    # session 1 is the pilot, and session 2 the first after it with these labels: only session 3 recurs
+    # session 1 is the pilot, and session 2 the first one with these labels, so that only session 3 recurs
     assert settings.sessions == (3,)
     settings = compare_settings(root, sessions=[2, 3])
     table = settings.table.set_index(["alpha", "session"])
@@ -59,7 +59,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
     assert (root / "settings.png").stat().st_size > 10_000
     assert len(pd.read_csv(root / "settings.csv")) == 4
-    # only the first round: 0.1 below each mean
+    # only the first round counts, which is 0.1 below each mean
     first = compare_settings(root, sessions=[2], first_rounds=1).table
     assert first["ours_mean"].tolist() == pytest.approx([0.6, 0.8])
 
@@ -75,7 +75,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_setting_whose_run_failed(write_run: Write) -> None:
-    """It leaves a gap, which is named; the leader there is not counted."""
+    """A failed run leaves a gap in its setting's row, which is named, and the setting has no leader that counts."""
     root = write_grid(
         write_run,
         {
@@ -108,7 +108,7 @@ def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> No
 
 
 def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[float]]) -> Path:
-    """(setting, variant, seed) -> latency of a round in each session, 1 mJ for each s; nothing is trained."""
+    """Write runs without training from (setting, variant, seed) -> latencies of rounds per session; 1 mJ per s."""
     for (setting, variant, seed), latencies in latencies_s.items():
         rounds = [
             {"session": s, "round": 1, "latency_s": t, "latency_mean_s": t / 2, "energy_j": t / 1000}
@@ -164,7 +164,7 @@ def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
 
 
 def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
-    """Beside the first panel, as long as they are."""
+    """Long names of settings fit beside the first panel."""
     name = "a partition of a very long name indeed"
     root = write_grid(write_run, {(name, "ours", 1): [0.8, 0.6], (name, "other", 1): [0.5, 0.7]})
     figure = figures(compare_settings(root, sessions=[2]))["settings"]

@@ -1,4 +1,4 @@
-"""A swept key: how it is found, the cost of a target at each value, and the figures."""
+"""Test sweeps: how the swept key is found, the cost of a target at each value, and figures."""
 
 import shutil
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Write = Callable[..., Path]
 
 
 def study(write_run: Write, *, powers: tuple[float, ...] = (23.0,), accuracy: float | str = 0.9) -> Path:
-    """Three bandwidths (20, 100, 200 MHz: 50, 10, 5 s a round), two variants, two seeds; `slow` takes 2 rounds."""
+    """Write a study of three bandwidths (20, 100, 200 MHz: rounds of 50, 10, 5 s), two variants and two seeds."""
     for hz, latency_s in ((20e6, 50.0), (100e6, 10.0), (200e6, 5.0)):
         for power_dbm in powers:
             for variant, lr in (("ours", 0.1), ("slow", 0.01)):
@@ -76,7 +76,7 @@ def test_an_axis_has_its_unit(key: str, values: list[float], expected: tuple[str
 
 @pytest.mark.usefixtures("rendered")
 def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
-    """The key is one of two numbers in which the runs differ: lr goes with the variant, so it must be named."""
+    """The runs differ in two numbers, the swept key and the variants' lr, so the swept key must be named."""
     root = study(write_run)
     with pytest.raises(ValueError, match="no key 'band' in which the runs differ"):
         sweep(root, keys=["band"])
@@ -84,7 +84,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert found.keys == ("radio.bandwidth_hz",)
     table = found.table.set_index(["series", "radio.bandwidth_hz"])
     assert list(table.loc["ours"].index) == [20e6, 100e6, 200e6]
-    # rounds last 10 s each, by their start and end; ours needs one, slow two
+    # rounds of 10 s: ours needs one, slow needs two
     assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
     names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]
@@ -96,7 +96,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
 
 
 def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:
-    """A site's power is given for each hertz, so that it differs wherever the bandwidth does."""
+    """A site's power per hertz makes its power differ with the bandwidth, but it is not the swept key."""
     root = study(write_run)
     for file in root.rglob("scenario.yaml"):
         keys = yaml.safe_load(file.read_text())
@@ -112,14 +112,14 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
     assert found.costs == ("latency_s", "round_energy_j")
     rows = found.table[found.table["series"] == "ours"]
-    # seeds 1 and 2 add as many seconds: means 51.5, 11.5, 6.5, intervals 12.7062 (t of 1 degree) x 0.5
+    # seeds 1 and 2 add 1 and 2 s: means 51.5, 11.5, 6.5, half widths 12.7062 (t, 1 degree of freedom) x 0.5
     assert rows["latency_s_mean"].tolist() == [51.5, 11.5, 6.5]
     half = 12.7062 * 0.5
     assert rows["latency_s_ci"].tolist() == pytest.approx([half] * 3, rel=1e-4)
     assert rows["latency_s_low"].tolist() == pytest.approx(
         [mean * np.exp(-half / mean) for mean in (51.5, 11.5, 6.5)], rel=1e-4
     )
-    # paired by seed: 6/51 and 7/52 of the first value's latency; energy is the same at each value
+    # ratios by seed: 6/51 and 7/52 of the first value's latency; energy is equal at all values
     logarithms = np.log([6 / 51, 7 / 52])
     wide = 12.7062 * logarithms.std(ddof=1) / np.sqrt(2)
     last = rows.iloc[-1]
@@ -133,7 +133,7 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
 
 
 def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
-    """The means, 51.5, 11.5 and 6.5 s, and the first mean's interval lie below the top of the axis."""
+    """The means 51.5, 11.5 and 6.5 s, and the first mean's interval, are below the top of the axis."""
     found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
     figure = sweep_figure(found)
     assert found.table["latency_s_high"].max() > found.table["latency_s_mean"].max() == 51.5
@@ -199,7 +199,7 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     ],
 )
 def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:
-    """In the lines and their only panel, and in the table."""
+    """The chosen metric is in the lines, in the only panel, and in the table."""
     line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
@@ -241,7 +241,7 @@ def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write)
 
 
 def test_a_point_that_missed_its_target_beats_nothing() -> None:
-    """It has the least time and energy, which are lower bounds."""
+    """A point that missed its target has the least time and energy, but leads nothing, as these are lower bounds."""
     points = pd.DataFrame({"series": ["a", "b"], "time_s": [1.0, 2.0], "energy_j": [1.0, 2.0]})
     points["label"], points["missed"] = points["series"], [True, False]
     (ax,) = pareto_figure(points, ("time", "energy")).axes
@@ -260,7 +260,7 @@ def test_efficient_points_are_those_that_nothing_beats() -> None:
 
 
 def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) -> None:
-    """Rounds of 10 s and 5 J: half of the way through round 2 the first round's accuracy holds."""
+    """Curves are steps: in the middle of round 2 (10 s, 5 J) they have the first round's accuracy."""
     for seed, low in ((1, 0.2), (2, 0.4)):
         rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
         root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent
@@ -276,7 +276,7 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
 
 
 def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
-    """Two axes are none, nor are values that are not numbers."""
+    """A swept key is known if the grid has a single axis, and its values are numbers."""
 
     def root(folder: str, grids: list[dict[str, float | str]]) -> Path:
         for number, grid in enumerate(grids):
@@ -293,7 +293,7 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
     assert grid_key(load_settings(one := root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
     assert verdicts(sweep(one))[0].startswith("X 2 Hz needs 1.0 times the time of 1 Hz")
     follows = root("follows", [{"x_hz": 1.0}, {"x_hz": 2.0}])
-    for file in follows.rglob("scenario.yaml"):  # a default that follows the axis
+    for file in follows.rglob("scenario.yaml"):  # add a key whose default depends on the axis
         x_hz = yaml.safe_load(file.read_text())["radio"]["x_hz"]
         file.write_text(yaml.safe_dump({"radio": {"x_hz": x_hz, "power_w": 2 * x_hz}}))
     assert grid_key(load_settings(follows)) == "radio.x_hz"

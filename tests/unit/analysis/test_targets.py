@@ -1,4 +1,4 @@
-"""Targets: accuracies and shares of a peak, one or several, and the folders of their files."""
+"""Test targets: accuracies or shares of a peak, one or several, and the folders of their files."""
 
 import math
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def test_several_targets_are_kept_once_in_their_order() -> None:
 
 
 def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
-    """b's peak is 0.6: half of a's is 0.4 (round 2), 0.5 is an accuracy (round 3), half of its own 0.3 (round 1)."""
+    """b reaches half of a's peak, 0.4, in round 2, an accuracy of 0.5 in round 3, half of its own peak in round 1."""
     write_run("a", rounds(0.8, 0.8, 0.8), SESSIONS, variant="a", reference="a")
     root = write_run("b", rounds(0.3, 0.4, 0.6), SESSIONS, variant="b", reference="a").parent
     comparison = compare(root, target=["50%", 0.5, "50% of b", "50% of best"])
@@ -54,7 +54,7 @@ def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
     assert of_b["seconds_to_target_mean"].tolist() == [20, 30, 10, 20]
     assert of_b["joules_to_target_mean"].tolist() == [10, 15, 5, 10]
     assert (comparison.out / "comparison_targets.csv").exists()
-    # the headline's is the first
+    # the headline uses the first target
     assert comparison.table.set_index("variant").loc["b", "rounds_to_target_mean"] == 2
 
 
@@ -65,7 +65,7 @@ def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None
 
 
 def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Write) -> None:
-    """95 % of 0.8 is 0.76: b, at most 0.6, misses it, and ratios are over a, too."""
+    """b, at most 0.6, misses 95 % of 0.8, the peak of the first variant a, and ratios are relative to a too."""
     write_run("a", rounds(0.8), SESSIONS)
     root = write_run("b", rounds(0.6), SESSIONS).parent
     comparison = compare(root)

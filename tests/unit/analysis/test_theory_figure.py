@@ -1,4 +1,4 @@
-"""The report on theory: its files, and what the figure shows of rounds without a bound."""
+"""Test the files of the report on theory, and how its figure shows rounds without a bound."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ MEASURED = sections("""
 
 
 def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
-    """Two sessions of three rounds each, all measured."""
+    """Return two sessions of three measured rounds each."""
     places = [(session, number) for session in (1, 2) for number in (1, 2, 3)]
     rounds = [{"session": session, "round": number} for session, number in places]
     path = write_run(
@@ -59,7 +59,7 @@ def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write
 
 
 def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> None:
-    """4 beta^2 lr^2 e (e - 1) = 8 lr^2 with beta 1 and two steps: no bound from lr = 0.36 on."""
+    """4 beta^2 lr^2 e (e - 1) is 8 lr^2 with beta = 1 and two steps, so from lr = 0.36 on there is no bound."""
     measured(write_run, "a", 1, 0.01)
     root = measured(write_run, "a", 2, 0.5)
     report = report_theory(root)

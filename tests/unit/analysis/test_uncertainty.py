@@ -1,4 +1,4 @@
-"""Intervals and paired tests, against derivations by hand and SciPy."""
+"""Compare intervals and paired tests with derivations by hand and with SciPy."""
 
 import itertools
 import math
@@ -11,14 +11,14 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """Three numbers of mean 2, deviation 1: t(0.975, 2 degrees) = 4.302653 (tables), over the root of 3."""
+    """Three numbers with deviation 1 have the half width t(0.975, 2 degrees) / sqrt(3); by tables t is 4.302653."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
-    """1,000 means of 5 normal numbers: coverage 95 % with a standard error of 0.7 points, accepted within four."""
+    """Intervals of 1,000 means of 5 normal numbers cover 95 %, within four standard errors of 0.7 points."""
     draws, rng = 1000, np.random.default_rng(7)
     samples = rng.normal(1.0, 2.0, (draws, 5))
     covered = sum(abs(sample.mean() - 1.0) <= half_width(sample) for sample in samples)
@@ -26,10 +26,10 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
 
 
 def test_the_smallest_p_of_signed_ranks_is_counted_by_hand() -> None:
-    """n differences of one sign: of 2^n signs two are as far out."""
+    """If n differences have one sign, two of the 2^n possible signs are as extreme."""
     for n in (1, 3, 6):
         assert wilcoxon(range(1, n + 1)) == pytest.approx(2 / 2**n)
-    # ranks 1.5, 1.5, 3 of signs +, -, +: smaller sum 1.5; sums at most 1.5 of {0, 1.5, 1.5, ...}: 3 of 8
+    # ranks 1.5, 1.5, 3 with signs +, -, + have the smaller sum 1.5; 3 of the 8 sums are at most 1.5
     assert wilcoxon([1, -1, 2]) == pytest.approx(2 * 3 / 8)
     assert wilcoxon([0.0, 0.0]) == 1.0
 
@@ -47,7 +47,7 @@ def test_both_tests_agree_with_scipy(n: int) -> None:
 
 
 def test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration() -> None:
-    """Mid-ranks of the magnitudes without zeros; under the hypothesis each sign is as likely as the other."""
+    """The test uses mid-ranks of non-zero magnitudes; under the null hypothesis both signs are equally likely."""
     differences = [0.0, 0.5, -0.5, 0.5, 1.0, 1.0, 1.5, -2.0, 2.0, 2.0, 0.0, 3.0]
     some = np.array([one for one in differences if one])
     ranks = stats.rankdata(np.abs(some))
@@ -65,7 +65,7 @@ def test_pairs_with_an_infinite_number_are_left_out() -> None:
 
 
 def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
-    """Ratios 1, 2, 4: logarithms 0, 1, 2 times log 2, so the middle is 2 and t(0.975, 2) = 4.302653 over root 3."""
+    """Logarithms of ratios 1, 2, 4 are 0, 1, 2 times log 2: the middle is 2, the half width 4.302653 / sqrt(3)."""
     found = paired_ratio([1.0, 6.0, 20.0], [1.0, 3.0, 5.0])
     half = 4.302653 / math.sqrt(3)
     assert (found.pairs, found.mean) == (3, pytest.approx(2.0))
@@ -83,7 +83,7 @@ def test_pairs_without_a_ratio_are_left_out() -> None:
 
 
 def test_the_ends_of_a_mean_are_positive_and_near_those_of_the_plain_interval() -> None:
-    """mean exp(-half/mean) = mean - half + half^2 / (2 mean) - ...: here 100 - 1 + 0.005."""
+    """The lower end is mean exp(-half/mean) = mean - half + half^2 / (2 mean) - ..., here 100 - 1 + 0.005."""
     low, high = ends(100.0, 1.0)
     assert (low, high) == pytest.approx((99.005, 101.005), abs=1e-3)
     assert 0 < ends(1.0, 50.0)[0] < 1 < ends(1.0, 50.0)[1]
@@ -96,7 +96,7 @@ def test_two_pairs_show_their_range_and_decide_nothing() -> None:
     assert ratio.ends == pytest.approx((2.0, 8.0))
     assert difference.ends == pytest.approx((2.0, 4.0))
     assert shown_ends(4.0, half_width([3.0, 5.0]), 2) == pytest.approx((3.0, 5.0))
-    # equal ratios leave no width at all, and are two pairs still
+    # two equal ratios have no width, but two pairs decide nothing
     assert not paired_ratio([2.0, 2.0], [1.0, 1.0]).decided
     assert not paired([3.0, 3.0], [1.0, 1.0]).decided
 

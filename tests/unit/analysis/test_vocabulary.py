@@ -1,4 +1,4 @@
-"""The vocabulary of the tables: every word is listed, none is derived from its spelling."""
+"""Test that the vocabulary of the tables lists every word, and derives none from its spelling."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ ROUNDS, SESSIONS = [{"session": 1, "round": 1}], [{"session": 1}]
 def test_every_outcome_splits_into_cause_and_stage() -> None:
     assert split_outcome("completed") is None
     assert split_outcome("left_uplink") == ("left", "uplink")
-    # a radio link does not fail while the device computes, and only an upload is lost on the air
+    # links do not fail while a device computes, and only uploads are lost on the air
     assert len(OUTCOMES) == 1 + len(CAUSES) * len(STAGES) - 1 - 2 - 2
 
 

@@ -1,4 +1,4 @@
-"""Sentences on a screen: broken between words in a terminal, whole in a pipe; paths stay whole."""
+"""Test that sentences are wrapped between words in a terminal but not in a pipe, and that paths are not broken."""
 
 import io
 

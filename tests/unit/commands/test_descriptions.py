@@ -1,4 +1,4 @@
-"""`edgefl describe` shows sections, dotted keys, kinds, and external components of any form."""
+"""Test that `edgefl describe` shows sections, dotted keys, kinds, and external components of any form."""
 
 import re
 import sys
@@ -118,7 +118,7 @@ def test_studies_and_shipped_files_are_described() -> None:
 
 
 def test_every_name_that_is_listed_is_described() -> None:
-    """Of a name that several kinds have, each component is."""
+    """Every listed name is described; if several kinds have the name, each component is."""
     for line in listed(None):
         kind = line.split()[0]
         assert describe(kind)
@@ -187,7 +187,7 @@ def test_letters_of_papers_are_told() -> None:
 
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_example_is_valid_where_it_is_written(kind: str) -> None:
-    """The lines of an example are YAML, and at the key of its kind stands the component itself."""
+    """An example's lines are YAML, with the component at the key of its kind, and are valid in a scenario."""
     for name in registry.names(kind):
         text = describe(f"{kind}/{name}")
         if "\nExample" not in text:

@@ -1,4 +1,4 @@
-"""Findings of `edgefl doctor`, and its exit code."""
+"""Test the findings and the exit code of `edgefl doctor`."""
 
 from importlib import metadata
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.tools.called import code_of
 
 
 def run(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Return the exit code and the screen."""
+    """Return the exit code and the output."""
     return code_of("doctor"), capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""Long lines fold on a terminal, with names and their texts in columns, and stay whole in a pipe."""
+"""Test that long lines are wrapped in a terminal, with names and texts in columns, but not in a pipe."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture
 def test_help_tells_what_arguments_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It did not with typer 0.20 on click 8.5, which pyproject.toml leaves out."""
+    """Help explains arguments, which it did not with typer 0.20 on click 8.5, excluded by pyproject.toml."""
     monkeypatch.setenv("COLUMNS", "120")
     code_of("run", "--help")
     assert "Scenario YAML, or the name of a shipped one" in " ".join(

@@ -1,4 +1,4 @@
-"""Names, paths and values are printed as they are: brackets and colons are no markup."""
+"""Test that names, paths and values are printed literally, with brackets and colons not taken as markup."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ Edgefl = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def edgefl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Edgefl:
-    """`edgefl` in this process and in tmp_path: exit code, output, errors."""
+    """Return a function that runs `edgefl` in this process and in tmp_path: exit code, output, errors."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str, str]:

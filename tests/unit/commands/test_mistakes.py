@@ -1,4 +1,4 @@
-"""Typical mistakes of authors: each is one message that names the line and the remedy."""
+"""Test that authors' typical mistakes each give one message that names the line and the remedy."""
 # ruff: noqa: E501 - a row is a line
 
 from pathlib import Path
@@ -22,7 +22,7 @@ learning:
   model: logistic
   algorithm: {name: fedprox, mu: 0.1}
 """
-# mistake | text (ALL: all of it) | text in its place | line | what is said
+# mistake | text (ALL: all of it) | replacement | line | words of the message
 MISTAKES = r"""
 wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 spaces, line 4 by 3
 not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines

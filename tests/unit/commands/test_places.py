@@ -1,4 +1,4 @@
-"""Slightly wrong paths and names: the error lists existing ones, and no argument is ignored."""
+"""Test that errors about slightly wrong paths and names list existing ones, and that no argument is ignored."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Machine-readable output of commands: one document, or lines, and nothing else on standard output."""
+"""Test that standard output of machine-readable commands is one document, or lines, and nothing else."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/api.md lists exactly the names in `__all__`; examples use no other names."""
+"""Test that docs/api.md lists exactly the names in `__all__`, and that examples use no other names."""
 
 import ast
 import importlib
@@ -14,14 +14,14 @@ from tests.tools.pages import ROOT, blocks_of
 
 PAGE = (ROOT / "docs" / "api.md").read_text()
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# packages whose __all__ gathers what their own files define, for the rooms above
+# packages whose __all__ collects names of their own files for the rooms above
 INTERNAL = {"edgefl.studies", "edgefl.analysis.html"}
 QUOTED = re.compile(r"`([\w.]+)`")
-NEEDS = {"edgefl.flower": "flwr"}  # module -> package of an extra
+NEEDS = {"edgefl.flower": "flwr"}  # module -> package of an extra that it needs
 
 
 def told() -> dict[str, list[str]]:
-    """Return the page's names by module: of a table below a heading, or of a row that names the module."""
+    """Return the page's names by module, from tables below a heading or from rows that name a module."""
     names: dict[str, list[str]] = {}
     heading = ""
     for line in PAGE.splitlines():
@@ -38,7 +38,7 @@ def told() -> dict[str, list[str]]:
 
 
 def declared() -> dict[str, list[str]]:
-    """Return the names in `__all__` by module, as they stand in the files."""
+    """Return the names in `__all__` by module, read from the files."""
     names = {}
     for package, folder in PACKAGES.items():
         for file in (ROOT / folder).rglob("*.py"):
@@ -76,7 +76,7 @@ def test_the_base_classes_are_those_of_all_kinds() -> None:
 
 
 def programs() -> Iterator[tuple[str, str]]:
-    """Yield the programs that people copy from: examples, notebooks, what `edgefl new` writes, code of pages."""
+    """Yield the programs that users copy: examples, notebooks, files of `edgefl new`, code on pages."""
     for file in (ROOT / "examples").glob("*.py"):
         yield file.name, file.read_text()
     for file in (*(ROOT / "examples").rglob("*.ipynb"), *(ROOT / "edgefl/commands/scaffold").glob("*.ipynb")):
@@ -94,7 +94,7 @@ def programs() -> Iterator[tuple[str, str]]:
 
 
 def used(program: str) -> Iterator[tuple[str, str]]:
-    """Yield module and name of what a program takes from our packages, in imports and as `package.name`."""
+    """Yield module and name of our packages' names in a program, in imports and as `package.name`."""
     tree = ast.parse(program)
     packages: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -114,7 +114,7 @@ def used(program: str) -> Iterator[tuple[str, str]]:
 
 
 def is_public(module: str, name: str) -> bool:
-    """Return whether the page has this name, or it is the class of a shipped component."""
+    """Return whether a name is on the page, or is the class of a shipped component."""
     package, _, last = module.rpartition(".")
     kinds = [kind for kind, home in registry.PACKAGES.items() if home == package]
     if kinds and last in registry.names(kinds[0]):

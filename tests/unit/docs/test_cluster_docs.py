@@ -1,4 +1,4 @@
-"""docs/cluster.md: its scripts are bash, and edgefl knows the options in them."""
+"""Test that the scripts in docs/cluster.md are valid bash, with options that edgefl has."""
 
 import re
 import shutil

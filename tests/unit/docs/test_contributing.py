@@ -1,4 +1,4 @@
-"""CONTRIBUTING names all kinds of components and all rooms, where they are."""
+"""Test that CONTRIBUTING names all kinds of components and all rooms, with their right places."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every key has a user: a shipped scenario, study or example that sets it, or a page about its feature."""
+"""Test that a shipped scenario, study or example, or a page about its feature, sets every key."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from tests.tools.pages import ROOT, blocks_of
 
 Keys = tuple[str, ...]
 MOST_PATHS, MOST_NAMES = 427, 331
-NOT_ABOUT = {"history.md"}  # nor the pages that are made from the code
+NOT_ABOUT = {"history.md"}  # pages made from the code do not count either
 INLINE = re.compile(r"`([\w.]+: [^`\n]+)`")
 SET = re.compile(r"--set ['\"]?([\w.]+)=(\S+)")
 
 
 def paths_of(schema: Any, node: Any, path: Keys, seen: frozenset[str]) -> Iterator[Keys]:
-    """Yield the keys below a node of a JSON schema; of a list or a mapping by names, those of an element."""
+    """Yield the keys below a node of a JSON schema; for a list or a mapping by names, those of an element."""
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
         if name not in seen:
@@ -34,7 +34,7 @@ def paths_of(schema: Any, node: Any, path: Keys, seen: frozenset[str]) -> Iterat
 
 
 def set_by(value: Any, path: Keys = ()) -> Iterator[Keys]:
-    """Yield the keys that a document sets, each with all that it stands in; dots divide as levels do."""
+    """Yield the keys that a document sets, each with the keys above it; dotted keys count as levels."""
     for item in value if isinstance(value, list) else ():
         yield from set_by(item, path)
     for name, item in value.items() if isinstance(value, dict) else ():
@@ -44,7 +44,7 @@ def set_by(value: Any, path: Keys = ()) -> Iterator[Keys]:
 
 
 def documents() -> Iterator[Any]:
-    """Yield what is set, file by file: scenarios, studies and examples, blocks and words of pages."""
+    """Yield the keys set in each scenario, study, example and page (in code blocks and code words)."""
     for folder in ("scenarios", "examples"):
         for file in (ROOT / folder).rglob("*.yaml"):
             yield yaml.safe_load(file.read_text())
@@ -67,7 +67,7 @@ def _read(text: str) -> Any:
 def test_each_key_is_set_somewhere_and_there_are_no_more_than_so_many() -> None:
     schema = json.loads((ROOT / "scenarios" / "scenario.schema.json").read_text())
     keys = set(paths_of(schema, schema, (), frozenset()))
-    # a class of devices and a federation have sections of the scenario, and both directions the same codecs
+    # device classes and federations repeat sections of the scenario, and both directions have the same codecs
     ends = {whole[-2:] for document in documents() for whole in set_by(document)}
     codecs = {"uplink_codec", "downlink_codec"}
     ends |= {(way, end[1]) for end in ends if end[0] in codecs for way in codecs}

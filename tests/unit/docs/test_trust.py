@@ -1,4 +1,4 @@
-"""docs/trust.md agrees with the code: each figure is computed again, and the page's conclusions hold."""
+"""Test that docs/trust.md agrees with the code: each figure is computed again, and the conclusions hold."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,11 +19,11 @@ import trust_rates  # noqa: E402
 import trust_runs  # noqa: E402
 
 PAGE = (DOCS / "trust.md").read_text()
-PRINTED = 1e-3  # four digits, and sums that another library may round otherwise
+PRINTED = 1e-3  # four digits, and sums that another library may round differently
 
 
 def written(section: trust.Section) -> list[list[str]]:
-    """The cells of a section's table as the page has them."""
+    """Return the cells of a section's table on the page."""
     assert f"## {section.title}\n" in PAGE, "run `make trust`"
     table = PAGE.split(f"## {section.title}\n")[1].split("\n## ")[0]
     assert section.why in table, "run `make trust`"
@@ -51,7 +51,7 @@ def test_laws(law: object) -> None:
     "runs", [trust_calibration, trust_rates, trust_runs], ids=["calibration", "rates", "runs"]
 )
 def test_measurements(runs: object) -> None:
-    """Whole runs: every stream has a name and a seed, so they come out the same."""
+    """Measurements from whole runs are reproduced, as every random stream has a name and a seed."""
     for section in runs.measured(trust.Row, trust.Section):  # type: ignore[attr-defined]
         assert_written(section, 0.01)
 
@@ -90,7 +90,7 @@ def test_a_rows_fault_takes_it_beyond_what_is_allowed(
 
 
 def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
-    """From the page alone: outdoors within 15 % of operators' range, SINR within 3 dB at full load, and so on."""
+    """By the page's figures, outdoor ranges are within 15 % of operators', SINR within 3 dB at full load, etc."""
     lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
     held = 0
     for cells in lines:
@@ -99,19 +99,19 @@ def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
             relative = allowed.endswith("%")
             off = (here - reference) / (reference if relative else 1.0)
             most = float(allowed.rstrip("%")) / (100 if relative else 1)
-            # as printed, with four digits
+            # rounded to four digits as on the page
             assert abs(off) <= most + 1e-3 * (1 if relative else abs(reference)), (cells, unit)
             held += 1
     assert held > 50
 
 
 def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
-    """The tables come from the results that `make faults` and `make mutants` stored; nothing is run again here."""
+    """The tables are those of the results stored by `make faults` and `make mutants`, which are not repeated here."""
     assert PAGE.endswith(f"\n{trust_faults.text()}"), "run `python docs/trust.py faults`"
 
 
 def table_of(title: str) -> list[list[str]]:
-    """What the page has in a section's table; `test_measurements` holds these figures to the code."""
+    """Return a section's table on the page, whose figures `test_measurements` compares with the code."""
     lines = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][
         1:
@@ -129,7 +129,7 @@ def test_a_macro_network_hands_over_as_in_3gpps_setting() -> None:
 
 
 def test_without_shadowing_the_sketch_hands_over_at_the_borders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sampled each 2 m: of the two crossings near a corner one is missed."""
+    """Handovers are at the borders; sampling every 2 m misses one of two crossings near a corner."""
     for name, value in {"SHADOWING_DB": 0.0, "A3_DB": 0.0, "FILTER_K": 0, "WALK_M": 300.0}.items():
         monkeypatch.setattr(mobility_sketch, name, value)
     found = mobility_sketch.count(10.0, 0.0, users=300)

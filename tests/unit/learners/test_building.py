@@ -1,4 +1,4 @@
-"""Where models are trained: names of torch devices, on machines with any number of cards."""
+"""Test the choice of torch devices by name, on machines with any number of GPUs."""
 
 import pytest
 import torch

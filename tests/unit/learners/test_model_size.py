@@ -1,4 +1,4 @@
-"""A scenario is validated without PyTorch, with the same results as in a run."""
+"""Test that a scenario is validated without PyTorch, with the same results as in a run."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A learner with renumbered devices: requests by ids reach it as numbers, and its answers name ids again."""
+"""Test a learner with renumbered devices, which gets numbers for ids, and whose answers are by ids again."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ IDS = np.array([2, 5, 7])
 
 
 class Learner(Scripted):
-    """A scripted learner with the facts of one that trains."""
+    """A scripted learner with the facts of a training one."""
 
     sees_time = False
     parameters = 1

@@ -1,4 +1,4 @@
-"""An external learner trains instead of PyTorch: the example runs and resumes, and a bad one gives one error."""
+"""Test that the example of an external learner runs and resumes, and that invalid learners give one error."""
 
 import json
 import sys
@@ -34,13 +34,13 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
-    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4  # 1 / samples: 20 rounds after 1
+    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4  # like 1 / samples, from 1 round to 20
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
     assert (one.cell, one.devices, one.sessions) == (0, range(20), 2)
     assert one.homes_m.shape == (20, 2)
-    # a learner that is asked as the run asked this one comes to the run's numbers
+    # a new learner with the run's requests gives the run's numbers
     alone = Ridge(one)
     for row in rounds.itertuples():
         there = devices[(devices.session == row.session) & (devices["round"] == row.round)]
@@ -86,7 +86,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     edgefl.resume(tmp_path / "left", learner=Counting)
     for table in whole.glob("*.csv"):
         assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes()
-    assert len(trained) <= 8  # of 20: what the snapshot did not hold
+    assert len(trained) <= 8  # of 20 rounds, only those after the snapshot
 
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_scenario_that_trains_by_itself_is_refused() -> None:
         edgefl.simulate(scenario, "runs/never", learner=Ridge)
 
 
-# ---- bad learners: one message each, which says where and what to do
+# ---- invalid learners, each with one message that names place and remedy
 
 Change = Callable[[LocalRound], Any]
 
@@ -239,18 +239,18 @@ def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Pa
         edgefl.simulate(scenario, tmp_path / "run", learner=learner)
 
 
-# ---- what the conformance check finds that a run does not
+# ---- faults that only the conformance check finds
 
 
 class Guessing(Ridge):
-    """A learner that draws without a named stream."""
+    """A learner that draws random numbers without a named stream."""
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
         return Evaluation(None, float(np.random.default_rng().random()))
 
 
 class Counted(Ridge):
-    """Each test changes what the next one says."""
+    """A learner in which each test changes the next one's result."""
 
     asked = 0
 
@@ -267,21 +267,21 @@ class Forgetful(Ridge):
 
 
 class Wavering(Ridge):
-    """A column that comes and goes."""
+    """A learner with a column in some rounds only."""
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
         return Evaluation(None, None, {"odd": 1.0} if self.gram[0, 0] < 40 else {})
 
 
 class Untold(Ridge):
-    """A learner with facts that change in JSON."""
+    """A learner whose facts change when written as JSON."""
 
     def state(self) -> Any:
         return super().state()[0], {"session": self.session_number, "seen": {1: 2}}
 
 
 class Lost(Ridge):
-    """A learner that forgets its stage."""
+    """A learner whose state lacks its stage."""
 
     def stages(self) -> Iterator[Any]:
         yield from ()

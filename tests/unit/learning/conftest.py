@@ -1,4 +1,4 @@
-"""A world without data, and small files that stand for a data set in it."""
+"""Fixtures without any installed data set, and small files in place of a data set."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A world with an empty home and no data."""
+    """Set up an empty home folder without data sets."""
     for name in ("EDGEFL_DATA", "EDGEFL_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

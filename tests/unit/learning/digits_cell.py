@@ -1,4 +1,4 @@
-"""A cell's learner on the digits, driven as the engine drives it."""
+"""A cell's learner on the digits, called as the engine calls it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,11 +18,11 @@ from edgefl.testing.cell import within
 DEVICES = 12
 EVERYONE = list(range(DEVICES))
 CPU = torch.device("cpu")
-DIGITS = Digits().load()  # shared by all learners, which never write to a data set
+DIGITS = Digits().load()  # shared by all learners, as they never write to a data set
 
 
 def settings_of(**learning: Any) -> LearningSettings:
-    """Return settings with what an algorithm requires: a drift, or several epochs for early stopping."""
+    """Return settings with those that an algorithm requires: a drift, or several epochs for early stopping."""
     algorithm = learning.get("algorithm", "fedavg")
     if algorithm == "oracle":
         learning = {"drift": {"at": 2}, **learning}
@@ -33,7 +33,7 @@ def settings_of(**learning: Any) -> LearningSettings:
         "model": "logistic",
         "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
         "local": {"batch": 16, "lr": 0.05},
-        "cost": {"flops_per_sample": 1.0},  # counting takes longer than all the rest
+        "cost": {"flops_per_sample": 1.0},  # given, as counting FLOPs takes longer than the rest of a test
     }
     return LearningSettings(**within(given, learning))
 
@@ -49,7 +49,7 @@ def learner(
     cell: int = 0,
     **learning: Any,
 ) -> TorchLearner:
-    """Make a learner; data: those that it shares with another cell's."""
+    """Make a learner; data: data that it shares with another cell's learner, if any."""
     settings = settings_of(**learning)
     data = data or data_of(settings, threads=threads)
     return TorchLearner(settings, data, streams=Streams(5), populations=populations, cell=cell)
@@ -70,7 +70,7 @@ def opened(one: TorchLearner, number: int = 1, ids: Sequence[int] = EVERYONE, **
 
 
 def round_of(stage: Any, ids: Sequence[int] = EVERYONE, number: int = 1) -> Any:
-    """Train and aggregate a round from which every update arrives; return what devices did."""
+    """Train and aggregate a round in which every update arrives; return the results of devices' training."""
     local = stage.train(ids, number)
     stage.aggregate(ids)
     return local

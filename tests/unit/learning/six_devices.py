@@ -1,4 +1,4 @@
-"""Six devices with small images, their trainer, and a model without explicit gradients."""
+"""Six devices with small images, their trainer, and a model without gradients of its own."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
-# algorithms of each kind: plain, with terms, with states or own models of the devices
+# one algorithm of each kind: plain, with loss terms, with devices' states, with devices' models
 EACH_KIND = ("fedavg", "moon", "scaffold", "ditto")
 HELD = {k: len(own) for k, own in enumerate(OWN)}
 
 
 class Plain(Model):
-    """A model with a representation and nothing else, for automatic differentiation."""
+    """A model with a representation, whose gradients are left to autograd."""
 
     typical_input = (2, SIDE, SIDE)
     typical_classes = CLASSES
@@ -41,7 +41,7 @@ class Plain(Model):
 def training(
     model: Model, rule: UpdateRule | None = None, x: np.ndarray = X, **options: Any
 ) -> LocalTraining:
-    """Make what trains a model, whose initial parameters are always the same, on these devices' data."""
+    """Make the local training of a model on these devices' data; initial parameters are always the same."""
     torch.manual_seed(1)
     module = model.build((2, SIDE, SIDE), CLASSES)
     data = SplitInMemory(Split(x, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.io import savemat
 
 SEED = 5
-TAB = b"Category\tText\nd\tstring\nclass\t\n"  # above the table of Reuters R8
+TAB = b"Category\tText\nd\tstring\nclass\t\n"  # header of the table of Reuters R8
 
 
 def idx(array: np.ndarray) -> bytes:
-    """The array in IDX format, written from the format's description and not with the code under test."""
+    """Return an array in IDX format, written from the format's description and not with the code under test."""
     header = struct.pack(">HBB", 0, 0x08, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
     return header + array.astype(np.uint8).tobytes()
 
@@ -91,7 +91,7 @@ class Hub(types.ModuleType):
 
 
 class Columns:
-    """A split of such a data set, whose labels are named."""
+    """A split of a data set from the Hub, with named labels."""
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
         self.columns, self.column_names = columns, list(columns)
@@ -125,7 +125,7 @@ def py2_list(items: list[bytes]) -> bytes:
 
 
 def py2_array(array: np.ndarray) -> bytes:
-    """numpy.core.multiarray._reconstruct(ndarray, (0,), 'b'), then its state, as NumPy 1 reduced an array."""
+    """Pickle an array as NumPy 1 does: numpy.core.multiarray._reconstruct(ndarray, (0,), 'b'), then its state."""
     made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00t" + py2_string(b"b") + b"tR"
     dtype = b"cnumpy\ndtype\n(" + py2_string(b"u1") + b"K\x00K\x01tR"
     dtype += b"(K\x03" + py2_string(b"|") + b"NNN" + py2_int(-1) + py2_int(-1) + b"K\x00tb"

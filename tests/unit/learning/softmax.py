@@ -1,7 +1,7 @@
-"""Softmax regression of seven devices with few samples: trained by edgefl, and from the definitions in NumPy.
+"""Softmax regression of seven devices with few samples, trained by edgefl and by definition in NumPy.
 
 Devices have 3 to 27 samples and train six epochs of batches of 8, with momentum, so 6 to 24 steps; all take part in
-the first round, three in the second and three in the third. What is derived is in float64.
+the first round, three in the second and three in the third. The derivations use float64.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ CPU = torch.device("cpu")
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, 3), dtype=np.uint8)
-# labels that can be learned, but for some: losses on data kept apart fall for a while
+# most labels can be learned, so that validation losses decrease for a while
 Y = ((X.reshape(SAMPLES, -1) - MEAN) @ rng.normal(size=(INPUTS, CLASSES))).argmax(1)
 Y = np.where(rng.random(SAMPLES) < 0.1, rng.integers(0, CLASSES, SAMPLES), Y)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 3 + 4 * k] for k in range(DEVICES)]
@@ -50,7 +50,7 @@ P = SIZES / SIZES.sum()
 
 
 def named(name: str, **parameters: Any) -> Algorithm:
-    """Make an algorithm with these parameters, and constants of its class."""
+    """Make an algorithm with these parameters and class constants."""
     return made(registry.get("algorithms", name), **parameters)  # type: ignore[no-any-return]
 
 
@@ -87,7 +87,7 @@ def track(
 def played(
     algorithm: Algorithm, rounds: int = len(ROUNDS)
 ) -> tuple[TrainedModel, DeviceStates, list[LocalResult]]:
-    """Play the session's first rounds; every update arrives."""
+    """Play the session's first rounds, in which every update arrives."""
     one, states = track(algorithm)
     done = []
     for ids, batches in plans(algorithm)[:rounds]:
@@ -114,7 +114,7 @@ def logits_of(w: np.ndarray, x: np.ndarray) -> np.ndarray:
 def loss_and_gradient(
     w: np.ndarray, rows: np.ndarray, push: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 ) -> tuple[float, np.ndarray]:
-    """Cross-entropy; push: gradient of a further term of a sample's loss, from inputs and logits, by its logits."""
+    """Return cross-entropy and gradient; push: (inputs, logits) -> gradient of a further loss term by the logits."""
     x = (X[rows].reshape(len(rows), -1).astype(float) - MEAN) / STD
     logits = logits_of(w, x)
     p = np.exp(logits - logits.max(1, keepdims=True))
@@ -137,7 +137,7 @@ def descend(
     lr: float = LR,
     **further: Any,
 ) -> np.ndarray:
-    """SGD with momentum; correct: the gradient as used, from the plain one and the model."""
+    """Train by SGD with momentum; correct: (gradient, model) -> gradient to use."""
     velocity = np.zeros(len(w))
     for step in range(batches.steps[j]):
         velocity = RHO * velocity + correct(gradient(w, batches, j, step, **further), w)
@@ -150,7 +150,7 @@ def shares(ids: list[int]) -> np.ndarray:
 
 
 def travel(steps: int) -> float:
-    """Weights of the gradients in the displacement: the s-th of e steps is in e - s + 1 velocities."""
+    """Return the sum of gradients' weights in the displacement; the s-th of e steps is in e - s + 1 velocities."""
     return sum(RHO**i for s in range(1, steps + 1) for i in range(steps - s + 1))
 
 

@@ -1,4 +1,4 @@
-"""Adaptive servers over long random sequences of updates, against their papers' formulas in NumPy, in float64."""
+"""Compare adaptive servers over long random sequences of updates with their papers' formulas in float64."""
 
 import math
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from tests.tools.constants import made
 
 DEVICES, SIZE, ROUNDS = 3, 7, 50
 SIZES = np.array([1.0, 2.0, 5.0])
-AGREE = 1e-6  # relative, of the model after each round
+AGREE = 1e-6  # relative difference of the model after each round
 LR = 0.1
 
-Rule = Callable[..., np.ndarray]  # mean change, staleness -> step of the server
+Rule = Callable[..., np.ndarray]  # (mean change, staleness) -> step of the server
 
 
 def adaptive(next_square: Callable[[Any, np.ndarray], np.ndarray], p: dict[str, Any]) -> Rule:
@@ -39,7 +39,7 @@ def adaptive(next_square: Callable[[Any, np.ndarray], np.ndarray], p: dict[str, 
 
 
 def flash(p: dict[str, Any]) -> Rule:
-    """Panchal et al., algorithm 1, with |.| of a number for its norms; the denominator at least tau."""
+    """Panchal et al., algorithm 1, with its norms per coordinate and a denominator of at least tau."""
     m, v, d = np.zeros(1), np.full(1, p["tau"] ** 2), np.zeros(1)
 
     def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
@@ -67,7 +67,7 @@ def fedavgm(p: dict[str, Any]) -> Rule:
 
 
 def fadas(p: dict[str, Any]) -> Rule:
-    """AMSGrad from v = u = tau^2, as for all adaptive servers, whose step shrinks with the staleness."""
+    """AMSGrad with initial v = u = tau^2, as in all adaptive servers; staleness above `patience` limits the step."""
     m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
     u, patience = v, math.inf if p.get("patience") is None else p["patience"]
 
@@ -113,7 +113,7 @@ def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
 
 @st.composite
 def sequences(draw: st.DrawFn) -> np.ndarray:
-    """[rounds, devices, size] changes whose scale jumps up and down, with still rounds and still coordinates."""
+    """Draw changes [rounds, devices, size] whose scale jumps, with rounds and coordinates that do not change."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     scales = draw(st.lists(st.sampled_from([0.0, 1e-4, 1e-2, 0.3, 3.0]), min_size=1, max_size=5))
     scale = np.repeat(scales, -(-ROUNDS // len(scales)))[:ROUNDS]
@@ -141,7 +141,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
         expected = expected + rule(SIZES / SIZES.sum() @ change, stale)
         assert np.abs(model.numpy() - expected).max() <= AGREE * np.abs(expected).max()
         assert name != "fadas" or model.numpy() == pytest.approx(expected)
-        expected = model.numpy().copy()  # each step by itself: rounding must not pile up
+        expected = model.numpy().copy()  # compare each step alone, without accumulated rounding
 
 
 @settings(max_examples=15, deadline=None)
@@ -165,7 +165,7 @@ def test_the_rate_of_adaptive_fedavg_follows_the_definition(
         centre = m / (1 - b1**t)
         r = b3 * r + (1 - b3) * (corrected / last if t > 1 and last > 0 else 1.0)
         rate = LR * min(1.0, r / (1 - b3**t))
-        # a variance that is rounding alone has a ratio that is, too
+        # if the variance is rounding only, so is the ratio
         if last > 1e-20 or t == 1:
             assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
         r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
@@ -176,7 +176,7 @@ def test_the_rate_of_adaptive_fedavg_follows_the_definition(
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:
-    """The step of one coordinate, from a state of numbers."""
+    """Return the step of one coordinate and the next state, from a state of scalars."""
     model = torch.zeros(1, dtype=torch.float64)
     tensors = {name: torch.tensor([value], dtype=torch.float64) for name, value in state.items()}
     moved = updates(model, np.array([[change]]), np.ones(1))
@@ -185,7 +185,7 @@ def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[
 
 
 def test_where_nothing_has_ever_moved_d_stays() -> None:
-    """v and Delta are 0, so beta3 is 0/0: it counts as 1."""
+    """If v and Delta are 0, beta3 = 0/0 counts as 1, so that d does not change."""
     still = {"mean": 0.0, "square": 0.0, "disparity": 0.25}
     step, kept = one_step(Flash(tau=0.01), 0.0, still)
     assert step == 0.0
@@ -194,16 +194,16 @@ def test_where_nothing_has_ever_moved_d_stays() -> None:
 
 @pytest.mark.parametrize("disparity", [0.4, 0.5, 0.504, 0.51, 3.0])
 def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
-    """sqrt(v) = 0.5 and d about as given: without the guard the step would grow without bound and then turn back."""
+    """With d near sqrt(v) = 0.5, the denominator is tau; below it the step would grow and finally change its sign."""
     algorithm = made(Flash, beta1=0.5, beta2=0.99, server_lr=1.0, tau=0.01)
-    # Delta^2 = v: v stays, the gap is 0 and d too, for beta3 is 1
+    # Delta^2 = v keeps v, and the gap of 0 makes beta3 = 1, which keeps d
     step, kept = one_step(algorithm, 0.5, {"mean": 0.0, "square": 0.25, "disparity": disparity})
     assert float(kept["disparity"]) == pytest.approx(disparity)
     assert step == pytest.approx(0.25 / max(0.5 - disparity + 0.01, 0.01))
 
 
 def test_flash_steps_further_than_adam_when_changes_grow() -> None:
-    """The server's purpose: a jump to changes of 0.3 after a period of 0.05."""
+    """When changes jump from 0.05 to 0.3, FLASH makes a larger step, which is its purpose."""
     steps = []
     for disparity in (1.0, 0.0):
         algorithm = made(Flash, disparity=disparity, beta2=0.9, server_lr=0.05)
@@ -218,7 +218,7 @@ def test_flash_steps_further_than_adam_when_changes_grow() -> None:
 
 @pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "flash", "oracle"])
 def test_all_devices_alike_or_by_data(name: str) -> None:
-    """Changes of 1 and 4 of devices with 3 samples and 1."""
+    """Changes of 1 and 4, by devices with 3 samples and 1, have the mean 1.75 by data and 2.5 with equal weights."""
     changes, sizes = np.array([[1.0], [4.0]]), np.array([3.0, 1.0])
     model = torch.zeros(1, dtype=torch.float64)
     for weighting, mean in (("data", 1.75), ("equal", 2.5)):

@@ -1,4 +1,4 @@
-"""Effects of an algorithm's methods: two models, early stopping, counted work, and absent devices."""
+"""Test the effects of an algorithm's methods: two models, early stopping, counted work, absent devices."""
 
 import inspect
 import pickle
@@ -62,7 +62,7 @@ LINES_OF_A_SCREEN = 60
 
 
 class Normed(Model):
-    """Batch norm and dropout."""
+    """A model with batch norm and dropout."""
 
     typical_input = (2, 3)
     typical_classes = CLASSES
@@ -83,7 +83,7 @@ def one_round(algorithm: Algorithm, **options: Any) -> LocalResult:
 
 @pytest.mark.parametrize("algorithm", [APFL, DITTO, EarlyStopping()], ids=name_of)
 def test_neither_way_nor_company_nor_threads_matter(algorithm: Algorithm) -> None:
-    """Statistics and masks of the personal models too; devices that stop early leave the others as they are."""
+    """Kernels, chunks and threads change no model, including personal models, even if some devices stop early."""
     stacked, *others = (
         one_round(algorithm, **options)
         for options in (
@@ -124,7 +124,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     assert found is not None
     expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
-    # right after training, with what they then have of the global model: their local ones
+    # right after training, personal models are mixed with the local models
     trained = done[-1].round
     expected = 0.3 * kept(states, PERSONAL_MODEL)[THIRD] + 0.7 * trained.rows.numpy()
     found = one.side.trained_personal(trained)
@@ -141,7 +141,7 @@ def test_steps_and_samples_are_those_really_done() -> None:
         sizes = np.array([len(batches.samples[j]) for j in range(len(ids))])
         assert result.samples.tolist() == (np.array(ended) * sizes).tolist()
         apart = np.array([len(batches.validation[j]) for j in range(len(ids))])
-        # once before training and after each epoch but the last one that there can be
+        # validation tests: before training and after each epoch except the last possible one
         assert result.tested.tolist() == (apart * (np.minimum(ended, EPOCHS - 1) + 1)).tolist()
     last = done[-1].steps
     assert np.allclose(one._training.travel(last), [travel(steps) for steps in last])
@@ -179,7 +179,7 @@ def test_bits_count_each_way() -> None:
         (FedDc(), True, 2 * model, 2 * model),
         (HypCluster(models=3), True, 3 * model, model),
         (HypCluster(), False, model, model),
-        (FedDrift(), True, model, model),  # one has begun
+        (FedDrift(), True, model, model),  # one model exists so far
         (LocalOnly(), False, 0, 0),
         (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),
@@ -198,7 +198,7 @@ def test_what_is_sent_as_it_is_costs_no_memory() -> None:
 
 
 class SparseScaffold(TopK, Scaffold):
-    """What TopK keeps takes the place of what SCAFFOLD keeps."""
+    """An invalid combination, in which TopK's `keep` replaces SCAFFOLD's."""
 
 
 class RemembersNothingNoted(FedAvg):
@@ -206,7 +206,7 @@ class RemembersNothingNoted(FedAvg):
 
 
 def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algorithm:
-    """Make an algorithm with a method that calls this function on its arguments and its base's result."""
+    """Make an algorithm whose method `verb` calls `body` with the base's method and the arguments."""
 
     def asks(self: Algorithm, *given: Any) -> Any:
         return body(lambda: getattr(base, verb)(self, *given), *given)

@@ -1,8 +1,8 @@
-"""Every algorithm against a derivation in NumPy and float64 (`softmax.py`), and its degenerate case.
+"""Compare every algorithm with a derivation in NumPy and float64 (`softmax.py`), and test its degenerate cases.
 
-The code common to all papers comes first, then each algorithm as its paper writes it. APFL and Ditto train a second
-model, early stopping ends each device's training by itself, HypCluster and FedDrift let each device choose what it
-starts from, `local_only` exchanges nothing, and a compressor, which is no component, counts its bits.
+Each derivation follows the algorithm's paper. APFL and Ditto train a second model, early stopping ends each device's
+training individually, HypCluster and FedDrift let each device choose its initial model, `local_only` exchanges
+nothing, and a compressor, which is not a component, counts its bits.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ Array = np.ndarray
 
 
 class EarlyStopping(FedAvg):
-    """Panchal et al., FLASH, ICML 2023: train until the loss on data kept apart falls by less than gamma / e."""
+    """Panchal et al., FLASH, ICML 2023: train until the validation loss falls by less than gamma / e in epoch e."""
 
     gamma: float = 0.05
     apart: float = 0.3
@@ -69,7 +69,7 @@ class EarlyStopping(FedAvg):
 
 
 class TopK(FedAvg):
-    """Sends the largest changes only and keeps the rest for later (error feedback)."""
+    """FedAvg that sends only the largest changes and keeps the rest for later (error feedback)."""
 
     device_vectors: ClassVar = ("residual",)
 
@@ -85,7 +85,7 @@ class TopK(FedAvg):
         return {"residual": trained.local - sent + own["residual"]}
 
 
-# ---- each algorithm, as written: the model, and what the server (0) and the devices (1) keep
+# ---- each algorithm as its paper writes it: the model, and the state of the server (0) and of the devices (1)
 
 
 def fedprox(w: Array, mu: float) -> Array:
@@ -96,7 +96,7 @@ def fedprox(w: Array, mu: float) -> Array:
 
 
 def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
-    """Algorithm 1 of the paper, option II, K eta_l read as the weight of the gradients in x - y."""
+    """Algorithm 1 of the paper, option II, with the gradients' weight in x - y for K eta_l."""
     c, c_k = np.zeros(M), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, changes = [], []
@@ -112,7 +112,7 @@ def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
 
 
 def fedl(w: Array, eta: float) -> tuple[Array, Array]:
-    """The authors' file: plain steps first; then eta G, with G of the last local models, for the own gradient."""
+    """The authors' code: SGD in round 1; then eta G, by the last models' G, replaces a device's own gradient at w."""
     slope: Array | None = None
     for ids, batches in plans():
         by = [0 * w if slope is None else eta * slope - loss_and_gradient(w, OWN[k])[1] for k in ids]
@@ -124,7 +124,7 @@ def fedl(w: Array, eta: float) -> tuple[Array, Array]:
 
 
 def cosine(z: Array, r: Array) -> tuple[Array, Array]:
-    """[B, 1] similarity and its gradient by z: r / (|z| |r|) - s z / |z|^2."""
+    """Return the similarity [B, 1] and its gradient by z, r / (|z| |r|) - s z / |z|^2."""
     n_z, n_r = (np.linalg.norm(v, axis=1, keepdims=True) for v in (z, r))
     s = (z * r).sum(1, keepdims=True) / (n_z * n_r)
     return s, r / (n_z * n_r) - s * z / n_z**2
@@ -163,7 +163,7 @@ def fedacg(w: Array, lambda_: float, beta: float) -> tuple[Array, Array]:
 
 
 def served(w: Array, name: str, equal: bool = False, **parameters: Any) -> Array:
-    """Algorithm 2 of Reddi et al., FLASH's 1 and others: what the server makes of the mean change."""
+    """The server's step from the mean change: algorithm 2 of Reddi et al., FLASH's algorithm 1 and others."""
     rule = RULES[name](parameters)
     for ids, batches in plans():
         weights = np.full(len(ids), 1 / len(ids)) if equal else shares(ids)
@@ -191,7 +191,7 @@ def feddyn(w: Array, alpha: float) -> tuple[Array, Array, Array]:
 
 
 def feddc(x: Array, alpha: float) -> tuple[Array, Array, Array, Array]:
-    """The authors' code: control variates as SCAFFOLD's, and the mean drift of all devices on top of the models'."""
+    """The authors' code: SCAFFOLD's control variates, and the mean drift of all devices added to the mean model."""
     c, c_k, h_k = np.zeros(M), np.zeros((DEVICES, M)), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, before = [], c_k.copy()
@@ -206,7 +206,7 @@ def feddc(x: Array, alpha: float) -> tuple[Array, Array, Array, Array]:
 
 
 def adaptive_fedavg(w: Array) -> Array:
-    """The rate of one number for all: by the variance of the mean of models, each moment corrected."""
+    """One learning rate for all coordinates, from the variance of the mean model, with bias-corrected moments."""
     b1, b2, b3 = 0.5, 0.6, 0.7
     m, centre, v, ratio, last, lr = np.zeros(M), w, 0.0, 0.0, 0.0, LR
     for t, (ids, batches) in enumerate(plans(), start=1):
@@ -221,7 +221,7 @@ def adaptive_fedavg(w: Array) -> Array:
 
 
 def ca2fl(w: Array, eta: float) -> tuple[Array, Array]:
-    """The server keeps each device's last change, and the mean of them all."""
+    """The server stores each device's last change and the mean of these changes."""
     h_k = np.zeros((DEVICES, M))
     for ids, batches in plans():
         deltas = np.array([descend(w, batches, j) - w for j in range(len(ids))])
@@ -233,7 +233,7 @@ def ca2fl(w: Array, eta: float) -> tuple[Array, Array]:
 def with_personal(
     w: Array, point: Callable[..., Array], step_of: Callable[..., Array]
 ) -> tuple[Array, Array]:
-    """w and v step by step together; v's gradient is taken at `point(v, w)` and used as `step_of(g, v, start)`."""
+    """Train w and v in the same steps; v's gradient g at `point(v, w)` is used as `step_of(g, v, start)`."""
     v = np.full((DEVICES, M), np.nan)
     for ids, batches in plans():
         rows = []
@@ -328,7 +328,7 @@ def by_rule(name: str, of: str | None = None, **given: Any) -> tuple[Algorithm, 
     return named(name, **parameters, **weighting), partial(served, name=of or name, **given), ""
 
 
-# the derivation, and the names of further state that the server or the devices keep
+# algorithm, its derivation, and the names of further state of the server or the devices
 DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (FedAvg(), fedavg, ""),
     (named("fedprox", mu=0.7), partial(fedprox, mu=0.7), ""),
@@ -340,7 +340,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     by_rule("fedadagrad", **ADAPTIVE),
     by_rule("fedadam", **ADAPTIVE, beta2=0.9),
     by_rule("fedyogi", **ADAPTIVE, beta2=0.9),
-    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # one of its two models
+    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # the oracle has two models, of which this is one
     by_rule("flash", **ADAPTIVE, beta2=0.9, validation=0),
     by_rule("flash", **ADAPTIVE, beta2=0.99, validation=0, equal=True),
     by_rule("fadas", **ADAPTIVE, beta2=0.9),
@@ -353,12 +353,12 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (DITTO, partial(ditto, mu=0.4, lr_factor=0.7), f"devices.{PERSONAL_MODEL}"),
     (EarlyStopping(), partial(early_stopping, gamma=0.05), ""),
     (CLUSTERS, hypcluster, ""),
-    (named("feddrift"), fedavg, ""),  # no loss jumps. With a jump: test_drift_methods.py
+    (named("feddrift"), fedavg, ""),  # without a jump of the loss; test_drift_methods.py has jumps
     (named("local_only"), local_only, "devices.model"),
     (TopK(), partial(top_k, count=5), "devices.residual"),
 ]
-ROUNDING = 3e-5  # where the server divides by differences of small numbers
-AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models here
+ROUNDING = 3e-5  # of servers that divide by differences of small numbers
+AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models are FedAvg's here
 
 
 def name_of(value: object) -> str:
@@ -389,9 +389,9 @@ def test_rounds_follow_the_derivation(
         assert np.abs(model - fedavg(start())).max() > 100 * EXACT, "the test can tell them apart"
 
 
-# ---- degenerate cases: all are FedAvg, or another algorithm
+# ---- degenerate cases, which equal FedAvg or another algorithm
 
-LARGE = 1e6  # tau of adaptive servers: changes are far below it
+LARGE = 1e6  # tau of adaptive servers, far above any change
 FLASH = {**ADAPTIVE, "beta2": 0.9, "disparity": 0.0, "validation": 0}
 AS_FEDAVG_IS = [
     named("fedprox", mu=0),
@@ -431,7 +431,7 @@ def test_the_degenerate_case_is_another_algorithm(
     ids=name_of,
 )
 def test_with_equal_steps_one_device_or_everybody_it_is_fedavg(algorithm: Algorithm, ids: list[int]) -> None:
-    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with all devices in every round."""
+    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with all devices per round are FedAvg."""
     ends, sizes = [], {k: HELD[k] for k in ids}
     for one in (track(algorithm)[0], track(FedAvg())[0]):
         one.open(one.model, sizes)
@@ -476,7 +476,7 @@ def test_server_momentum_restarts_with_a_session(algorithm: Algorithm) -> None:
     ("algorithm", "name"), [(named("scaffold"), "control"), (APFL, PERSONAL_MODEL)], ids=name_of
 )
 def test_lost_updates_leave_no_trace(algorithm: Algorithm, name: str) -> None:
-    """Devices that are cut off keep their vectors, and count for nothing in the mean."""
+    """Devices that are cut off keep their vectors, and have no weight in the mean."""
     one, states = track(algorithm)
     rows = one.train(ALL, plan(algorithm, ALL, 1), LR, []).round.rows.double().numpy().copy()
     one.aggregate([2, 5], HELD)

@@ -1,4 +1,4 @@
-"""Settings with which the session papers' authors ran theirs, where these differ from the papers' text."""
+"""Test settings that the session papers' authors used in their runs but not in the papers' text."""
 
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ learner = partial(digits_cell.learner, partition={"name": "dirichlet_mix", "over
 
 
 def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
-    """Play a session in which every update arrives; return its stages of training."""
+    """Play a session in which every update arrives; return its training stages."""
     trained = []
     for stage in begin(one, number, longest=rounds):
         for round_ in range(1, (stage.facts.rounds or rounds) + 1):
@@ -47,7 +47,7 @@ def test_the_rate_decays_to_its_floor() -> None:
 
 
 def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
-    """Straight to zero in eight rounds, two a session; a session by itself would begin at lr again."""
+    """Over eight rounds, two per session, the rate falls linearly to zero, without a restart in each session."""
     one = learner(local={"lr": 0.2, "lr_schedule": {"name": "polynomial", "rounds": 8}})
     found = []
     for number in (1, 2, 3):
@@ -61,7 +61,7 @@ def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
 
 
 def test_a_probe_has_a_rate_of_its_own() -> None:
-    """One step without momentum from the same model: the change is in proportion to the rate."""
+    """In one step without momentum from the same model, the change is proportional to the rate."""
 
     def change(**how: Any) -> torch.Tensor:
         local = {"steps": 1, "momentum": 0.0, "lr_power": 0.0, **how}
@@ -79,7 +79,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
-    """Half of the digits to train on: some 59 samples a device; in batches of 25 these are 25, 25 and the rest."""
+    """Devices with some 59 samples train on batches of 25, 25 and the rest, and then stop."""
     one = learner(local={"batch": 25, "one_pass": True})
     stage = opened(one)
     local = stage.train(EVERYONE, 1)
@@ -100,7 +100,7 @@ def test_one_pass_and_epochs_exclude_each_other() -> None:
 
 
 def test_a_restart_is_a_run_without_pilot() -> None:
-    """Session 2 begins with the untrained model, and ends as if session 1 had never been."""
+    """Session 2 begins with the untrained model, and ends as if there had been no session 1."""
     piloted, fresh = (learner(after_pilot=how) for how in ("restart", "continue"))
     untrained = piloted.model.clone()
     play(piloted, 1)
@@ -115,7 +115,7 @@ def test_a_restart_is_a_run_without_pilot() -> None:
 
 
 def test_a_restarted_session_distils_the_model_of_zeros() -> None:
-    """KL(uniform || p) over all classes; over those that were known there is nothing to keep."""
+    """The loss term is KL(uniform || p) over all classes; over known classes only, there is none."""
     for classes, terms in (("all", 1), ("known", 0)):
         one = learner(after_pilot="restart", warm_start={"name": "continuous", "classes": classes})
         play(one, 1)
@@ -143,7 +143,7 @@ LAYOUT = TensorLayout(
 
 
 def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
-    """First tensor: (3, 4)/5 against (4, -3)/5, a right angle, sqrt(2). Second: opposite, 2. Bias: ignored."""
+    """The first tensors are at a right angle (sqrt(2) apart), the second ones opposite (2); biases are ignored."""
     one = Similarity(distance="unit_tensors").of_model(LAYOUT)
     g, h = torch.tensor([3.0, 4.0, 7.0, 1.0, 0.0]), torch.tensor([40.0, -30.0, -7.0, -0.1, 0.0])
     assert float(one.between(g, h)) == pytest.approx((2**0.5 + 2) / 2)
@@ -161,7 +161,7 @@ def test_unit_tensors_weighs_sessions_by_these_distances() -> None:
 def test_the_learner_says_where_a_models_weights_lie() -> None:
     one = learner(warm_start={"name": "similarity", "distance": "unit_tensors"})
     warm_start: Any = one._warm_start
-    assert warm_start._weights == (slice(0, 640),)  # 64 x 10; the biases lie behind
+    assert warm_start._weights == (slice(0, 640),)  # 64 x 10 weights, followed by the biases
 
 
 # ---- label sets

@@ -1,4 +1,4 @@
-"""Images shifted within a black margin and mirrored: by law, pixel by pixel, alike however devices are trained."""
+"""Test shifted and mirrored images: their distribution, their pixels, and that kernels do not matter."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_pixels_come_from_the_padded_image_in_every_view(shape: tuple[int, ...])
 
 
 def test_half_are_mirrored_and_all_places_are_as_likely() -> None:
-    """Of n views the mirrored ones are n/2 +- 4 standard errors; chi square of the 81 places within 5 of its own."""
+    """Mirrored views are n/2 +- 4 standard errors; chi-square of the 81 shifts is within 5 standard deviations."""
     augmentation, n = Augmentation(), 40_000
     views = augmentation.draw(np.full((1, 1), n), n, [np.random.default_rng(1)])[0, 0]
     places = 81

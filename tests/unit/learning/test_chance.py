@@ -1,4 +1,4 @@
-"""Random numbers of algorithms: drawn by name, the same with any other devices, and after a resume."""
+"""Test that algorithms draw random numbers by name, whatever other devices do, and the same after a resume."""
 
 from typing import ClassVar
 
@@ -60,7 +60,7 @@ def test_the_server_draws_without_devices() -> None:
 
 
 def test_draws_follow_their_laws() -> None:
-    """Means within four standard errors: of n uniform numbers 1 / sqrt(12 n), of normal ones 1 / sqrt(n)."""
+    """Means agree within four standard errors: 1 / sqrt(12 n) of n uniform numbers, 1 / sqrt(n) of normal ones."""
     n = 40_000
     uniform = chance().of_devices("upload", IDS).uniform(n).double()
     normal = chance().of_devices("upload", IDS).normal(n).double()
@@ -76,7 +76,7 @@ def test_where_nothing_may_be_left_to_chance_it_is_refused() -> None:
 
 
 class Noisy(FedAvg):
-    """An algorithm that adds noise in every method that may draw numbers."""
+    """An algorithm that adds noise in every method that may draw random numbers."""
 
     device_vectors: ClassVar = ("noise",)
 

@@ -1,4 +1,4 @@
-"""Codecs' error bounds: tight for the worst change, damped with error feedback, required for feedback."""
+"""Test codecs' error bounds: the worst change reaches them, and error feedback requires them and damps by them."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ EQUAL = torch.full((M,), -0.5)
 
 
 def among(levels: int) -> Tensor:
-    """Return the worst change for the largest magnitude as a norm: 1, and s x = 1 / (u + 1) of all others."""
+    """Return the worst change for the maximum norm: one number is 1, and all others have s x = 1 / (u + 1)."""
     u = math.sqrt(1 + (M - 1) / levels**2)
     return torch.full((M,), 1 / (u + 1) / levels).index_fill(0, torch.tensor([0]), 1.0)
 
@@ -42,12 +42,12 @@ def made(name: str, **values: Any) -> Codec:
     return one
 
 
-# codec, its parameters, what it states for 64 numbers, by hand, and a change that reaches it
+# codec, its parameters, its distortion for 64 numbers by hand, and a change that reaches it
 WORST: list[tuple[str, dict[str, Any], Unbiased | Contraction, Tensor]] = [
     ("qsgd", {"levels": 2}, Unbiased(8 / 2 - 1), EQUAL),
     ("qsgd", {"levels": 2, "bucket": 16}, Unbiased(4 / 2 - 1), EQUAL),
     ("qsgd", {"levels": 2, "bucket": 10**6}, Unbiased(8 / 2 - 1), EQUAL),
-    # 12 / 8: every number halfway between two levels
+    # 12 / 8 = 1.5: every number is halfway between two levels
     ("qsgd", {"levels": 12}, Unbiased(64 / (4 * 12**2)), EQUAL),
     ("qsgd", {"levels": 3, "norm": "max"}, Unbiased((math.sqrt(1 + 63 / 9) - 1) / 2), among(3)),
     ("fedpaq", {"bits": 1}, Unbiased(62 / 2), PAIR),
@@ -64,7 +64,7 @@ WORST: list[tuple[str, dict[str, Any], Unbiased | Contraction, Tensor]] = [
 def test_what_a_codec_states_is_reached_by_the_worst_change(
     name: str, values: dict[str, Any], stated: Unbiased | Contraction, change: Tensor
 ) -> None:
-    """E |C(v) - v|^2 / |v|^2 of the worst v is omega, or 1 - delta, within four standard errors of 4,000 draws."""
+    """For the worst v, E |C(v) - v|^2 / |v|^2 is omega or 1 - delta, within four standard errors of 4,000 draws."""
     one = made(name, **values)
     assert one.distortion(SIZES) == stated
     memory = {name: torch.zeros(DRAWS, size) for name, size in one.memory(SIZES).items()}
@@ -75,14 +75,14 @@ def test_what_a_codec_states_is_reached_by_the_worst_change(
 
 
 def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
-    """Of 10 x 784 and rank 2: 2 / 784; where all travels whole, 1."""
+    """Rank 2 of a 10 x 784 matrix is a contraction of 2 / 784; if all tensors are sent whole, of 1."""
     assert made("powersgd", rank=2).distortion(Sizes(((10, 784), (10,)))) == Contraction(2 / 784)
     assert made("powersgd", rank=2).distortion(Sizes(((3, 4), (10,)))) == Contraction(1.0)
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
-    """The message is as long, the residual what damped rows leave; QSGD and FedPAQ know their change's variance."""
+    """Feedback damps rows and keeps the rest, with the same bits; QSGD and FedPAQ damp by the change's variance."""
     cls = registry.get("codecs", name)
     if not issubclass(cls, FeedbackCodec):
         return
@@ -101,7 +101,7 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
 
 
 class Tripled(FeedbackCodec):
-    """Each number three times as large with probability 1/3, else 0: unbiased, omega = 2."""
+    """An unbiased codec with omega = 2: each number is tripled with probability 1/3, and otherwise 0."""
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         rows = 3 * wanted * (rng.uniform(wanted.shape[1]) < 1 / 3)
@@ -112,18 +112,18 @@ class Tripled(FeedbackCodec):
 
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
-    """Damped by 1/3 the residual has omega / (1 + omega) of the square: 2/3; undamped it would be 2."""
+    """With damping by 1/3, the residual has omega / (1 + omega) = 2/3 of the square; without damping, 2."""
     change, codec = torch.ones(DRAWS, M), Tripled()
     coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()
-    # a residual's square is 1 with probability 2/3, else 0
+    # a residual's square is 1 with probability 2/3 and otherwise 0
     assert left == pytest.approx(2 / 3, abs=4 * math.sqrt(2 / 9 / (DRAWS * M)))
 
 
 def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
-    """Three steps from 0 to 3: of 0.5 and 2.25 the variances 0.25 and 0.1875, the square 14.3125; of zeros none.
+    """With steps of 1, the numbers 0.5 and 2.25 have variances 0.25 and 0.1875; the change's square is 14.3125.
 
-    The worst change has that of the distortion.
+    Zeros have no variance, and the worst change is damped by the codec's distortion.
     """
     one = made("fedpaq", bits=2)
     change = torch.tensor([[0.0, 3.0, 0.5, 2.25], [0.0, 0.0, 0.0, 0.0]])
@@ -134,7 +134,7 @@ def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
 
 def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
-    """A million normal numbers in 8 bits: a range of some 10 in 255 steps, step^2 / 6 of each number's square."""
+    """For a million normal numbers in 8 bits, a range of some 10 in 255 steps, the variance is only step^2 / 6."""
     change = torch.randn(1, 10**6, generator=torch.Generator().manual_seed(3))
     one = made("fedpaq")
     by = float(one.damping(change, Sizes(((10**6,),))))
@@ -144,7 +144,7 @@ def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
 
 
 def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
-    """Norm 5 and 2 levels: of 3 and 4, x = 1.2 and 1.6, and 6.25 (0.16 + 0.24) = 2.5 over 25; of the worst, omega."""
+    """With 2 levels, (3, 4) has norm 5, x = 1.2, 1.6, and variance 6.25 (0.16 + 0.24) = 2.5; the worst has omega."""
     change = torch.tensor([[3.0, -4.0, 0.0]])
     assert made("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
     worst = made("qsgd", levels=2, bucket=16)
@@ -152,7 +152,7 @@ def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
 
 def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> None:
-    """The second model that a device receives is the first and what QSGD decodes of the change, damped."""
+    """The second model that a device receives is the first one plus QSGD's decoded change, damped once."""
     starts = []
     for feedback in (False, True):
         codec = {"name": "qsgd", "levels": 2, "error_feedback": feedback}
@@ -166,7 +166,7 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
         starts.append(one.federation.model.waiting[0].round.start - first)
     by = float(made("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
     assert torch.equal(*starts)
-    # decoded are multiples of the norm of each bucket / 2
+    # decoded numbers are multiples of half of their bucket's norm
     for bucket in (slice(0, 512), slice(512, 650)):
         levels = starts[0][:, bucket] / by * 2 / wanted[bucket].norm()
         assert (levels - levels.round()).abs().max() < 1e-3
@@ -174,7 +174,7 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
 
 
 class Silent(Qsgd):
-    """States nothing."""
+    """A codec that states no distortion."""
 
     distortion = Codec.distortion
 

@@ -1,4 +1,4 @@
-"""Codecs: bits counted by hand, closed forms of their errors, and identities that hold through a run."""
+"""Test codecs: bits counted by hand, closed forms of their errors, and identities during a run."""
 
 import math
 from pathlib import Path
@@ -54,17 +54,17 @@ def streams(many: int, round_: int = 1) -> Chance:
 @pytest.mark.parametrize(
     ("name", "values", "bits"),
     [
-        ("top_k", {"share": 0.1}, 25_120 + 785 * 13),  # 785 of 7,850 numbers of 32 bits, and their places
-        ("top_k", {"share": 1}, 251_200),  # of which there are none where all is sent
+        ("top_k", {"share": 0.1}, 25_120 + 785 * 13),  # 785 of 7,850 numbers, with indices of 13 bits
+        ("top_k", {"share": 1}, 251_200),  # no indices if all numbers are sent
         # 15 levels and their signs are 31 values, 5 bits; 7,850 numbers in buckets of 512 have 16 norms
         ("qsgd", {"levels": 15, "bucket": None}, 39_282),
         ("qsgd", {"levels": 7}, 7850 * 4 + 16 * 32),
         ("qsgd", {"levels": 1, "bucket": 10**9}, 7850 * 2 + 32),
-        ("rand_k", {}, 25_120 + 64),  # a seed in place of places
+        ("rand_k", {}, 25_120 + 64),  # a seed in place of indices
         ("rand_k", {"share": 1}, 251_200),
         ("fedpaq", {}, 7850 * 8 + 64),  # codes of 8 bits, and the lowest and highest number
-        ("signsgd", {}, 7_882),  # a sign each and a mean
-        ("ef21", {}, 35_325),  # as top-k
+        ("signsgd", {}, 7_882),  # one sign per number, and a mean
+        ("ef21", {}, 35_325),  # like top-k
         ("powersgd", {"rank": 2}, 51_136),  # 10 x 784 by rank 2: 2 (10 + 784) numbers, and ten biases
     ],
 )
@@ -90,11 +90,11 @@ def test_of_equal_numbers_those_that_come_first_are_the_largest() -> None:
     assert chosen.tolist() == [[True, True, True, False], [True, True, True, False]]
 
 
-N, STANDARD_ERRORS = 20_000, 4.5  # the greatest of 100 normal numbers exceeds 4.5 once in 1,500 times
+N, STANDARD_ERRORS = 20_000, 4.5  # the largest of 100 normal numbers exceeds 4.5 in one of 1,500 tests
 
 
 def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Tensor:
-    """E Q = v and E |Q - v|^2 = the sum of variances, within standard errors; return what was drawn."""
+    """Check that E Q = v and that E |Q - v|^2 is the sum of variances, within standard errors; return the draws."""
     drawn = encode(one, v.expand(N, -1), Sizes((tuple(v.shape),)), streams(N)).rows.double()
     error = (drawn.mean(0) - v.double()).abs().numpy()
     assert (error <= STANDARD_ERRORS * np.sqrt(variance / N) + ROUNDING).all()
@@ -106,7 +106,7 @@ def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Te
 @pytest.mark.parametrize("norm", ["two", "max"])
 @pytest.mark.parametrize("bucket", [None, 30])
 def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket: int | None) -> None:
-    """E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|). The last bucket of 100 is a short one."""
+    """E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|), also in the last, shorter bucket."""
     size, levels = 100, 3
     v = torch.randn(size, generator=torch.Generator().manual_seed(2))
     exact, variance = v.double().numpy(), np.zeros(size)
@@ -121,7 +121,7 @@ def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket
 
 
 def test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form() -> None:
-    """Of 2 bits: four values from least to greatest; variance step^2 p (1 - p) of each number; the ends are exact."""
+    """With 2 bits, four values, a number has variance step^2 p (1 - p), and minimum and maximum are exact."""
     v = torch.randn(40, generator=torch.Generator().manual_seed(2))
     exact = v.double().numpy()
     step = (exact.max() - exact.min()) / 3
@@ -132,7 +132,7 @@ def test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form()
 
 
 def test_rand_k_without_feedback_is_unbiased_with_the_variance_of_its_closed_form() -> None:
-    """A number is 4 v in a quarter of draws: its variance is (1 / share - 1) v^2."""
+    """Each number is 4 v in a quarter of the draws, so its variance is (1 / share - 1) v^2."""
     v = torch.randn(40, generator=torch.Generator().manual_seed(2))
     one = codec("rand_k", share=0.25, error_feedback=False)
     drawn = is_unbiased_with_variance(one, v, 3 * v.double().numpy() ** 2)
@@ -151,7 +151,7 @@ def test_signs_leave_what_their_closed_form_says() -> None:
 
 
 def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_message() -> None:
-    """With a tenth of 50 numbers the estimate is the change itself after ten rounds, to the last bit."""
+    """If each round sends a tenth of 50 numbers, the estimate equals the change after ten rounds, to the last bit."""
     sizes, v = Sizes(((50,),)), torch.randn(2, 50, generator=torch.Generator().manual_seed(5))
     one = codec("ef21", share=0.1)
     memory = fresh(one, 2, sizes)
@@ -169,7 +169,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_messages_and_residual_sum_to_all_changes(name: str) -> None:
-    """Of numbers that float32 adds without rounding; with codecs that send them as they are."""
+    """Sums are exact, as float32 adds these numbers without rounding, and the codecs send numbers unchanged."""
     one = build(registry.get("codecs", name), {})
     if not isinstance(one, FeedbackCodec):
         return
@@ -188,11 +188,11 @@ EXACT = ("top_k", "rand_k")
 
 
 def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_device_goes() -> None:
-    """Two cells, a device that moves between them, a lost update in each round, and a restart in the middle."""
+    """Residuals are right with two cells, a device that moves, a lost update per round, and a restart in between."""
     how = settings(
         "fedavg",
         "previous",
-        partition={"name": "dirichlet", "alpha": 0.5},  # data that stay
+        partition={"name": "dirichlet", "alpha": 0.5},  # devices keep their data between sessions
         uplink_codec={"name": "top_k", "share": 0.05},
         downlink_codec={"name": "top_k", "share": 0.3},
     )
@@ -203,7 +203,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
         stages = cells[round_ % 2].one.session(SessionStart(round_ // 2 + 1, tuple(here), longest=1))
         stage = next(stages)
         stage.train(here, 1)
-        if round_ == 2:  # stopped between training and aggregation: trained again
+        if round_ == 2:  # stop between training and aggregation: the round is trained again
             cells = two(how, [cell.snapshot() for cell in cells])
             stages = cells[round_ % 2].one.stages()
             stage = next(stages)
@@ -228,7 +228,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
     assert cells[0].training_data.devices.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
 
 
-# per round, alternating between the cells: participants, and devices whose update arrives
+# one round of a cell each, in turn: participants, and devices whose update arrives
 MOVES = [
     ([0, 1, 2], [0, 1]),
     ([2, 3, 4], [3, 4]),
@@ -291,9 +291,9 @@ def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
 
 
 def test_the_bits_of_each_device_and_round_reach_the_radio(tmp_path: Path) -> None:
-    """Of 650 numbers: QSGD's of 4 bits and two norms; a tenth of them with places of 10 bits.
+    """Of 650 numbers, QSGD sends 4 bits each and two norms, top-k a tenth with indices of 10 bits.
 
-    A device that has had no model of which an update was aggregated receives the whole one.
+    A device without an aggregated update receives the whole model.
     """
     coded = scenario(uplink_codec="qsgd", downlink_codec={"name": "top_k", "share": 0.1})
     coded = coded.with_({"radio.bandwidth_hz": 1e6, "radio.preset": "journal"})
@@ -318,7 +318,7 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
 
 
 class CountsItself(FedAvg):
-    """Counts the bits that its devices send."""
+    """An algorithm that counts its uploads' bits."""
 
     def upload(self, trained: Trained, state: ServerState, own: Any) -> Sent:
         return Sent(trained.local, bits=torch.ones(len(trained.local), dtype=torch.int64))
@@ -332,7 +332,7 @@ def test_an_algorithm_that_counts_its_own_bits_takes_no_codec() -> None:
 
 
 class Wrong(Qsgd):
-    """A codec that loses its memory."""
+    """A codec whose `encode` returns no memory."""
 
     def encode(self, change: Tensor, memory: Any, rng: Chance, sizes: Sizes) -> Coded:
         return Coded(change, torch.ones(len(change), dtype=torch.int64), {})
@@ -349,7 +349,7 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
 
 
 class Given:
-    """A generator that returns given numbers."""
+    """A random generator that returns given numbers."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers
@@ -359,10 +359,10 @@ class Given:
 
 
 class Alone:
-    """The sum over one worker, as `all_reduce` promises it.
+    """An `all_reduce` over a single worker, which returns the worker's own tensor.
 
-    Gloo's groups have threads; the one that drops the last reference to its group waits for itself, which ends the
-    process.
+    Gloo's groups have threads. If one of these drops the last reference to its group, it waits for itself, which ends
+    the process.
     """
 
     def __init__(self, tensor: Tensor, **_: object) -> None:
@@ -375,13 +375,13 @@ class Alone:
 
 
 def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One worker, four rounds with error feedback and warm start; a matrix, a filter and a bias, within 1e-5."""
+    """Four rounds of a matrix, a filter and a bias agree within 1e-5, with one worker, feedback and warm start."""
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     class Linear(torch.nn.Module):
-        """Parameters whose gradient is what they are multiplied with."""
+        """A module whose gradient is the input, by which parameters are multiplied."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -396,7 +396,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             return flat @ x
 
     monkeypatch.setattr(dist, "all_reduce", Alone)
-    # the hook would wait for a GPU that it does not use
+    # otherwise the hook would wait for a GPU that it does not use
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=1)
     try:
@@ -412,7 +412,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             warm_start=True,
             random_seed=3,
         )
-        order: list[int] = []  # widths of the matrices, as the bucket holds them
+        order: list[int] = []  # widths of the matrices in the bucket's order
 
         def hook(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
             order[:] = [math.prod(one.shape[1:]) for one in bucket.gradients() if one.dim() > 1]
@@ -425,7 +425,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             module.zero_grad()
             trained(change).backward()
             theirs = torch.cat([part.grad.reshape(-1) for part in module.parts])
-            if round_ < 2:  # its first rounds are not coded
+            if round_ < 2:  # the hook's first rounds are not compressed
                 assert torch.allclose(theirs, change)
                 continue
             if memory is None:
@@ -441,7 +441,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
 
 
 def _first_factors(rank: int, order: list[int]) -> Tensor:
-    """Return the numbers with which PyTorch's hook begins its factors Q by its seed 3, those of width 15 first."""
+    """Return the initial factors Q of PyTorch's hook with seed 3, those of width 15 first."""
     seed = np.random.RandomState(3).randint(1_000_000_000)
     generator = torch.Generator().manual_seed(int(seed))
     drawn = {width: torch.randn(1, width, rank, generator=generator).reshape(-1) for width in order}

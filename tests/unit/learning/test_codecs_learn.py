@@ -1,4 +1,4 @@
-"""Every codec of the registry learns, each way, with and without feedback: a score after 100 rounds."""
+"""Test the scores after 100 rounds with every registered codec, in each direction, with and without feedback."""
 
 from pathlib import Path
 
@@ -23,19 +23,19 @@ def test_whole_models_learn(digits: Trial) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    # codecs without feedback, which are rare, are tested at night
+    # codecs without feedback, which are rarely used, are tested at night only
     [pytest.param(case, marks=[pytest.mark.always] * (case.feedback is not False)) for case in cases()],
     ids=str,
 )
 def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digits: Trial) -> None:
-    """The loss falls; codecs end within three points of whole models, except lossy ones without feedback."""
+    """The loss falls, and codecs end within three points of whole models, except lossy ones without feedback."""
     assert digits.faults(case, digits.learned(**case.learning)) == []
 
 
 def test_the_page_has_the_table_of_every_codec(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The tool's head, and a row of each codec; its figures are those of `make codecs`."""
+    """The page has the tool's header and a row per codec; `make codecs` makes its figures."""
     monkeypatch.setattr(codecs, "ROUNDS", 2)
     codecs.main(["--dataset", "digits"])
     printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]

@@ -1,4 +1,4 @@
-"""Data sets: what is loaded, where it is looked for, and how damaged or missing files are reported."""
+"""Test what data sets load, where files are searched, and errors about damaged or missing files."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ def fashion() -> Data:
 
 @pytest.fixture
 def small(world: Path) -> FileSet:
-    """A data set of three 2x2 images that is nowhere yet."""
+    """Return a data set of three 2x2 images whose files do not exist yet."""
     return FileSet(
         name="Small",
         md5={name: hashlib.md5(content).hexdigest() for name, content in CONTENT.items()},
@@ -71,11 +71,11 @@ def test_fashion_mnist_moments_are_those_of_the_training_pixels(fashion: Data) -
     value = np.arange(256)
     mean = np.average(value, weights=counts)
     std = np.sqrt(np.average((value - mean) ** 2, weights=counts))
-    half_unit = 0.5e-5  # the constants are written with five decimals
-    float32 = 2**-24 * 100  # rounding of numbers below 100
+    half_unit = 0.5e-5  # rounding of the constants, which have five decimals
+    float32 = 2**-24 * 100  # rounding of numbers up to 100
     assert abs(fashion.mean - mean) < half_unit + float32
     assert abs(fashion.std - std) < half_unit + float32
-    assert round(float(fashion.mean) / 255, 4) == 0.2860  # as published
+    assert round(float(fashion.mean) / 255, 4) == 0.2860  # the published mean
     assert round(float(fashion.std) / 255, 4) == 0.3530
     assert fashion.mean.dtype == fashion.std.dtype == np.float32
     assert fashion.mean.shape == fashion.std.shape == ()
@@ -103,7 +103,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     digest = hashlib.md5(x.tobytes() + labels.tobytes()).hexdigest()
     assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
     normalised = (data.train.x - data.mean) / data.std
-    float32 = 2**-24 * normalised.size**0.5 * 10  # accumulated rounding of the check itself
+    float32 = 2**-24 * normalised.size**0.5 * 10  # accumulated rounding of this check
     assert abs(normalised.mean(dtype=np.float64)) < float32
     assert abs(normalised.std(dtype=np.float64) - 1) < float32
     Digits().check()
@@ -113,7 +113,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
 
 
 def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
-    """From the last folder to the first: each new one takes precedence over the later ones."""
+    """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
     put(tmp_path / "served")
     assert small.system is not None
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
@@ -200,7 +200,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
         (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
         (b"<html>moved</html>", "gzip"),
     ],
-    # named: gzip's bytes hold the time, and parallel workers would collect different tests
+    # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
 def test_a_bad_download_leaves_nothing_behind(

@@ -1,4 +1,4 @@
-"""Files of data sets inside archives and installed packages, and the error for a missing set."""
+"""Test files of data sets inside archives and installed packages, and the error about a missing set."""
 
 import gzip
 import hashlib
@@ -31,7 +31,7 @@ SMALL = FileSet(
     [
         below("inner", CONTENT),
         below("./inner", CONTENT) | {"other/a.bin": b"another"},
-        below("small-1.0/inner", CONTENT),  # a source archive has a folder above everything
+        below("small-1.0/inner", CONTENT),  # a source archive contains a single top folder
         {f"inner/{name}.gz": gzip.compress(data) for name, data in CONTENT.items()},
     ],
 )
@@ -64,7 +64,7 @@ def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) 
         (tarred(below("inner", CONTENT))[:-30], "end-of-stream"),
         (b"<html>moved</html>", "could not be opened"),
     ],
-    # archives hold the second in which they are made: their bytes would name a test differently in each worker
+    # ids are given, as archives contain their time, and tests named by bytes would differ between workers
     ids=[
         "zip lacks a file",
         "tar lacks a file",
@@ -156,7 +156,7 @@ INSTALLS = {
 }
 
 
-OWN = {"npz", "csv", "image_folder", "huggingface"}  # for a user's own files see test_datasets_own.py
+OWN = {"npz", "csv", "image_folder", "huggingface"}  # for these see test_datasets_own.py
 
 
 @pytest.mark.parametrize("name", sorted({*registry.names("datasets")} - OWN))

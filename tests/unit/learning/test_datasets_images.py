@@ -1,4 +1,4 @@
-"""Image sets, from small files in the official byte formats, written here and not with the code under test."""
+"""Test image sets on small files in the official formats, written here and not with the code under test."""
 
 import gzip
 import io
@@ -76,7 +76,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
 
 
 def test_our_pickles_are_those_of_python_2() -> None:
-    """Read without any restriction they are what CIFAR's page describes."""
+    """Read by the unrestricted unpickler, our pickles have the content that CIFAR's page describes."""
     x = random_images(2, 3072)
     found = pickle.loads(cifar_batch(x, labels=np.array([6, 9])), encoding="bytes")
     np.testing.assert_array_equal(found[b"data"], x)
@@ -133,12 +133,12 @@ def test_svhn(world: Path, expect_data: Expect) -> None:
     expect_data(svhn.Svhn, content)
     data = svhn.Svhn(root=put(world, content)).load()
     np.testing.assert_array_equal(data.train.x, x[:4])
-    np.testing.assert_array_equal(data.train.y, [1, 0, 9, 0])  # the files write 10 for the digit 0
+    np.testing.assert_array_equal(data.train.y, [1, 0, 9, 0])  # the files label the digit 0 as 10
     np.testing.assert_array_equal(data.test.y, [2, 5])
 
 
 def jpeg(colour: tuple[int, int, int] | int, side: int = 64) -> bytes:
-    """One colour, which JPEG keeps to about a unit."""
+    """Return a JPEG of a single colour, which changes by about one unit."""
     image = pytest.importorskip("PIL.Image")
     file = io.BytesIO()
     image.new("L" if isinstance(colour, int) else "RGB", (side, side), colour).save(file, "JPEG", quality=100)
@@ -146,7 +146,7 @@ def jpeg(colour: tuple[int, int, int] | int, side: int = 64) -> bytes:
 
 
 def tiny_files() -> dict[str, bytes]:
-    """Two classes, listed in an order that is not the sorted one; three training and two test images."""
+    """Write two classes, listed in unsorted order, with three training and two test images."""
     return {
         "wnids.txt": b"n02124075\nn01443537\n",
         "words.txt": b"n01443537\tgoldfish, Carassius auratus\nn02124075\tEgyptian cat\nn00001740\tentity\n",
@@ -221,7 +221,7 @@ def test_emnist_is_turned_upright(
 
 
 def test_emnist_names_follow_the_official_order() -> None:
-    """0-9, A-Z, a-z; the merged sets keep the small letters that look different."""
+    """Names are 0-9, A-Z, a-z; merged sets keep the lower-case letters that look different."""
     assert len(emnist.ALL) == 62
     assert emnist.MERGED == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"
     assert [len(names) for names, _, _ in emnist.SPLITS.values()] == [62, 47, 47, 26, 10, 10]

@@ -1,4 +1,4 @@
-"""Malformed files of published data sets: each reader refuses them, and the file is named."""
+"""Test that each reader refuses malformed files of published data sets, and names the file."""
 
 import pickle
 import sys
@@ -75,7 +75,7 @@ MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
     (parse_idx, IDX[:15], "header of 3 dimensions"),
     (parse_idx, IDX[:-1], "1567 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
     (parse_idx, IDX + b"\0", "1569 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
-    # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
+    # 2^32 - 1 in each of 4 dimensions, whose product must not overflow
     (parse_idx, b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
 ]
 

@@ -1,4 +1,4 @@
-"""A user's own data sets: .npz, CSV, folders of images and the Hub; and models of other libraries."""
+"""Test a user's own data sets (.npz, CSV, folders of images, the Hub), and models of other libraries."""
 
 import sys
 from pathlib import Path
@@ -196,7 +196,7 @@ learning:
 def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With no more samples than inputs are scaled by, a run is that with all of them in memory."""
+    """If scaling uses all samples anyway, a run on demand equals the run with all samples in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
     assert data.by_group is not None

@@ -1,4 +1,4 @@
-"""The real data sets: those that are installed here, and on request those that have to be downloaded."""
+"""Test the real data sets that are installed here, and on request those that must be downloaded."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from edgefl.learning.datasets._files import locate, read_set
 
 
 def real(name: str) -> Data:
-    """The data set as it is installed here."""
+    """Load a data set that is installed here, or skip the test."""
     dataset = registry.get("datasets", name)()
     try:
         dataset.check()
@@ -23,7 +23,7 @@ def test_mnist_has_the_published_counts() -> None:
     data = real("mnist")
     assert data.train.x.shape == (60_000, 28, 28)
     assert data.test.x.shape == (10_000, 28, 28)
-    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # known of MNIST
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # MNIST's published counts
     np.testing.assert_array_equal(np.bincount(data.train.y), counts)
     assert (round(float(data.mean) / 255, 4), round(float(data.std) / 255, 4)) == (0.1307, 0.3081)
 
@@ -39,7 +39,7 @@ def test_mnist_5k_is_a_part_of_mnist_in_equal_classes() -> None:
 
 def test_reuters_r8_has_the_published_counts() -> None:
     data = real("reuters_r8")
-    # Cardoso-Cachopo's table of R8
+    # counts in Cardoso-Cachopo's table of R8
     counts = {
         "acq": (1596, 696),
         "crude": (253, 121),
@@ -70,7 +70,7 @@ def test_shakespeare_has_the_roles_of_the_plays() -> None:
         np.testing.assert_array_equal(np.unique(split.groups), np.arange(660))
         assert split.x.min() >= 1
         assert split.x.max() <= 81
-    # a sample shows the characters before its label: each but the first begins `stride` further on
+    # a sample has the characters before its label, and each one begins `stride` after the previous one
     x, y, groups = data.train.x, data.train.y, data.train.groups
     assert groups is not None
     same = np.flatnonzero(groups[1:] == groups[:-1])[:1000]
@@ -117,7 +117,7 @@ def real_roles() -> dict[tuple[str, str], str]:
 def test_downloaded_sets(
     name: str, train: int, test: int, classes: int, request: pytest.FixtureRequest
 ) -> None:
-    """The loaders compare md5 sums themselves. Files stay in the user cache."""
+    """Downloaded sets load, with MD5 sums checked by the loaders; files stay in the user's cache."""
     if "internet" not in request.config.getoption("markexpr"):
         pytest.skip("downloads data sets: asked for by -m internet")
     data = registry.get("datasets", name)().load()

@@ -1,4 +1,4 @@
-"""Scaled inputs of one's own data sets: by column and by channel, of training samples alone; what is not finite."""
+"""Test scaled inputs of own data sets, by column or channel over training samples, and non-finite inputs."""
 
 import sys
 from dataclasses import replace
@@ -22,7 +22,7 @@ from edgefl.learning.settings import LearningSettings
 from tests.refusals import refused_at
 from tests.unit.learning.small_files import Hub
 
-FLOAT32 = 2.0**-23  # relative: a sum in float64, rounded once
+FLOAT32 = 2.0**-23  # relative error of a float64 sum that is rounded once
 TABLE = np.random.default_rng(4).normal([0.0, 50.0, -3.0], [1.0, 1000.0, 1e-3], (90, 3)).astype(np.float32)
 LABELS = np.arange(90) % 3
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_columns_of_a_table_have_moments_of_their_own() -> None:
     np.savez("a.npz", x_train=TABLE[:60], y_train=LABELS[:60], x_test=TABLE[60:] + 9, y_test=LABELS[60:])
     data = Npz(path="a.npz").load()
-    wide = TABLE[:60].astype(np.float64)  # training samples alone
+    wide = TABLE[:60].astype(np.float64)  # only training samples
     np.testing.assert_allclose(data.mean, wide.mean(0), rtol=FLOAT32)
     np.testing.assert_allclose(data.std, wide.std(0), rtol=FLOAT32)
     together = Npz(path="a.npz", scale="all").load()
@@ -94,7 +94,7 @@ def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
 def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
     load: Any, gain: float, folder: Path
 ) -> None:
-    """By our own standardisation in float64 of the same training samples; one scale for all learns less."""
+    """Scaling by column equals standardising the training samples first; a single scale for all learns less."""
     table = load()
     order = np.random.default_rng(2).permutation(len(table.target))
     x, y, train = table.data[order], table.target[order], len(order) * 4 // 5
@@ -124,7 +124,7 @@ def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
 
 
 def with_a_gap(split: str) -> dict[str, list[Any]]:
-    """Return twelve samples of groups a to c; of the training samples the seventh lacks a number."""
+    """Return twelve samples of groups a to c; the seventh training sample lacks a number."""
     x = [[float("nan") if (split, row) == ("train", 7) else row, 1.0] for row in range(12)]
     return {"x": x, "label": [0, 1] * 6, "owner": list("aaaabbbbcccc")}
 
@@ -132,7 +132,7 @@ def with_a_gap(split: str) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [5, 290])
 def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value: float) -> None:
-    """Before samples are split off for testing: the number is that of the file."""
+    """The error counts samples as in the file, before test samples are split off."""
     x = np.random.default_rng(0).normal(size=(300, 8))
     x[row:, 3] = value
     np.savez("a.npz", x=x, y=np.arange(300) % 2)
@@ -161,7 +161,7 @@ def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Gaps(Dataset):
-    """Six samples of three groups; one number is missing."""
+    """A data set of six samples in three groups, with one missing number."""
 
     where: str = "train"
 
@@ -175,7 +175,7 @@ class Gaps(Dataset):
         return replace(data, by_group=Gaps.OnDemand(bad, y)) if self.where == "a group" else data
 
     class OnDemand:
-        """The groups' samples, of which the last have a gap."""
+        """Samples by group on demand, with a missing number in the last group."""
 
         sizes, content = np.array([2, 2, 2]), ""
 

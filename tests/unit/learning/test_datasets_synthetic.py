@@ -1,4 +1,4 @@
-"""synthetic(alpha, beta): sizes, inputs and labels follow the formula."""
+"""Test that sizes, inputs and labels of synthetic(alpha, beta) follow the formula."""
 
 import numpy as np
 import pytest
@@ -26,11 +26,11 @@ def test_synthetic_sizes_are_log_normal() -> None:
     data = Synthetic(groups=groups).load()
     sizes = np.bincount(data.train.groups) + np.bincount(data.test.groups) - 50
     assert sizes.min() >= 0
-    # floor moves the distribution function where sizes are small: compare there with the floored law
+    # floor changes the distribution of small sizes, which is compared with the floored law
     thresholds = np.array([1, 7, 20, 55, 150, 400, 3000])
     expected = stats.norm.cdf((np.log(thresholds) - 4) / 2)
     found = (sizes[:, None] < thresholds).mean(0)
-    # the largest deviation of a share
+    # the largest standard deviation of a share
     np.testing.assert_allclose(found, expected, atol=SIGMAS * np.sqrt(0.25 / groups))
 
 
@@ -72,11 +72,11 @@ def test_synthetic_labels_are_linear_in_the_inputs() -> None:
         plane = linprog(np.zeros(61), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None))
         assert plane.status == 0
         checked += len(rows)
-    assert checked > 61  # more points than a plane could separate by chance
+    assert checked > 61  # more points than a plane can separate by chance
 
 
 def test_alpha_changes_nothing() -> None:
     """u_k adds u_k (sum x + 1) to all ten logits of a sample alike, and argmax cannot see that."""
     labels = [Synthetic(alpha=alpha).load().train.y for alpha in (0.0, 0.5)]
     agree = np.mean(labels[0] == labels[1])
-    assert agree > 0.99  # up to the rounding of larger sums
+    assert agree > 0.99  # the rest is rounding of larger sums

@@ -1,4 +1,4 @@
-"""Text sets, from small files in the official formats, written here and not with the code under test."""
+"""Test text sets on small files in the official formats, written here and not with the code under test."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ def test_words_and_their_numbers() -> None:
         *("wall", "st", "bears", "3", "5bn", "it's", "o'neil", "again")
     ]
     tokens = vocabulary(["b a c", "c b b", "d"], size=5)
-    assert tokens == {"b": 2, "c": 3, "a": 4}  # a before d: as frequent, earlier in the alphabet
+    assert tokens == {"b": 2, "c": 3, "a": 4}  # a and d are equally frequent, and a is first in the alphabet
     encoded = encode(["b d c a b", "", "A"], tokens, length=4)
     assert encoded.dtype == np.int16
     np.testing.assert_array_equal(encoded, [[2, 1, 3, 4], [0, 0, 0, 0], [4, 0, 0, 0]])
@@ -38,7 +38,7 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
     file = io.StringIO()
     csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     content = {"train.csv": file.getvalue().encode(), "test.csv": b'"2","Goal","oil, and bears"\n'}
-    assert b'""ultra-cynics""' in content["train.csv"]  # quotes are doubled, as in the official files
+    assert b'""ultra-cynics""' in content["train.csv"]  # doubled quotes, as in the official files
     expect_data(ag_news.AgNews, content)
     data = with_constants(ag_news.AgNews, length=5)(root=put(world, content)).load()
     np.testing.assert_array_equal(data.train.y, [2, 0, 3])
@@ -46,7 +46,7 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
     oil = data.train.x[1, 0]
     assert oil == 2  # the most frequent word
     np.testing.assert_array_equal(data.train.x[1], [oil, oil, 3, 0, 0])
-    assert data.test.x[0, :2].tolist() == [1, oil]  # `goal` is in no training text
+    assert data.test.x[0, :2].tolist() == [1, oil]  # `goal` occurs in no training text
     assert (float(data.mean), float(data.std)) == (0, 1)
 
 
@@ -100,7 +100,7 @@ def test_speeches() -> None:
 
 
 def test_windows_show_what_comes_before_the_label() -> None:
-    """Text 0, 1, ..., 24: samples start at 0, 3, ..., 18 (label below 25): 7, of which 7 // 5 = 1 is a test."""
+    """The text 0, 1, ..., 24 has seven samples, from 0, 3, ..., 18 on; 7 // 5 = 1 of these is a test sample."""
     text = np.arange(25, dtype=np.uint8)
     train, test = shakespeare.windows([text, text[:4], text[:9]], length=5, stride=3)
     starts = np.array([0, 3, 6, 9, 12, 15, 0])
@@ -117,7 +117,7 @@ def test_windows_with_a_target_at_every_position_show_the_same() -> None:
         shakespeare.windows([text], 5, 5), shakespeare.windows([text], 5, 5, every=True), strict=True
     ):
         np.testing.assert_array_equal(every.x, one.x)
-        # x counts from 1, y from 0, one further on
+        # tokens of x count from 1, those of y from 0 and one position later
         np.testing.assert_array_equal(every.y, every.x.astype(int))
         np.testing.assert_array_equal(every.y[:, -1], one.y)
     assert shakespeare.windows([text[:3]], 5, 5, every=True)[0].y.shape == (0, 5)

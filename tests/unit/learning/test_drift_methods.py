@@ -1,7 +1,7 @@
-"""What methods for many concepts are for, on a tiny federation: two populations with opposite labels.
+"""Test the purpose of methods for several concepts on a tiny federation: two populations with opposite labels.
 
-Samples are points on a line, label 1 to the right; in the other concept label 0 is. A device has one concept or the
-other, and a drift changes it. Logistic regression with full batches: no chance in the training.
+Samples are points on a line, with label 1 on the right in one concept, and label 0 in the other. A device has one of
+the concepts, and a drift changes it. Training is deterministic: logistic regression with full batches.
 """
 
 from collections.abc import Sequence
@@ -36,15 +36,15 @@ ALL = list(range(DEVICES))
 SIZES = dict.fromkeys(ALL, EACH)
 LR, STEPS = 0.5, 5
 CPU = torch.device("cpu")
-# samples of both concepts, one behind the other: row + HALF is the same point with the other label
+# samples of one concept, then of the other: row + HALF is the same point with the other label
 HALF = DEVICES * EACH
 X = np.tile(np.linspace(-2, 2, EACH, dtype=np.float32), DEVICES)
-X = np.concatenate([X, X]).reshape(-1, 1) + np.float32(0.01)  # no point on the border
+X = np.concatenate([X, X]).reshape(-1, 1) + np.float32(0.01)  # so that no point is on the border
 Y = np.concatenate([X[:HALF, 0] > 0, X[HALF:, 0] < 0]).astype(np.int64)
 
 
 class Cell:
-    """A track and its devices, each with the concept 0 or 1."""
+    """A trained model and its devices, each with concept 0 or 1."""
 
     def __init__(self, algorithm: Algorithm, concepts: Sequence[int], model: Model | None = None) -> None:
         torch.manual_seed(0)
@@ -78,7 +78,7 @@ class Cell:
         return self.play(**how).scalars["cluster"].astype(int).tolist()
 
     def served(self) -> np.ndarray:
-        """Accuracy of each device with the model with which the server would serve it, on its present data."""
+        """Return each device's accuracy on its current data, with the model that serves it."""
         models = self.track.deployed(ALL, self.samples(ALL)).expand(DEVICES, -1)
         scores = []
         for model, rows in zip(models, self.samples(ALL), strict=True):
@@ -91,7 +91,7 @@ MIXED = [0, 1, 0, 1, 1, 0]
 
 
 def test_hypcluster_separates_two_opposite_populations() -> None:
-    """One model for all can serve half of the devices at best; two serve all devices."""
+    """A single model serves at best half of the devices, HypCluster's two models serve all."""
     cell = Cell(with_constants(HypCluster, spread=0.5)(), MIXED)
     for _ in range(3):
         chosen = cell.clusters()
@@ -119,7 +119,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
 
 
 def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
-    """Before, and in the rounds after, one model each; the old concept's model is untouched and serves again."""
+    """There is one model per concept; the old concept's model does not change, and serves again when it recurs."""
     cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
     for _ in range(8):
         assert cell.clusters() == [0] * DEVICES
@@ -132,7 +132,7 @@ def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
     assert int(cell.track.state["begun"]) == 2
     assert (cell.served() == 1).all()
     assert torch.equal(cell.track.state["models"][0], old)
-    cell.concepts = [0] * DEVICES  # the old concept recurs: its model is still there
+    cell.concepts = [0] * DEVICES  # the old concept recurs, and its model still exists
     assert (cell.served() == 1).all()
     assert cell.clusters() == [0] * DEVICES
     assert int(cell.track.state["begun"]) == 2
@@ -148,12 +148,12 @@ def test_feddrift_lets_those_who_drift_go_and_the_others_stay() -> None:
 
 @pytest.mark.parametrize(("window", "begun"), [(20, 2), (1, 3)])
 def test_devices_that_come_a_round_later_follow_within_the_window(window: int, begun: int) -> None:
-    """Half take part in the round of the drift, the others in the next: their loss jumps then."""
+    """Devices that only take part in the round after the drift, when their loss jumps, use the same new model."""
     cell = Cell(with_constants(FedDrift, window=window)(delta=1.0), [0] * DEVICES)
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
-    # after one round the new model is not yet good enough to hide the drift from them
+    # after one round the new model is not good enough to hide the drift from them
     models = cell.track.state["models"]
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
@@ -173,12 +173,12 @@ def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> N
     kept = cell.states.rows(LOWEST_LOSS, ALL, torch.full((1,), torch.inf))[:, 0]
     assert torch.isfinite(kept).tolist() == [id_ in (2, 5) for id_ in ALL]
     assert kept[[2, 5]].tolist() == pytest.approx(first[[2, 5]].tolist())
-    # a drift reported only by lost updates has created no model
+    # a drift that only lost updates reported creates no model
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(arrived=[]) == [1] * DEVICES
     assert int(cell.track.state["begun"]) == 1
-    # to another cell, whose model is untrained, devices bring their previous loss
+    # devices take their previous loss to another cell, whose model is untrained
     for brought, chosen in ((cell.states, 1), (DeviceStates(DEVICES, CPU), 0)):
         other = Cell(FedDrift(delta=0.3), [0] * DEVICES)
         other.track.devices = brought
@@ -186,7 +186,7 @@ def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> N
 
 
 def test_local_models_never_mix() -> None:
-    """Each device's model is the one that it would get alone; nothing is sent."""
+    """With local_only, each device has the model that it would train alone, and sends nothing."""
     cell = Cell(LocalOnly(), MIXED)
     start = cell.track.model.clone()
     cell.play(3)
@@ -210,7 +210,7 @@ def test_who_never_took_part_has_the_opening_model() -> None:
 
 
 class Normed(Model):
-    """Batch norm first: its statistics are those of the inputs."""
+    """A model that begins with batch norm, whose statistics are those of the inputs."""
 
     typical_input = (1,)
     typical_classes = 2
@@ -220,7 +220,7 @@ class Normed(Model):
 
 
 def test_local_statistics_never_mix_either() -> None:
-    """With batch norm, whose statistics the learner averages for all other algorithms."""
+    """Nor does local_only average batch norm's statistics, as the learner does for all other algorithms."""
     cell = Cell(LocalOnly(), MIXED, Normed())
     start = cell.track.model.clone()
     done = cell.play(3)
@@ -244,7 +244,7 @@ def test_ditto_without_pull_trains_alone() -> None:
 
 
 def test_the_pull_of_ditto_leads_back_to_the_received_model() -> None:
-    """As mu grows, personal models come to lie at the received one: |v - w| <= |gradient| / lambda."""
+    """As mu grows, personal models approach the received model: |v - w| <= |gradient| / lambda."""
     distances = []
     for mu in (0.0, 0.5, 2.0):
         cell = Cell(Ditto(mu=mu), MIXED)

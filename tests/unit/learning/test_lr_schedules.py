@@ -1,4 +1,4 @@
-"""Learning rate schedules, against formulas and PyTorch's own."""
+"""Compare learning rate schedules with formulas and with PyTorch's schedules."""
 
 import math
 
@@ -14,7 +14,7 @@ T = 20
 
 
 def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) -> list[float]:
-    """Return the share of lr in rounds 1, 2, ... of a session of T rounds that follows one of 5."""
+    """Return the rates, relative to lr, in rounds 1, 2, ... of a session of T rounds after a session of 5."""
     schedule = made(registry.get("lr_schedules", name), **given)
     assert isinstance(schedule, LrSchedule)
     return [
@@ -46,18 +46,18 @@ def test_shapes_are_pytorchs() -> None:
 
 
 def test_a_warm_up_grows_to_the_rate_that_would_have_been() -> None:
-    """Three rounds: a quarter, half and three quarters of it, and all of it in the fourth."""
+    """Three rounds of warm-up have 1/4, 1/2 and 3/4 of the rate that the schedule would have given."""
     assert rates("constant", warm_up=3)[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     cold = rates("cosine")
     assert rates("cosine", warm_up=3) == pytest.approx([cold[0] / 4, cold[1] / 2, cold[2] * 3 / 4, *cold[3:]])
 
 
 def test_over_the_run_rounds_count_through_sessions_and_it_ends_there() -> None:
-    """The session's first round is the sixth: progress 5 / 10, and from the run's eleventh round on it is over."""
+    """A schedule over 10 rounds of the run is half over in the session's first round, the run's sixth."""
     found = rates("cosine", floor=0.1, rounds=10)
     assert found[0] == pytest.approx(0.1 + 0.9 * 0.5)
     assert found[1] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi * 0.6)) / 2)
     assert found[5:] == pytest.approx([0.1] * (T - 5))
-    # steps after the run's rounds 6, 12, 18 and 24; the session's are 6 to 25
+    # steps after the run's rounds 6, 12, 18, 24; the session has rounds 6 to 25
     steps = rates("step", every=6, factor=0.5, rounds=100)
     assert steps == [1.0] + [0.5] * 6 + [0.25] * 6 + [0.125] * 6 + [0.0625]

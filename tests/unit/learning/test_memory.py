@@ -1,4 +1,4 @@
-"""The least memory that a scenario needs: estimated before it is built; an error if the machine has less."""
+"""Test the estimate of a scenario's least memory before it is built, and the error if a machine has less."""
 
 import math
 import platform
@@ -79,19 +79,19 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
-# two pages: of complex numbers, or of the power of several parts
+# two pages, of complex numbers or of several parts' power
 PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
 
 
 @pytest.mark.parametrize(
     ("sets", "links", "each"),
     [
-        ([HELD], 0, 0),  # long transfers are drawn by renewal
+        ([HELD], 0, 0),  # nothing, as long transfers are drawn by renewal
         ([HELD, "radio.fidelity=slot"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=1"], 100, PAGES),
         ([], 100, POWERS),
-        # some devices after the others
+        # devices are drawn in several chunks
         ([HELD, "radio.fidelity=slot", "devices.count=100000"], LINKS_AT_ONCE, POWERS),
         ([HELD, "radio.fidelity=slot", "devices.count=100000", "rounds.deadline_s=9"], 100_000, POWERS),
         (["devices.count=100000"], 100_000, POWERS),
@@ -110,7 +110,7 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
         memory_needs.check(memory_needs.of_world(scenario))
-    # a few of a million devices are not a large round
+    # a round of a few among a million devices is small
     some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})
     memory_needs.check(memory_needs.of_world(some))
 
@@ -118,14 +118,14 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
 def test_what_places_keep_is_counted_before_it_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nineteen sites 500 m apart: two fields with a node each 1.25 and 1.6 m, over a disc that holds all cells."""
+    """Nineteen sites 500 m apart need two fields with nodes every 1.25 and 1.6 m over a disc with all cells."""
     sets = [
         "radio.preset=journal",
         "layout={rings: 2, isd_m: 500}",
         "radio.propagation.shadowing=spatial",
         "radio.propagation.line_of_sight=probabilistic",
     ]
-    # whose devices stand still holds what is around them, beside the making of a field
+    # if devices stand still, only the nodes around them are kept, plus one field while it is made
     (still,) = memory_needs.of_places(World(loaded(tmp_path, UNTRAINED, *sets), Streams(1)))
     world = World(loaded(tmp_path, UNTRAINED, *sets, "devices.mobility=random_waypoint"), Streams(1))
     (need,) = memory_needs.of_places(world)
@@ -153,7 +153,7 @@ def test_generated_data_take_no_less_than_estimated() -> None:
 def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
     tmp_path: Path, mobility: str
 ) -> None:
-    """Six standard deviations: once in 10^9 seeds."""
+    """The estimate is six standard deviations above the mean, which one seed in 10^9 exceeds."""
     scenario = loaded(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
         f"devices.mobility={mobility}",
@@ -176,7 +176,7 @@ def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
             ("rounds", "selector", "count"),
             7,
         ),
-        # in each of these a device may be absent in the first round
+        # in each of these cases, devices may be absent in the first round
         (("devices.mobility=random_waypoint",), (), 1),
         (("devices.churn=duty_cycle",), (), 1),
         (("devices.battery_j=5",), (), 1),
@@ -245,7 +245,7 @@ def test_models_that_are_too_large_are_refused_before_they_are_made(
 
 
 def test_a_round_s_batches_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 devices, 10^8 steps, batches of 5: 21 bytes each."""
+    """Batches of 2 devices x 10^8 steps x 5 samples at 21 bytes are refused before they are made."""
     monkeypatch.setattr(memory, "available_bytes", lambda: 20.9e9)
     samples, generators = [np.arange(5), np.arange(3)], [np.random.default_rng(k) for k in range(2)]
     with pytest.raises(EdgeflError) as error:
@@ -261,7 +261,7 @@ def test_the_size_of_a_model_is_known_without_making_it(name: str) -> None:
     shape, classes = model.typical_input, model.typical_classes
     state = torch.get_rng_state()
     size = cost.size(model, shape, classes)
-    assert torch.equal(torch.get_rng_state(), state)  # no random stream changes
+    assert torch.equal(torch.get_rng_state(), state)  # PyTorch's random state has not changed
     assert size == ModelLayout.of(build_module(model, shape, classes, Streams(0))).size
 
 
@@ -292,7 +292,7 @@ OLD_LIMITS = {
     [
         ({}, 57 * 1024),
         ({GROUP: "0::/\n"}, 57 * 1024),
-        ({GROUP: "0::/outer/inner\n", **LIMITS}, 9 * 1024),  # and swap
+        ({GROUP: "0::/outer/inner\n", **LIMITS}, 9 * 1024),  # including swap
         ({GROUP: "0::/as/seen/from/outside\n", f"{FS}/memory.max": "1024\n"}, 8 * 1024),
         ({GROUP: "5:cpu,cpuacct:/x\n4:memory:/x\n0::/\n", **OLD_LIMITS}, 10 * 1024),
     ],
@@ -309,7 +309,7 @@ def test_some_memory_is_available_here() -> None:
 
 
 def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each alone would: their local models wait for their servers at the same time."""
+    """Federations that each fit into memory are refused together, as all their local models exist at once."""
     learning = {"dataset": "digits", "model": {"name": "mlp2", "hidden": 512}, "partition": "iid"}
     scenario = scenarios.load(
         {
@@ -333,7 +333,7 @@ def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.Mo
 
 
 def needs_of(world: World, name: str) -> list[memory.Need]:
-    """What the models of a round of a federation need, by the formula that `test_the_needs_of_training` has."""
+    """Return the memory of a federation's models in a round, by the formula of `test_the_needs_of_training`."""
     one = world.of_federation(name)
     settings = one.sections.learning
     assert settings is not None
@@ -360,7 +360,7 @@ print(faults(), int(memory.reuse_freed()), min(faults(), faults()))  # of the fi
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other rules")
 def test_freed_memory_is_used_again() -> None:
-    """Fresh pages are those that the system fills with zeros when they are first touched."""
+    """Freed memory is reused, so that the system need not fill fresh pages with zeros when first touched."""
     said = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True).stdout
     before, done, after = map(int, said.split())
     assert done
@@ -369,7 +369,7 @@ def test_freed_memory_is_used_again() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of Linux's /proc")
 def test_the_peak_of_a_process_is_its_own() -> None:
-    """getrusage would tell of a child what this process, which begins it, has held."""
+    """A process's peak is its own, unlike that of getrusage, which includes the parent's memory for a child."""
     held = np.ones(40_000_000)  # 320 MB
     ask = "from edgefl.learning import memory; print(memory.peak_bytes())"
     asked = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Models: the papers' parameter counts, FLOPs from the layers' shapes, and the contract of modules."""
+"""Test models: the papers' parameter counts, FLOPs by the layers' shapes, and the contract of modules."""
 
 from math import prod
 
@@ -23,8 +23,8 @@ from tests.refusals import refused_at
 from tests.tools.constants import with_constants
 
 SEED = 3
-ROUNDING = 2e-5  # relative; float32 sums of some thousand terms in another order
-# what the papers say: model, parameters, input, classes, trainable parameters
+ROUNDING = 2e-5  # relative error of float32 sums of some thousand terms in another order
+# the papers' models: name, keys, input shape, classes, trainable parameters
 COUNTS = [
     ("logistic", {}, (28, 28), 10, 7_850),  # J Table I
     ("svhn_cnn", {}, (3, 32, 32), 10, 667_178),
@@ -32,9 +32,9 @@ COUNTS = [
     ("resnet18", {}, (3, 32, 32), 100, 11_596_196),
     ("resnet34", {}, (3, 64, 64), 200, 21_730_056),
     ("text_bag", {}, (128,), 4, 9_157_804),
-    # I listing 2: (3 32 + 32 64 + 64 128) 9 + 224 of the convolutions, 2,048 256 + 256, 256 10 + 10
+    # I listing 2: convolutions (3 32 + 32 64 + 64 128) 9 + 224, then 2,048 256 + 256 and 256 10 + 10
     ("svhn_cnn", {"variant": "early"}, (3, 32, 32), 10, 620_362),
-    # Reddi et al. 2021, layer by layer as Keras counts them
+    # Reddi et al. 2021, by layer as counted in Keras
     ("cnn2", {}, (28, 28), 62, 320 + 18_496 + 1_179_776 + 7_998),
     ("lstm", {}, (80,), 90, 720 + 271_360 + 525_312 + 23_130),
     ("mlp2", {}, (60,), 10, 60 * 128 + 128 + 128 * 10 + 10),
@@ -44,7 +44,7 @@ COUNTS = [
 
 
 def build(name: str, **parameters: object) -> tuple[type[Model], nn.Module]:
-    """A model's class and its module for the papers' samples and classes."""
+    """Return a model, and its module for the paper's samples and classes."""
     model = registry.get("models", name)
     torch.manual_seed(SEED)
     return model, model(**parameters).build(model.typical_input, model.typical_classes)
@@ -60,12 +60,12 @@ def test_trainable_parameters_are_those_of_the_papers(
 
 @pytest.mark.parametrize(("name", "count"), [("logistic", 7_850), ("cnn2", 1_206_590)])
 def test_describe_prints_the_count_of_the_papers(name: str, count: int) -> None:
-    """The count of a model with a formula, and of one that has to be built."""
+    """`describe` prints the papers' count for a model with a formula and for one that must be built."""
     assert f"parameters: {count:,}\n" in describe(f"models/{name}")
 
 
 def test_image_models_take_grey_images() -> None:
-    """A channel less in the first convolution is all that differs: 2 x 9 x 32 and 2 x 49 x 64 weights."""
+    """With grey images, only the first convolution lacks two channels: 2 x 9 x 32 or 2 x 49 x 64 weights."""
     for name, fewer in (("svhn_cnn", 2 * 9 * 32), ("resnet18", 2 * 49 * 64)):
         grey, colour = (registry.get("models", name)().build(shape, 10) for shape in ((32, 32), (3, 32, 32)))
         assert TensorLayout.of(colour).size - TensorLayout.of(grey).size == fewer
@@ -100,12 +100,12 @@ def test_dropout_is_of_training_only(name: str) -> None:
 
 
 def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
-    """Of one forward pass; pixels of the output."""
+    """Return the FLOPs of one forward pass; pixels: number of output pixels."""
     return 2 * inputs * filters * kernel**2 * pixels
 
 
 def three_passes(layers: list[int]) -> int:
-    """Forward, gradient of the weights, gradient of the inputs; the first layer needs no last one."""
+    """Sum the FLOPs of forward pass, weights' and inputs' gradients; the first layer needs no inputs' gradient."""
     return 3 * sum(layers) - layers[0]
 
 
@@ -113,7 +113,7 @@ FLOPS = {
     "logistic": [2 * 784 * 10],
     "mlp2": [2 * 60 * 128, 2 * 128 * 10],
     "mlp": [2 * 784 * 200, 2 * 200 * 200, 2 * 200 * 10],
-    "text_bag": [0, 2 * 300 * 4],  # of the head alone
+    "text_bag": [0, 2 * 300 * 4],  # only the head
     "cnn2": [conv_flops(1, 32, 3, 26**2), conv_flops(32, 64, 3, 24**2), 2 * 64 * 12**2 * 128, 2 * 128 * 62],
     "svhn_cnn": [
         conv_flops(3, 32, 3, 32**2),
@@ -135,7 +135,7 @@ def test_flops_follow_from_the_shapes(name: str) -> None:
 
 
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
-    """Per character and layer: inputs x 4 hidden and hidden x 4 hidden. The zero state needs no gradient."""
+    """FLOPs per character and layer are those of inputs x 4 hidden and hidden x 4 hidden, without the zero state."""
     model, module = build("lstm")
     characters, hidden = 80, 256
     inputs = 2 * 4 * hidden * (8 + hidden)
@@ -145,10 +145,10 @@ def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
 
 
 def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
-    """Table I says 91.04 FLOPs per parameter; its constants are forward passes (2.00 for a linear layer).
+    """Table I has 91.04 FLOPs per parameter of a forward pass (2.00 for a linear layer).
 
-    The products are 2 % below it; the element-wise work of 106,496 outputs of convolutions, at some 12 FLOPs
-    each for bias, batch norm and rectifier, fills the rest.
+    Products alone are 2 % below. The difference is element-wise work, some 12 FLOPs for bias, batch norm and
+    rectifier at each of 106,496 outputs of convolutions.
     """
     table = 91.04 * 667_178
     products = sum(FLOPS["svhn_cnn"])
@@ -173,10 +173,10 @@ def test_the_lstm_is_pytorchs() -> None:
 
 
 def test_the_lstm_remembers_at_first() -> None:
-    """The forget gate opens with a bias around 1, the other gates around 0."""
+    """The LSTM's forget gate has an initial bias around 1, the other gates around 0."""
     hidden = 400
     bias = _LstmLayers(5, hidden).weights[2].detach().unflatten(0, (4, hidden))
-    # means of 400 values uniform within +-1/20
+    # tolerance for means of 400 values uniform within +-1/20
     tolerance = 4 * (1 / 20) / 3**0.5 / hidden**0.5
     assert ((bias.mean(1) - torch.tensor([0.0, 1.0, 0.0, 0.0])).abs() < tolerance).all()
 
@@ -200,13 +200,13 @@ def test_the_text_bag_is_a_mean_without_padding() -> None:
 
 
 DEVICES, BATCH, CLASSES = 3, 4, 3
-SILENT = "features.1.bias"  # gradient of a rectifier with negative inputs
+SILENT = "features.1.bias"  # its gradient is zero, as the rectifier's inputs are negative
 
 
 def written_out(
     model: Model, shape: tuple[int, ...], x: Tensor
 ) -> tuple[nn.Module, TensorLayout, list[Tensor]]:
-    """Return a module, where its tensors lie, and models, inputs, labels and weights of three devices.
+    """Return a module, its layout, and models, inputs, labels and weights of three devices.
 
     One sample of one device is padding.
     """
@@ -221,7 +221,7 @@ def written_out(
 
 
 TEXTS = torch.randint(0, 11, (DEVICES, BATCH, 5), generator=torch.Generator().manual_seed(SEED)).float()
-TEXTS[0, 0] = 0  # a text without words
+TEXTS[0, 0] = 0  # a text with padding only
 IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_seed(SEED))
 
 
@@ -230,7 +230,7 @@ IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_se
     ("model", "x", "copied_up_to", "still"),
     [
         (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding is no word
-        # with no matrix copied into its place, the smaller one, and both
+        # with neither matrix copied into place, only the smaller one, or both
         *((Mlp2(hidden=6), IMAGES, copied, "features.1.weight") for copied in (0, 6 * 3, 1000)),
     ],
 )
@@ -247,7 +247,7 @@ def test_gradients_that_are_written_out_are_those_of_autograd(
 
 @pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
 def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
-    """Against autograd in float64, whose own rounding is negligible here."""
+    """The two-layer model's own gradients agree with autograd in float64, whose rounding is negligible."""
     inputs, hidden = (5, 2), 6
     model = Mlp2(hidden=hidden)
     module, layout, (rows, x, y, weight) = written_out(model, inputs, IMAGES.clone())
@@ -273,19 +273,19 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
     tolerance = rounded * torch.finfo(torch.float32).eps * float(expected.abs().max())
     assert float((own - expected).abs().max()) < tolerance
     assert not layout.views(own)["features.1.weight"][0, 0].any()
-    # the terms exceed rounding, and padding does not contribute
+    # the terms are larger than rounding, and padding contributes nothing
     assert float((exact([]) - expected).abs().max()) > 1000 * tolerance
     x[1, 2] = 100.0
     again = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))
     torch.testing.assert_close(again, own, rtol=0, atol=tolerance)
-    # the remaining devices get the same results without the last one
+    # without the last device, the others have the same results
     fewer = [term.part(slice(2)) for term in terms(torch.float32)]
     alone = model.gradients(module, layout, rows[:2], x[:2], y[:2], weight[:2], fewer)
     torch.testing.assert_close(alone, own[:2], rtol=0, atol=tolerance)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """Written out from I's listing 2: pooling before the rectifier, which commutes with it."""
+    """The early SVHN CNN is I's listing 2, in which pooling precedes the rectifier, as both commute."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (

@@ -1,4 +1,4 @@
-"""Local optimisers against PyTorch's own, one device after the other."""
+"""Compare local optimisers with PyTorch's, one device after the other."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def torchs(name: str, parameters: list[Tensor], decay: float) -> torch.optim.Opt
 def test_stacked_steps_equal_pytorchs_steps_on_each_device(
     name: str, decay: float, clip: float | None
 ) -> None:
-    """Quadratic losses (w - c)' A (w - c) / 2 with other curvatures and centres for each device, in float64."""
+    """Steps agree in float64 for losses (w - c)' A (w - c) / 2 with different A and c on each device."""
     generator = torch.Generator().manual_seed(3)
     curvature, centre = torch.rand(2, 4, 9, generator=generator, dtype=torch.float64) * 3
     begin = torch.randn(4, 9, generator=generator, dtype=torch.float64)
@@ -89,7 +89,7 @@ def dealt() -> Batches:
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
 @pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
 def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
-    """Written out, stacked and one by one; devices do different numbers of steps, so that some continue alone."""
+    """All kernels agree with PyTorch's loop for different numbers of steps, where some devices continue alone."""
     ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
     found = []
     for way in ways:
@@ -123,10 +123,10 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
     name: str, batching: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three rounds; device 1 misses the second. Its optimizer then continues from its last update."""
+    """A kept state is that of an optimizer that continues, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
-    for key, value in given.items():  # constants of its class
+    for key, value in given.items():  # class constants
         monkeypatch.setattr(registry.get("optimisers", here["name"]), key, value)
     learner = digits_cell.learner(
         partition="iid",
@@ -167,7 +167,7 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
 
 @pytest.mark.parametrize("name", BESIDE)
 def test_personal_models_step_by_the_same_rule(name: str) -> None:
-    """Ditto without its pull trains the same model twice."""
+    """Without its pull, Ditto trains the personal model to the same values as the local one."""
     train = training(Plain(), rule_of(name, 0.1, 0.7))
     start = train.layout.flatten(train._module)
     task = LocalTask(

@@ -1,4 +1,4 @@
-"""Stragglers that do fewer epochs: how many, which ones, how much; nothing else changes."""
+"""Test stragglers with fewer epochs: how many, which devices, how many epochs; nothing else changes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ DEVICES, EPOCHS = 10, 5
 
 
 def iterations(share: float) -> np.ndarray:
-    """[rounds, devices] local steps; 150 samples of each device are 3 batches an epoch."""
+    """Return local steps [rounds, devices]; a device's 150 samples are 3 batches per epoch."""
     how: dict[str, Any] = {
         "partition": "iid",
         "local": {"batch": 50, "epochs": EPOCHS, "partial_work": share},
@@ -32,7 +32,7 @@ def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
 
 
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
-    """Of n stragglers each of 19 lengths has n/19, each of 10 devices n/10: chi squares within 5 deviations."""
+    """Stragglers' 19 lengths and 10 devices are equally likely, by chi-square within 5 standard deviations."""
     rounds, asked = 2000, 20
     drawn = np.array(
         [

@@ -1,4 +1,4 @@
-"""Partitions: which device holds which samples, how labels recur, and the statistics of the shares."""
+"""Test which device holds which samples, how labels recur, and the distribution of shares."""
 
 from collections.abc import Sequence
 
@@ -25,13 +25,13 @@ KINDS = [Dirichlet, Iid]
 
 
 def balanced(classes: int, per_class: int) -> np.ndarray:
-    """Labels of a training set in mixed order."""
+    """Return the labels of a balanced training set in random order."""
     labels = np.repeat(np.arange(classes), per_class)
     return np.random.default_rng(SEED).permutation(labels)
 
 
 def expect_exact_cover(assigned: Sequence[np.ndarray], samples: np.ndarray) -> None:
-    """Check that every sample occurs exactly once, and nothing else."""
+    """Check that devices hold every sample exactly once."""
     np.testing.assert_array_equal(np.sort(np.concatenate(assigned)), samples)
 
 
@@ -138,7 +138,7 @@ def test_the_two_sets_are_a_random_choice() -> None:
         (0.25, 10, "0, 0.2, 0.4, 0.6, 0.8"),
         (0.0, 3, "0.3333"),
         (0.99, 100, "0, 0.02, 0.04, ..., 0.98"),
-        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # rounds to all ten labels in both sets
+        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # rounding gives both sets all ten labels
         (0.0, 1, "none"),
     ],
 )
@@ -171,7 +171,7 @@ def test_draws_depend_on_seed_and_session_alone(kind: type[RecurringLabels]) -> 
 
     assert drawn(1, 1) == drawn(1, 1)
     assert drawn(1, 1) != drawn(2, 1)
-    # sessions 1 and 3 share their labels, but the population of session 3 is a new one
+    # sessions 1 and 3 have the same labels, but samples are dealt again in session 3
     assert drawn(1, 1) != drawn(1, 3)
 
 
@@ -197,8 +197,8 @@ def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: i
 def test_a_share_is_beta_distributed() -> None:
     """Share of a label ~ Beta(alpha, (N-1) alpha), independent between labels; here alpha = 1, N = 10.
 
-    Counts resolve shares to 1/1,000. The density is at most 9, so that moves the distribution function by
-    at most 9/1,000, small against the KS distance that 1,500 labels resolve, 1/sqrt(1500) = 0.026.
+    Counts resolve shares to 1/1,000. As the density is at most 9, this changes the distribution function by at
+    most 9/1,000, little compared with the KS distance that 1,500 labels resolve, 1/sqrt(1500) = 0.026.
     """
     devices = [0, 4, 9]
     for shares in shares_of(devices, alpha=1.0, population=10, seeds=15):
@@ -217,7 +217,7 @@ def test_concentration_of_a_label(alpha: float) -> None:
     total = population * alpha
     shares = shares_of(range(population), alpha=alpha, population=population, seeds=40)
     labels = shares.shape[1]
-    # Counts are shares rounded up or down at random, which adds at most 1/4 (in counts) to their variance.
+    # Shares are rounded up or down to counts at random, which adds at most 1/4 to a count's variance.
     rounding = 0.25 / SHARE_SAMPLES**2
 
     variance = (1 / population) * (1 - 1 / population) / (total + 1) + rounding
@@ -229,12 +229,12 @@ def test_concentration_of_a_label(alpha: float) -> None:
     fourth = population * poch(alpha, 4) + population * (population - 1) * poch(alpha, 2) ** 2
     variance = fourth / poch(total, 4) - mean**2
     tolerance = SIGMAS * np.sqrt(variance / labels) + population * rounding
-    assert tolerance < 0.04 * mean  # fine enough to tell alpha from 1.15 alpha
+    assert tolerance < 0.04 * mean  # so that 1.15 alpha would fail
     assert abs((shares**2).sum(axis=0).mean() - mean) < tolerance
 
 
 def test_rounding_favours_no_device() -> None:
-    """Five samples per label: rounding down would shift half a sample per label from first to last device."""
+    """With five samples per label, rounding down would move half a sample per label from first to last device."""
     devices, classes, per_class, seeds = 10, 200, 5, 30
     labels = balanced(classes, per_class)
     totals = np.zeros(devices)
@@ -243,12 +243,12 @@ def test_rounding_favours_no_device() -> None:
     draws = classes * seeds
     variance = per_class**2 * float(stats.beta(1.0, devices - 1.0).var()) + 0.25  # share, then rounding
     tolerance = SIGMAS * np.sqrt(variance / draws)
-    assert tolerance < 0.5 / 4  # half a sample would show
+    assert tolerance < 0.5 / 4  # so that half a sample would fail
     np.testing.assert_allclose(totals / draws, per_class / devices, atol=tolerance)
 
 
 def test_samples_of_a_label_are_dealt_at_random() -> None:
-    """Not the first ones to the first device: their mean rank within the label is that of all of them."""
+    """A device's samples have the mean rank of all samples of the label, so they are not the first ones."""
     per_class, seeds = 400, 200
     labels = np.zeros(per_class, np.int64)
     means, weights = [], []
@@ -267,12 +267,12 @@ def test_samples_of_a_label_are_dealt_at_random() -> None:
 @pytest.mark.parametrize(
     ("counts", "left"),
     [
-        ((500, 500), [488, 488]),  # the givers take turns
-        ((500, 300), [300, 476]),  # only the larger one gives
+        ((500, 500), [488, 488]),  # both large devices give in turn
+        ((500, 300), [300, 476]),  # only the larger device gives
     ],
 )
 def test_the_minimum_is_met_where_redrawing_would_never_end(counts: tuple[int, int], left: list[int]) -> None:
-    """alpha so small that a label goes to one device: 8 of 10 devices live on what the largest give."""
+    """With an alpha that gives each label to one device, 8 of 10 devices get their minimum from the largest."""
     labels = np.repeat([0, 1], counts)
     assigned = Dirichlet(alpha=1e-6, min_samples=3).assign(labels, 10, 1, Streams(SEED))
     assert sorted(len(held) for held in assigned) == [3] * 8 + left

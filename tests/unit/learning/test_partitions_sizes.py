@@ -1,4 +1,4 @@
-"""Partitions whose sizes follow a law, a number of labels per device, and listed label sets."""
+"""Test partitions whose sizes follow a law, with a number of labels per device, or with listed label sets."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from tests.refusals import refused_at
 
 SEED = 7
 SIGMAS = 3.0  # two-sided chance of 0.3 % per comparison
-MANY, SAMPLES = 1_000, 1_000_000  # devices and samples where a law is estimated
+MANY, SAMPLES = 1_000, 1_000_000  # devices and samples in tests that estimate a law
 LABELS = np.arange(SAMPLES) % 10
 
 
@@ -62,7 +62,7 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
     counts = _shared_out(total, w)
     assert counts.sum() == total
     assert counts.min() >= 1
-    # those above the least share the rest in proportion
+    # devices above the minimum share the rest in proportion
     above = counts > 1
     if above.any():
         exact = counts[above].sum() * w[above] / w[above].sum()
@@ -76,8 +76,8 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
 def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> None:
     """Clauset et al. (2009): 1 + n / sum(ln(x / x_min)), standard error (exponent - 1) / sqrt(n).
 
-    The smallest device has SAMPLES / MANY (exponent - 2) / (exponent - 1) samples, 333 or more, so that whole numbers
-    change a logarithm by at most 0.0015.
+    The smallest device has SAMPLES / MANY (exponent - 2) / (exponent - 1) samples, 333 or more, so that rounding
+    changes a logarithm by at most 0.0015.
     """
     drawn = np.sort(sizes(PowerLaw(exponent=exponent)))
     assert drawn.sum() == SAMPLES
@@ -87,7 +87,7 @@ def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> Non
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
 def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
-    """Of n normal numbers the deviation has the standard error sigma / sqrt(2 n), and the skewness sqrt(6 / n)."""
+    """For n normal numbers, the deviation has the standard error sigma / sqrt(2 n), the skewness sqrt(6 / n)."""
     drawn = sizes(LogNormal(sigma=sigma))
     assert drawn.sum() == SAMPLES
     logs = np.log(drawn)
@@ -119,7 +119,7 @@ def test_each_device_has_exactly_its_number_of_labels(partition: ByWeight) -> No
 
 
 def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
-    """50 devices with 2 of 10 labels: 10 devices a label, 200 / 10 samples of each, 40 in all."""
+    """50 devices with 2 of 10 labels are 10 devices per label, with 200 / 10 samples of it each, 40 in total."""
     labels = np.repeat(np.arange(10), 200)
     dealt = LabelCount(labels_per_device=2).assign(labels, 50, 1, Streams(SEED))
     assert {len(held) for held in dealt} == {40}
@@ -135,7 +135,7 @@ def test_a_label_with_three_times_the_samples_has_three_times_the_devices() -> N
 
 
 def test_labels_are_chosen_at_random() -> None:
-    """Device 0 has 3 of 10 labels: each in 3 of 10 draws."""
+    """Device 0, with 3 of 10 labels, has each label in 3 of 10 draws."""
     labels, draws = np.repeat(np.arange(10), 20), 200
     held = np.zeros(10)
     for seed in range(draws):
@@ -148,7 +148,7 @@ def test_labels_are_chosen_at_random() -> None:
 def test_sizes_follow_the_weights_with_few_labels() -> None:
     """The small devices come last and even out the labels: the weights of their holders differ by less than a median.
 
-    None of these devices outweighs a label's mean, and the smallest has 200 samples, which whole numbers change by
+    No device has more weight than a label's mean, and the smallest has 200 samples, which rounding changes by
     0.25 %.
     """
     partition, devices = LogNormal(sigma=1.0, labels_per_device=1), 200
@@ -198,7 +198,7 @@ def test_each_session_has_the_labels_of_its_set(kind: type[Iid]) -> None:
 
 
 def test_labels_may_be_new_in_the_last_session() -> None:
-    """Table 12 of the conference paper: labels that no session before has had."""
+    """The last session may have labels that no earlier session had, as in Table 12 of the conference paper."""
     partition = Iid(label_sets=((0, 1, 2), (1, 2, 3), (0, 2, 3), (4, 5)))
     before = {label for s in (1, 2, 3) for label in partition.session_labels(s, 6, Streams(1)).tolist()}
     assert before.isdisjoint(partition.session_labels(4, 6, Streams(1)).tolist())

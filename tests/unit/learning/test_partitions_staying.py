@@ -1,4 +1,4 @@
-"""Partitions whose samples stay with their device: two shards, halves, distinct labels, groups, zones."""
+"""Test partitions whose samples stay with their device: two shards, halves, distinct labels, groups, zones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def shuffled_labels(counts: Sequence[int], seed: int) -> np.ndarray:
 def dealt(
     partition: Partition, labels: np.ndarray, devices: int, seed: int, **facts: np.ndarray
 ) -> np.ndarray:
-    """[devices, C] samples per device and label; checks what holds for every partition."""
+    """Return samples per device and label [devices, C]; check the properties of every partition."""
     assigned = partition.assign(labels, devices, 1, Streams(seed), PartitionInputs(**facts))
     assert len(assigned) == devices
     for held in assigned:
@@ -51,7 +51,7 @@ def dealt(
 
 
 def expect_even(held: np.ndarray) -> None:
-    """In each column, all non-zero numbers are equal up to one."""
+    """Check that the non-zero numbers in each column differ by at most one."""
     for column in held.T:
         having = column[column > 0]
         assert not len(having) or having.max() - having.min() <= 1
@@ -69,7 +69,7 @@ def test_all_labels_are_there_in_every_session(partition: Staying) -> None:
 
 @pytest.mark.parametrize(("classes", "per_device"), [(10, 2), (100, 20)])
 def test_two_shards_of_the_early_version(classes: int, per_device: int) -> None:
-    """10 devices: each label is cut in two equal shards, each device has labels of two bundles."""
+    """With 10 devices, each label is divided into two equal shards, and each device has labels of two bundles."""
     labels = shuffled_labels([60] * classes, SEED)
     held = dealt(TwoShard(), labels, 10, SEED)
     np.testing.assert_array_equal((held > 0).sum(axis=1), per_device)
@@ -148,7 +148,7 @@ def test_label_sets_in_ascending_order(partition: Half, first: range, second: ra
 @pytest.mark.parametrize("classes", [10, 100, 200])
 @pytest.mark.parametrize("devices", [10, 20, 100])
 def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> None:
-    """60 % of the labels each, 20 % in common, whose samples go half to each half of the devices."""
+    """Each half has 60 % of the labels; 20 % are common to both, and their samples are divided equally."""
     held = dealt(PartialOverlap(), shuffled_labels([600] * classes, SEED), devices, SEED)
     first, second = (part > 0 for part in (held[: devices // 2], held[devices // 2 :]))
     np.testing.assert_array_equal((held > 0).sum(axis=1), 6 * classes // 10)
@@ -241,7 +241,7 @@ SIZES = [4, 9, 1, 9, 6]
 
 
 def some_groups() -> tuple[np.ndarray, np.ndarray]:
-    """Samples of five groups in mixed order, and their labels."""
+    """Return samples of five groups in random order, and their labels."""
     groups = np.random.default_rng(SEED).permutation(np.repeat(np.arange(5), SIZES))
     return groups, np.arange(len(groups)) % 3
 
@@ -288,7 +288,7 @@ def test_groups_that_do_not_suffice() -> None:
 
 
 def around(angles_deg: Sequence[float], radius_m: float = 50.0) -> np.ndarray:
-    """[N, 2] places on a circle around the origin."""
+    """Return positions [N, 2] on a circle around the origin."""
     angles = np.deg2rad(angles_deg)
     return radius_m * np.column_stack([np.cos(angles), np.sin(angles)])
 

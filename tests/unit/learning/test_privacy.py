@@ -1,4 +1,4 @@
-"""Clipped and noised updates: the noise by its deviation, epsilon by an accountant and by an integral."""
+"""Test clipped and noised updates: the noise's deviation, and epsilon by an accountant and by an integral."""
 
 import math
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_epsilon_agrees_with_an_accountant(noise: float, updates: int, delta: fl
 
 
 def test_epsilon_by_its_definition() -> None:
-    """delta is the integral of what one density is above e^epsilon times the other, of n = 2 at once."""
+    """delta is the integral of the excess of one density over e^epsilon times the other, here for n = 2 updates."""
     noise, delta = 1.5, 1e-3
     mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
     crossing = epsilon / mu + mu / 2
@@ -58,7 +58,7 @@ def test_epsilon_by_its_definition() -> None:
 
 
 def composed(noise: float, updates: int, delta: float) -> float:
-    """Return epsilon by composing privacy losses, none of the formulas of `edgefl.learning.privacy`.
+    """Return epsilon by composing privacy losses, independently of the formulas in `edgefl.learning.privacy`.
 
     The loss of one Gaussian mechanism with noise z is normal, mean 1 / (2 z^2) and variance 1 / z^2; over n updates
     losses add up, and delta(epsilon) is the mean of (1 - e^(epsilon - loss)) where it is positive.
@@ -101,13 +101,13 @@ BY_DEVICES = f"learning.privacy={{clip_norm: 0.5, noise: {NOISE}, where: device,
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs with some keys, each carried out once."""
+    """Return runs with given keys, each carried out once."""
     return cache(
         lambda *keys: simulate(load_scenario(RUN, keys), tmp_path_factory.mktemp("run"), device="cpu")
     )
 
 
-# settings that waste uploads, and the outcomes of some of them
+# settings that waste uploads, and the outcomes of such uploads
 SENT_IN_VAIN = [
     (
         [
@@ -135,7 +135,7 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     counts = sent.groupby("device").cumcount() + 1
     expected = {n: composed(NOISE, n, DELTA) for n in set(counts)}
     assert sent.epsilon.tolist() == pytest.approx([expected[n] for n in counts], rel=1e-7)
-    # the runs contain the intended case: uploads that no model uses
+    # the runs contain uploads that no model uses
     happened = set(sent.outcome)
     stale = "staleness" in sent and sent[sent.outcome == "completed"].staleness.isna().any()
     if stale or ((rounds.completed < 3).any() and "rounds.min_updates=3" in keys):
@@ -164,7 +164,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("where", ["device", "server"])
 def test_noise_has_the_stated_deviation(where: str) -> None:
-    """On a device z C, of each its own; on the server z C times the largest share, once for all."""
+    """The deviation is z C on each device, with independent noise, or z C times the largest share on the server."""
     privacy = Privacy(PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
     limited = privacy.limited(rows, torch.zeros(NUMBERS), CHANCE.of_devices("privacy", [1, 2]))

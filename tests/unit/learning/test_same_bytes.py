@@ -1,4 +1,4 @@
-"""The same file, seed and machine give the same bytes: threads, load and free memory do not affect results."""
+"""Test that file, seed and machine determine every byte, whatever the threads, load and free memory."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ THREADS = 3
 
 @contextmanager
 def load() -> Iterator[None]:
-    """Products of all shapes, on another thread of this process."""
+    """Multiply matrices of all shapes in another thread of this process."""
     ended = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Tasks: classes, numbers, several labels, the next token; and errors for data that do not fit."""
+"""Test tasks (classes, numbers, several labels, next token), and errors about data that do not fit."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ CLOSE = 1e-6
 
 
 class Blobs(Dataset):
-    """Eight samples with these targets."""
+    """A data set of eight samples with given targets."""
 
     targets: Any
     outputs: int = 2
@@ -85,7 +85,7 @@ def test_cross_entropy_and_accuracy_from_their_definitions() -> None:
 
 
 def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
-    """Targets 2, 4, 6 in training: mean 4, variance 8/3. Tests 3, 9: variance 9; their mean, 6, has an R2 of 0."""
+    """R2 is 0 for predicting the test targets' mean, 6, and 1 for the targets 3 and 9 themselves."""
     x = np.zeros((3, 1), np.float32)
     data = Data.unscaled(
         Split(x, np.array([2, 4, 6], np.float32)), Split(x[:2], np.array([3, 9], np.float32)), ("y",)
@@ -107,7 +107,7 @@ def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
 
 
 def test_several_labels_by_hand() -> None:
-    """Found {a, b}, true {a}: F1 = 2/3. None found of {b}: 0. None of none: 1. Losses are means over labels."""
+    """F1 is 2/3 if {a, b} is found for {a}, 0 if none is found for {b}, 1 for none of none; losses are means."""
     outputs = torch.tensor([[1.0, 2.0], [-1.0, -1.0], [-3.0, -1.0]])
     y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     several = task("multi_label")

@@ -1,4 +1,4 @@
-"""Opening models against the formulas of the journal paper, Algorithm 1."""
+"""Compare opening models with the formulas of the journal paper, Algorithm 1."""
 
 import math
 from typing import Any
@@ -22,7 +22,7 @@ SAVED = [
     Saved(3, torch.tensor([0.0, 1.0]), torch.tensor([3.0, 4.0])),
     Saved(4, torch.tensor([2.0, 2.0]), torch.tensor([0.0, 1.0])),
 ]
-GRADIENT = torch.tensor([0.0, 0.0])  # distances to the saved ones: 0, 5, 1
+GRADIENT = torch.tensor([0.0, 0.0])  # its distances to the saved gradients are 0, 5, 1
 FINALS = [
     Final(torch.tensor([1.0, 2.0]), 0.5),
     Final(torch.tensor([3.0, 6.0]), 0.8),
@@ -44,7 +44,7 @@ def sessions(kept: list[Saved]) -> list[int]:
 
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
-    """Warm starts that declare it open with the last model, to the last bit, and add no loss term; others do not."""
+    """Only warm starts that declare it open like `previous`: with exactly the last model, without a loss term."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
     openings = [
         warm_start.opening(last.model, kept, gradient).model
@@ -74,7 +74,7 @@ def test_similarity_with_a_large_scale_is_the_most_similar_session() -> None:
 
 
 def test_cosine_distance_is_blind_to_length() -> None:
-    """Angles of 0, 90 and 180 degrees to the new gradient: distances 0, 1 and 2."""
+    """At angles of 0, 90 and 180 degrees to the new gradient, cosine distances are 0, 1 and 2."""
     kept = saved([5.0, 0.0], [0.0, 0.1], [-3.0, 0.0])
     found = Similarity(scale=1.0, distance="cosine").opening(torch.zeros(1), kept, torch.tensor([2.0, 0.0]))
     raw = [math.exp(-d) for d in (0, 1, 2)]
@@ -82,7 +82,7 @@ def test_cosine_distance_is_blind_to_length() -> None:
 
 
 def test_without_a_gradient_it_goes_on_from_the_current_model() -> None:
-    """No probe's update has arrived: there is nothing to compare; nor with sessions of that kind."""
+    """Without a gradient similarity opens with the current model, and saved sessions without one do not count."""
     assert torch.equal(Similarity().opening(CURRENT, SAVED, None).model, CURRENT)
     blind = [Saved(2, torch.ones(2), None), SAVED[1]]
     assert Similarity().opening(CURRENT, blind, GRADIENT).weights == {3: 1.0}
@@ -141,7 +141,7 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 
 def test_the_pilot_of_good_sessions() -> None:
-    """0.8 is at least 0.85 of 0.9, 0.5 is not."""
+    """Sessions with at least 0.85 of the best accuracy, 0.9, are good: 0.8 is, 0.5 is not."""
     found = with_constants(Similarity, good_share=0.85)(pilot_model="good").pilot(FINALS, CURRENT)
     assert found.tolist() == [5.5, 5.0]
     assert with_constants(Similarity, good_share=1)(pilot_model="good").pilot(FINALS, CURRENT).tolist() == [

@@ -1,4 +1,4 @@
-"""Apple's GPUs have no float64: tensors become double only in `in_double`, which takes them to the processor."""
+"""Test that tensors become double only in `in_double`, on the CPU, as Apple's GPUs have no float64."""
 
 import sys
 from pathlib import Path
@@ -24,7 +24,7 @@ SCENARIO = sections("""
 
 
 class Device(TorchDispatchMode):
-    """A stand-in for a device without float64: collects the operations that make it from other types."""
+    """A stand-in for a device without float64, which records operations that convert to float64."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,5 +71,5 @@ def test_the_stand_in_refuses_float64() -> None:
 
 def test_a_tensor_leaves_a_device_without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors, "WITHOUT_DOUBLE", "meta")
-    with pytest.raises(NotImplementedError, match="meta"):  # which has no numbers that could leave it
+    with pytest.raises(NotImplementedError, match="meta"):  # `meta` has no data to copy
         in_double(torch.ones(2, device="meta"))

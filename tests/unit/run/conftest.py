@@ -1,4 +1,4 @@
-"""A small scenario for tests of what happens before a run."""
+"""A small scenario for tests of the steps before a run."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ learning:
 
 @pytest.fixture
 def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A scenario in a folder of its own, which is the current one."""
+    """Write a scenario in a temporary folder, which becomes the current one."""
     (tmp_path / "digits.yaml").write_text(DIGITS)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "digits.yaml"

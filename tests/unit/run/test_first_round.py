@@ -1,4 +1,4 @@
-"""How long a run's first round takes, about, and what is noted of it before the run."""
+"""Test the estimated length of a run's first round, and notes about this round before the run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from edgefl.scenario import scenario
 
 
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
-    """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
+    """A downlink and an uplink take at least two slots of 0.5 ms, so a shorter deadline is noted."""
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
     assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
     assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
@@ -25,7 +25,7 @@ DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_se
 
 
 def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
-    """Two sessions of twelve hours."""
+    """Rounds without pauses in two sessions of twelve hours are noted."""
     (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
     assert note.startswith("rounds follow one another without pause for 86,400 s: about ")
     assert note.endswith("set rounds.every_s or rounds.pause_s")
@@ -34,9 +34,9 @@ def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) 
 
 
 def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
-    """Rayleigh fading takes less than 1 bit/s/Hz from a rate (0.83, Euler's constant over ln 2), here of 4 and more.
+    """Rayleigh fading lowers a rate, 4 bit/s/Hz or more here, by less than 1 (0.83, Euler's constant over ln 2).
 
-    So a round of 200 Mbit each way lasts longer than the deadline's note says, and less than a third longer.
+    A round of 200 Mbit each way therefore lasts longer than the note on the deadline says, by less than a third.
     """
     overrides = [
         "learning=null",
@@ -72,7 +72,7 @@ SHARED = [
 def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
     overrides: list[str], servers: int, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same participants, the same place among the random draws, and the same links."""
+    """The rehearsed round and the run's first have the same participants, position in random streams, and links."""
     opened: list[tuple[Any, ...]] = []
     open_ = Rounds.open
 

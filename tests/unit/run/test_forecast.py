@@ -1,4 +1,4 @@
-"""The forecast of a run: by hand from a probe's figures, and a probe of a run without training."""
+"""Compare the forecast of a run with values by hand from a probe's figures, and test probes without training."""
 
 import itertools
 from collections.abc import Callable
@@ -53,14 +53,14 @@ def test_rounds_back_to_back_with_pauses() -> None:
     by_rounds = scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"pause_s": 1.0})
     found = expected(by_rounds)
     assert found.rounds == (30, 30)
-    assert found.simulated_s == (149.0, 149.0)  # no pause behind the last one
+    assert found.simulated_s == (149.0, 149.0)  # no pause after the last round
     assert found.wall_s == (25.0, 25.0)
     assert found.disk_bytes == (30_000.0, 30_000.0)
     assert "  rounds          30" in found.costs()
 
 
 def test_each_federation_has_rounds_of_its_own() -> None:
-    """One of 3 x 10 rounds back to back, as above, and one of 2 x 5, a round every 8 s: the longer one ends last."""
+    """Of federations with 3 x 10 rounds back to back and with 2 x 5 rounds every 8 s, the longer one ends the run."""
     both = scenario(
         radio={"sharing": "dynamic", "scheduler": "equal_share"},
         sessions={"name": "schedule", "count": 3, "rounds": 10},
@@ -84,7 +84,7 @@ def test_probes_take_no_time_of_the_grid() -> None:
     learning["warm_start"] = "similarity"
     shape = {"sessions": {"name": "schedule", "count": 3, "rounds": 10}, "learning": learning}
     by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}, workload=None))
-    assert by_grid.rounds == (32, 32)  # two of them of probes
+    assert by_grid.rounds == (32, 32)  # including two probe rounds
     assert by_grid.simulated_s == (1800.0, 1800.0)
     at_once = expected(scenario(**shape, workload=None))
     assert at_once.simulated_s == (32 * 4.0, 32 * 4.0)
@@ -97,7 +97,7 @@ def test_a_duration_by_its_grid_in_all_cells() -> None:
     assert found.rounds == (7 * 1440, 7 * 1440)
     assert found.simulated_s == (86_400.0, 86_400.0)
     assert "  rounds          10,080 in 7 cells" in found.costs()
-    # rounds that take longer than the grid follow at once
+    # a round longer than the grid's interval is followed at once
     assert expected(day, replace(PROBE, latency_s=120.0)).rounds == (720, 720)
 
 
@@ -132,9 +132,9 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
 
 @pytest.mark.parametrize(("each_s", "rounds"), [(0.1, 14), (0.6, 7)])
 def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: float, rounds: int) -> None:
-    """A minute of preparation, and then each round takes so long; 1.5 s may pass since the first one.
+    """A probe's limit of 1.5 s counts from the end of the first round, not from the minute of preparation.
 
-    The first rounds of all cells end at one time, so that all of them are seen.
+    All first rounds are in the probe, as those of all cells end at the same time.
     """
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
     found = probe(
@@ -183,7 +183,7 @@ def _dry_run(one: Scenario, folder: Path) -> None:
         lambda one, _: make_preview(one, "cpu"),
         lambda one, _: validation._try(
             (one, "cpu"), lambda forecast: None
-        ),  # validate --plan, in its process
+        ),  # validate --plan, in a process of its own
         _dry_run,
     ],
     ids=["preview", "validate", "dry_run"],
@@ -191,7 +191,7 @@ def _dry_run(one: Scenario, folder: Path) -> None:
 def test_a_forecast_builds_a_run_once(
     ask: Callable[[Scenario, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also of a run that reports losses, or that a score ends."""
+    """A forecast builds a run only once, even if devices report losses or a score ends the run."""
     built: list[Scenario] = []
     init = World.__init__
 

@@ -1,4 +1,4 @@
-"""Python's garbage collector runs less often inside the context, and as before after it, also after errors."""
+"""Test that garbage collection is rarer inside the context, and as before after it, even after errors."""
 
 import gc
 import subprocess
@@ -48,7 +48,7 @@ def test_an_error_leaves_it_as_it_was() -> None:
 
 
 def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large tensors in cycles would stay, else."""
+    """Collection is rare until a run begins, and then more frequent, as cycles may hold large tensors."""
     with seldom_at_start():
         assert gc.get_threshold() == AT_START
     assert gc.get_threshold() == USUAL
@@ -69,7 +69,7 @@ def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: py
 
 
 def test_a_process_does_not_look_when_it_ends() -> None:
-    """What is registered first is called last, and sees what the command has left."""
+    """At exit all objects are frozen, as the handler registered first, which is called last, can see."""
     code = (
         "import atexit, gc; atexit.register(lambda: print('frozen' if gc.get_freeze_count() else 'looks'));"
         f" from {main.__module__} import main; main(['--version'])"

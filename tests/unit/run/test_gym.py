@@ -1,4 +1,4 @@
-"""A run as a Gymnasium environment: Gymnasium's checker, and a comparison with the same run without it."""
+"""Test a run as a Gymnasium environment by Gymnasium's checker, and against the same run without it."""
 
 import runpy
 from typing import Any
@@ -38,14 +38,14 @@ def test_gymnasium_makes_it_by_name(name: str) -> None:
 
 
 def test_made_by_its_name_alone_it_is_the_quickstart() -> None:
-    """As other environments, it needs no argument; the shipped scenario has 40 devices."""
+    """An environment made without arguments is the quickstart, whose shipped scenario has 40 devices."""
     made = gymnasium.make("edgefl/Round-v0")
     assert made.action_space.shape == (40, 4)
     made.close()
 
 
 def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
-    """As with any decider that sets shares, they hold for a round, unless the scenario says otherwise."""
+    """By default, shares are fixed for a round, as for any decider that sets shares; dynamic sharing is refused."""
     usual = {key: value for key, value in SMALL.items() if key != "radio"}
     env = RoundEnv(usual)
     assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
@@ -90,7 +90,7 @@ def test_an_action_is_carried_out() -> None:
 
 
 def test_the_examples_policies_go_through_a_run() -> None:
-    """Training runs in the environment's thread; an agent that selects the fast half is done sooner."""
+    """The example's policies complete a run with training, and the policy that selects the fast half ends sooner."""
     found = runpy.run_path(str(ROOT / "examples" / "controller.py"))
     slow, fast = (found["episode"](found[name]) for name in ("at_random", "greedy"))
     assert min(slow[0], fast[0]) > 0.3

@@ -1,4 +1,4 @@
-"""A Gymnasium environment in the hands of an agent that fails: one error says why, and no call waits for ever."""
+"""Test that an agent's wrong calls of a Gymnasium environment give one error, and never block."""
 
 import copy
 import pickle
@@ -58,7 +58,7 @@ def env() -> Any:
     ],
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:
-    """Afterwards the round still waits for a valid action."""
+    """An invalid action is refused, and the round still waits for a valid one."""
     with pytest.raises(EdgeflError, match=f"the action (is|has|sets) .*{why}.*: pass"):
         env.step(action)
     assert env._run is not None
@@ -100,7 +100,7 @@ def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
     ids=["copy", "deep", "pickle"],
 )
 def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> None:
-    """A run under way lives in a thread, which no copy shares."""
+    """A copy has its own run; an environment with a run under way cannot be copied, as the run is in a thread."""
     env = RoundEnv(SMALL)
     other = again(env)
     assert env.reset(seed=1)[1] == other.reset(seed=1)[1]
@@ -113,7 +113,7 @@ def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> N
 
 
 def test_a_run_that_failed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A further step, and close, wait for a thread that is gone unless the run is known to be over."""
+    """After a failed run, a further step or close must not wait for its thread, which has ended."""
     env = RoundEnv(SMALL)
     env.reset(seed=1)
     with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""A run's notes name features that were set but never used."""
+"""Test a run's notes, which name features that were set but had no effect."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import json
@@ -69,7 +69,7 @@ def test_cells_that_never_aggregated_are_named() -> None:
 
 
 def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
-    """b's deadline is over before any update: a, with the same cell, has all of its own."""
+    """Notes name their federation: b's deadline ends before any update, a in the same cell is not affected."""
     told = notes_of(
         tmp_path,
         radio={"sharing": "dynamic", "scheduler": "equal_share"},
@@ -85,7 +85,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
-    """Devices that come after a year, and a run of ten seconds: it ends with its duration, and says so."""
+    """A run of ten seconds whose devices arrive after a year ends, and notes that no round took place."""
     trace = {"0": {"active": [31_536_000.0], "inactive": [31_536_001.0], "finish_time": 4e7}}
     (tmp_path / "later.json").write_text(json.dumps(trace))
     churn = {"name": "availability_trace", "path": str(tmp_path / "later.json")}
@@ -101,7 +101,7 @@ def plan(days: str, hour: str) -> dict[str, Any]:
 
 
 WALK = {"name": "random_waypoint", "area_factor": 1.5}
-# two classes with plans of their own, which differ by the day of the week, are noted once
+# two classes with different plans by the day of the week have one note
 WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility": plan("weekend", "9:00")}}
 
 
@@ -117,7 +117,7 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
         ({"mobility": WALK}, "mobility random_waypoint", "use static"),
-        ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # within its cell, no device can leave it
+        ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # no device can leave its cell
     ],
 )
 def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: str, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
 
 
 def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) -> None:
-    """Cars among small cells with a rough field of line of sight and no filter."""
+    """Cars in small cells with a rough line-of-sight field and no filter have mostly ping-pong handovers."""
     mobility = {"name": "random_direction", "speed_min_m_s": 12, "speed_max_m_s": 14}
     world: dict[str, Any] = {
         "duration_s": 30.0,
@@ -199,7 +199,7 @@ def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str
         ({"rings": 1, "isd_m": 200}, False),
         ({"rings": 1, "isd_m": 201}, True),
         ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
-        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m in the mean
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # mean distance of 203 m
     ],
 )
 def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
@@ -208,7 +208,7 @@ def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
-    """Two steps of 10 ms, a run of some hundred."""
+    """A trace of other users' load that covers 20 ms is noted in a run of some hundred ms."""
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}
@@ -254,7 +254,7 @@ def test_a_warm_start_that_never_came_into_play(
     assert [said in note for note in found] == ([True] if said else [])
 
 
-# Free space, no shadowing, one second of 0.5 ms slots: some 20 bit/s/Hz, hardly any padding.
+# In free space without shadowing, some 20 bit/s/Hz for a second of 0.5 ms slots, with little padding.
 LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 
 
@@ -276,7 +276,7 @@ def test_nr_s_limit_is_that_of_its_table() -> None:
 
 
 def parts(*transfers: tuple[float, float, int]) -> list[Part]:
-    """Downlinks of (start, end, bits); nothing goes up."""
+    """Return participations with downlinks of (start, end, bits) and empty uplinks."""
     return [
         Part(
             i,
@@ -292,7 +292,7 @@ def parts(*transfers: tuple[float, float, int]) -> list[Part]:
 def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> None:
     shares = {"downlink": np.array([0.5, 0.25, 0.25]), "uplink": np.ones(3)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=False)
-    # b W w t = 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1: 500, 500, 125 Hz s
+    # share, band, direction's weight and time: 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1 = 500, 500, 125 Hz s
     efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)  # type: ignore[arg-type]
     assert efficiency.median("downlink") == pytest.approx(3.0, abs=STEP)
     assert np.isnan(efficiency.median("uplink"))
@@ -301,7 +301,7 @@ def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> Non
 def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
-    # in use from 0 to 3 s and from 5 to 6 s, half of the time for this direction
+    # the band is used from 0 to 3 s and 5 to 6 s, half of it for this direction
     efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
     assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 
@@ -319,7 +319,7 @@ NR_LINK: dict[str, Any] = {
 
 
 def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
-    """Devices far beyond a cell of weak power: with coverage no round waits for them, without it all rounds do."""
+    """Rounds wait for devices far outside a weak cell's range only if `coverage_margin_db` is off."""
     weak = {**NR_LINK, "budget": {"server_power_dbm": 20.0, "power_over_share": "per_resource_block"}}
     cell = {"radius_m": 400.0}
     (note,) = notes_of(
@@ -391,7 +391,7 @@ FAST = SimpleNamespace(median=lambda direction: 99.0)
 
 
 def advice_of(scenario: Scenario) -> str:
-    """All notes that advise a setting, on a run in which everything went wrong."""
+    """Return the notes with advice for a run in which everything went wrong."""
     kinds = scenario.devices.kinds()
     found: list[str] = [
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),

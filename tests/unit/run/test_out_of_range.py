@@ -1,4 +1,4 @@
-"""A layout may be wider than its path loss holds: the range is a link's, and a device without any site is absent."""
+"""Test layouts wider than the path loss model's range, which limits links: devices without a site are absent."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,12 @@ from edgefl.run.plan import prepare
 from edgefl.scenario import scenario
 from tests.refusals import refused_at
 
-# the law of UMi and UMa ends at 5,000 m (TR 38.901, Table 7.4.1-1)
+# the range of UMi's and UMa's path loss (TR 38.901, Table 7.4.1-1)
 ROAD = [[-3000, 0], [-1500, 0], [0, 0], [1500, 0], [3000, 0]]
 
 
 def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: Any) -> dict[str, Any]:
-    """A scenario of devices that move along a track, t,id,x,y, without shadowing and in line of sight."""
+    """Write a scenario whose devices follow a track of t,id,x,y in line of sight, without shadowing."""
     (folder / "track.csv").write_text(f"t,id,x,y\n{track}")
     devices = len({line.split(",")[1] for line in track.split()})
     return {
@@ -39,7 +39,7 @@ def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: A
 
 @pytest.mark.parametrize("law", ["umi", "uma"])
 def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None:
-    """6 km in 120 s past five sites: every round is completed, by a site nearby."""
+    """A device that drives 6 km in 120 s past five sites completes every round with a nearby site."""
     wide = driven(tmp_path, "0,a,-3000,20\n120,a,3000,20\n", ROAD, law, duration_s=120)
     wide["rounds"]["every_s"] = 20
     run = simulate(wide, tmp_path / "run")
@@ -50,9 +50,9 @@ def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None
 
 
 def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
-    """From 4,800 m to 5,200 m east of the only site near it at 40 m/s: out of range from 5 s on, checked each 0.2 s.
+    """A device that moves from 4,800 to 5,200 m from its only site at 40 m/s is out of range from 5 s on.
 
-    A second one stays. The site at -8,500 m never reaches either of them.
+    Range is checked every 0.2 s. A second device stays in range. The site at -8,500 m reaches neither.
     """
     track = "0,a,4800,0\n10,a,5200,0\n40,a,5200,0\n0,b,100,0\n40,b,100,0\n"
     wide = driven(tmp_path, track, [[0, 0], [-8500, 0]])
@@ -76,7 +76,7 @@ def test_a_device_without_a_site_in_range_on_all_of_its_way_is_refused(tmp_path:
 
 
 def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
-    """Within 5,000 m for 0.04 s of 40 s, between two of the looks each 0.2 s: looked at once more, closely."""
+    """A visit within range of 0.04 s in 40 s is found between two samples 0.2 s apart, by sampling more closely."""
     track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
     notes = prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]

@@ -1,4 +1,4 @@
-"""Errors known before a run: validate, run and study all report them, and write nothing."""
+"""Test errors that are known before a run, which validate, run and study report without writing anything."""
 
 import re
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
 
 
 def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: Path) -> None:
-    """Its number of sessions is not known: populations, pilot sessions and probes are checked without it."""
+    """Without a known number of sessions, populations, pilot sessions and probes are not checked against it."""
     overrides = [
         "duration_s=5",
         "sessions={name: interval, length_s: 2}",
@@ -162,7 +162,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
 def test_what_a_run_does_not_book_is_noted(
     changes: list[str], sent: str, computed: str, digits: Path
 ) -> None:
-    """By the journal's preset, or by hand; by nr all that is sent and computed is paid."""
+    """Uncounted energy is noted with the journal's preset or the same keys; `nr` counts all energy."""
 
     def costs(*overrides: str) -> list[str]:
         notes = prepare(scenario.load(digits, [*changes, *overrides]), device="cpu").notes
@@ -197,7 +197,7 @@ def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
-    """The links of the rehearsed round are not counted, and the first session's samples are dealt."""
+    """The rehearsed round's links are not counted, and the first session's samples are dealt as in the run."""
     overrides = [
         "cell.min_distance_m=200",
         "devices.mobility=random_waypoint",

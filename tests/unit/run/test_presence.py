@@ -1,4 +1,4 @@
-"""Runs whose devices never come into the cells are noted before they begin."""
+"""Test the notes before a run whose devices never enter the cells."""
 
 import json
 import re
@@ -39,14 +39,14 @@ def commute(**addresses: tuple[float, float]) -> dict[str, Any]:
 
 
 def test_a_trace_elsewhere_is_noted_with_its_distance_and_origin(tmp_path: Path) -> None:
-    """a begins hypot(5000, 6000) = 7,810 m away; the mean of both ways is [(5100 + 7100) / 2, (6000 + 6250) / 2]."""
+    """The nearest device is hypot(5000, 6000) = 7,810 m away; the suggested origin is the mean of both tracks."""
     (note,) = outside(notes(traced(tmp_path, FAR)))
     assert note.startswith("devices.mobility: ")
     for words in ("7,810 m", "250 m", "layout.sites"):
         assert words in note
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", note)
     assert found is not None
-    # as far as they move in half a look
+    # tolerance: how far they move in half a sampling interval
     assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
     assert not [note for note in notes(shifted) if "no device" in note]
@@ -57,7 +57,7 @@ def outside(found: list[str]) -> list[str]:
 
 
 def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
-    """It passes [0, 0] at 300 m, and at 200 m with the next line: the cell's radius is 250 m."""
+    """A device that passes [0, 0] at 300 m is outside a cell of 250 m, and one that passes at 200 m inside."""
     passing = "t,id,x,y\n0,a,-9000,{0}\n400,a,9000,{0}\n"
     (note,) = outside(notes(traced(tmp_path, passing.format(300)), duration_s=400))
     assert "300 m" in note
@@ -65,7 +65,7 @@ def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
 
 
 def test_gaps_of_a_trace_lead_nowhere(tmp_path: Path) -> None:
-    """Absent devices do not pass the cell: with the usual limit to gaps, nothing is left of the way through it."""
+    """A device is absent during a trace's gap, so with the default limit to gaps it does not pass the cell."""
     passing = traced(tmp_path, "t,id,x,y\n0,a,-9000,0\n1,a,-8990,0\n400,a,9000,0\n401,a,9010,0\n")
     passing["mobility"]["max_gap_s"] = 1e9
     assert not outside(notes(passing, duration_s=401))
@@ -88,7 +88,7 @@ def test_a_trace_that_has_not_begun_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_device_that_passes_between_two_looks_is_noted(tmp_path: Path) -> None:
-    """At 50 m/s it is inside from 95 to 105 s; the looks are 1e6 s / 999 = 1,001 s apart."""
+    """A visit from 95 to 105 s, at 50 m/s, is missed by samples 1e6 s / 999 = 1,001 s apart, and noted."""
     fast = "t,id,x,y\n0,a,-5000,0\n400,a,15000,0\n"
     (note,) = outside(notes(traced(tmp_path, fast), duration_s=1e6))
     assert "1,000 times" in note
@@ -104,7 +104,7 @@ def test_people_who_live_and_work_elsewhere() -> None:
 
 
 def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out() -> None:
-    """Two slow walkers in seven cells: their servers would wait, and the run would end with an error."""
+    """Two slow walkers visit few of seven cells; servers of the others would wait, and the run would fail."""
     walk = {"name": "random_waypoint", "speed_min_m_s": 0.1, "speed_max_m_s": 0.2}
     town: dict[str, Any] = {"devices": {"count": 2, "mobility": walk}, "rounds": {"max_wait_s": 20}}
     layout = {"rings": 1, "isd_m": 400}

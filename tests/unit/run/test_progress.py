@@ -1,4 +1,4 @@
-"""The progress line: time of day, rounds, wall time left."""
+"""Test the progress line: time of day, rounds, remaining wall time."""
 
 from dataclasses import replace
 from io import StringIO
@@ -79,7 +79,7 @@ def test_whichever_ends_first() -> None:
 
 
 def test_the_clock_of_a_short_day() -> None:
-    day = Day(begin_hour=22.5, day_s=240.0)  # ten seconds an hour
+    day = Day(begin_hour=22.5, day_s=240.0)  # an hour takes ten seconds
     assert [day.clock(time_s) for time_s in (0.0, 15.0, 14.9, 255.0)] == [
         "day 1 22:30",
         "day 2 00:00",
@@ -112,7 +112,7 @@ def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) 
 
 
 def test_a_log_has_a_line_for_each_run_as_soon_as_it_has_ended() -> None:
-    """Where there is no terminal: no bars, and nothing that waits for the end of the study."""
+    """Without a terminal there are no bars, and each run's line is written when the run ends."""
     log = StringIO()
     names = ("similarity seed 1", "previous seed 1", "average seed 1")
     with ProgressDisplay(Console(file=log, width=80), dict.fromkeys(names, scenario(**FOUR))) as progress:

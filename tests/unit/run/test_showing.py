@@ -1,4 +1,4 @@
-"""Display of runs in Python: progress in a terminal or a notebook, descriptions of results, none in a log."""
+"""Test the display of runs in Python: progress in a terminal or notebook but not in a log, and results."""
 
 import io
 import sys
@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 
 
 def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Make stderr a terminal; in the test itself, since pytest sets stderr after the fixtures."""
+    """Make stderr a terminal; call this in the test, as pytest replaces stderr after the fixtures."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     for name, value in (("TERM", "xterm"), ("COLUMNS", "100")):

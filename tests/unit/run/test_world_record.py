@@ -1,4 +1,4 @@
-"""A recorded world: tables that agree with the run itself, and training on it meets the same devices."""
+"""Test that a recorded world agrees with the run, and that training on it has the same participants."""
 
 import json
 from pathlib import Path
@@ -73,12 +73,12 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
     first = members(edgefl.simulate(original, tmp_path / "first"))
     again = members(edgefl.simulate(edgefl.load_scenario(out / "scenario.yaml"), tmp_path / "again"))
     pd.testing.assert_frame_equal(first, again)
-    assert first.groupby(["round", "cell"]).device.apply(frozenset).nunique() > 1  # they do change
-    # a round takes all that are there: presence, which other frameworks read, says the same
+    assert first.groupby(["round", "cell"]).device.apply(frozenset).nunique() > 1  # participants change
+    # a round takes all present devices, as the table of presence for other frameworks says
     presence = pd.read_csv(out / "presence.csv")
     begins_s = pd.read_csv(tmp_path / "first" / "rounds.csv").set_index(["round", "cell"]).start_s
     for (number, cell), group in first.groupby(["round", "cell"]):
-        # a round begins before or after the tick of its time, and sees the world as it was or is then
+        # a round that begins at a tick sees the world before or after it
         start_s = begins_s[number, cell]
         was, is_ = (
             {*presence.device[(presence.cell == cell) & (presence.from_s <= at_s) & (presence.to_s > at_s)]}
@@ -96,7 +96,7 @@ def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> Non
         assert client["active"] == own.from_s.tolist()
         assert client["inactive"] == own.to_s.tolist()
         assert client["finish_time"] == ROUND_S * ROUNDS
-    # and edgefl itself reads it: who is present there is on
+    # edgefl reads the table as an availability trace
     again = f"{{name: availability_trace, path: {out / 'availability.json'}}}"
     text = f"radio: {{preset: journal}}\ndevices: {{count: 30, churn: {again}}}"
     run = edgefl.simulate(scenario(tmp_path, text), tmp_path / "run")
@@ -105,7 +105,7 @@ def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> Non
 
 
 def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
-    """No device moves and shadowing is spatial: a run's first round takes the time in the table."""
+    """With static devices and spatial shadowing, a run's first round takes the time in the table of costs."""
     text = "devices: {count: 8}\nradio: {preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
     still = scenario(tmp_path, text)
     how = Recording(links_s=ROUND_S, payload_bits=(20_000, 40_000))
@@ -116,7 +116,7 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     one, first = links[(links.time_s == 0) & (links.payload_bits == 20_000)], devices[devices["round"] == 1]
     assert one.downlink_s.tolist() == pytest.approx((first.downlink_end_s - first.downlink_start_s).tolist())
     assert one.downlink_j.tolist() == pytest.approx(first.energy_rx_j.tolist())
-    # the uplink of a round begins later, after computing: other slots, and the same power
+    # a round's uplink begins after computing, in other slots but with the same power
     table = pd.read_csv(out / "devices.csv")
     assert (one.uplink_j / one.uplink_s).tolist() == pytest.approx(table.send_w.tolist())
     gflops = 5 * 128 * 1000 / 1e9
@@ -128,14 +128,14 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
-    """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
+    """Devices below the lowest CQI, in a cell of 2 km, have empty cells, and do not change other devices' costs."""
     text = (
         "cell: {radius_m: 2000}\ndevices: {count: 20, mobility: static}\n"
         f"radio: {{monitoring: {{coverage_margin_db: none}}, sharing: {sharing}}}"
     )
     links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
     first = links[links.time_s == 0]
-    assert len(first) == 20  # a device that moves no bits is in the cell, too
+    assert len(first) == 20  # devices that cannot transfer are in the cell too
     for direction in ("downlink", "uplink"):
         seconds, joules = first[f"{direction}_s"], first[f"{direction}_j"]
         assert 0 < seconds.isna().sum() < 20
@@ -164,7 +164,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
-    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # later no device is present
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # no device is present later
     with refused_at("", out):
         edgefl.record(original, out)
     endless = original.model_copy(update={"duration_s": None})

@@ -1,4 +1,4 @@
-"""Files are complete or absent, even if other processes write them too."""
+"""Test that files are complete or absent, even if other processes write them too."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def test_two_that_write_a_file_at_a_time_do_not_meet(tmp_path: Path, monkeypatch
 
     def replace(draft: Path, target: Path) -> Path:
         monkeypatch.setattr(Path, "replace", move)
-        files.replace(path, "theirs")  # between our writing and its name
+        files.replace(path, "theirs")  # after our writing, before the renaming
         return move(draft, target)
 
     monkeypatch.setattr(Path, "replace", replace)

@@ -1,4 +1,4 @@
-"""Signals end a run between two steps, not within one."""
+"""Test that signals end a run between two steps, and not within a step."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def test_a_signal_waits_and_a_second_one_does_not(times: int, done: list[str]) -
         twice(times, found)
     assert found == done
     with interruptible(), held():
-        pass  # no file is left over
+        pass  # no file remains
 
 
 def test_pickle_can_rebuild_it() -> None:

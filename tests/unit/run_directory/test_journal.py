@@ -1,4 +1,4 @@
-"""An interrupted run resumes as if it had not been interrupted, wherever its journal ends."""
+"""Test that a run resumes as if it had not been interrupted, wherever its journal ends."""
 
 import heapq
 import json
@@ -34,7 +34,7 @@ CIRCUMSTANCES = {"edgefl": "0.1.0", "scenario.yaml": "learning: {local: {lr: 0.0
 
 
 class Training:
-    """Models of all cells, and a vector that devices take along from cell to cell."""
+    """Models of all cells, and vectors that devices take from cell to cell."""
 
     def __init__(self) -> None:
         self.kept = torch.zeros(DEVICES, 2)
@@ -56,10 +56,10 @@ class Training:
 
 
 class FakeLearner:
-    """Its numbers depend on all that came before, as training's do.
+    """A learner whose numbers depend on all earlier calls, as with training.
 
     Attributes:
-        trained: rounds really trained.
+        trained: rounds that were trained, not replayed.
     """
 
     sees_time = False
@@ -126,7 +126,7 @@ class FakeStage:
 def server(
     cell: int, learner: Any, rows: list[Any], *, arriving: Callable[[int, int], bool]
 ) -> Generator[float, None, None]:
-    """A cell's sessions; yields how long each round takes, by what the learner answers."""
+    """Run a cell's sessions, and yield each round's duration, which depends on the learner's answers."""
     for session in range(1, SESSIONS + 1):
         ids = tuple(range(DEVICES))[cell::CELLS]
         for stage in learner.session(SessionStart(session, ids, ROUNDS)):
@@ -147,7 +147,7 @@ def engine(
     *,
     arriving: Callable[[int, int], bool] = lambda id_, round_: (id_ + round_) % 4 > 0,
 ) -> list[Any]:
-    """Run all cells; returns everything that they have seen, with its time."""
+    """Run all cells; return everything that they have seen, with times."""
     rows: list[Any] = []
     servers = {cell: server(cell, learner, rows, arriving=arriving) for cell, learner in learners.items()}
     queue = [(0.0, cell) for cell in learners]
@@ -168,7 +168,7 @@ def run(
     training: Training | None = None,
     **engine_: Any,
 ) -> tuple[list[Any], Journal]:
-    """A run, new or resumed, that is left at its end as a killed process leaves it: nothing is cleaned up."""
+    """A new or resumed run that is left without cleaning up, as by a killed process."""
     directory.mkdir(exist_ok=True)
     training = training or Training()
     journal = Journal(
@@ -180,7 +180,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
-    """A run that has come to its end and was killed just then; and what its engine has seen."""
+    """Return a run that was killed at its end, and what its engine has seen."""
     directory = tmp_path_factory.mktemp("run")
     rows, _ = run(directory, every=EVERY)
     return directory, rows
@@ -192,7 +192,7 @@ def copy(left: tuple[Path, list[Any]], tmp_path: Path) -> Path:
 
 
 def bare(rows: list[Any]) -> list[Any]:
-    """Without the opening's labels as a list: what comes from a journal are tuples."""
+    """Convert the opening's labels to a tuple, which is what a journal returns."""
     return json.loads(json.dumps([str(row).replace("[0, 1]", "(0, 1)") for row in rows]))
 
 
@@ -212,7 +212,7 @@ def test_some_snapshot_lies_between_a_train_and_its_aggregate(left: tuple[Path, 
 
 
 def resumed(directory: Path, rows: list[Any], journal: bytes) -> tuple[Training, list[str]]:
-    """Resume a copy of a run with this journal, and compare all that its engine sees, and the journal then."""
+    """Resume a copy of a run with this journal; compare what its engine sees, and the final journal."""
     whole = (directory / FILE).read_bytes()
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(shutil.copytree(directory, Path(scratch) / "copy"))
@@ -225,7 +225,7 @@ def resumed(directory: Path, rows: list[Any], journal: bytes) -> tuple[Training,
 
 
 def test_cut_anywhere(left: tuple[Path, list[Any]]) -> None:
-    """Every byte of the last lines, and the end of every other line."""
+    """The journal may end at any byte of its last lines, and at the end of any other line."""
     whole = (left[0] / FILE).read_bytes()
     ends = [position + 1 for position, byte in enumerate(whole) if byte == ord("\n")]
     restored = set()
@@ -352,7 +352,7 @@ def test_other_circumstances_are_refused(copy: Path, name: str, value: str, told
 
 @pytest.mark.parametrize("calls", [1, 2, 7, 8, 15, 16, 20, 31])
 def test_an_interrupted_run_loses_nothing(left: tuple[Path, list[Any]], tmp_path: Path, calls: int) -> None:
-    """Ctrl-C while the engine works: training continues from the snapshot taken then."""
+    """After Ctrl-C in the engine, training continues from the snapshot taken at that moment."""
 
     def interrupt(id_: int, round_: int) -> bool:
         nonlocal calls

@@ -1,4 +1,4 @@
-"""A journal without the probes of its sessions."""
+"""Test the journal of a run without its sessions' probes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ PROBE = StageFacts("probe", 1, evaluates=False)
 
 
 def journal(probed: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return a pilot session and one whose probe these devices take part in; devices 0 and 1 are there at first."""
+    """Return a pilot session of devices 0 and 1, and a session in whose probe these devices take part."""
 
     def train(*ids: int) -> tuple[str, dict[str, Any], None]:
         return "train", {"ids": ids, "round": 1}, None
@@ -26,7 +26,7 @@ def journal(probed: tuple[int, ...]) -> list[dict[str, Any]]:
         ("session", session(2), PROBE),
         train(*probed),
         ("aggregate", {"ids": probed}, None),
-        ("stage", {}, PROBE),  # a check
+        ("stage", {}, PROBE),  # a check round
         train(*probed),
         ("stage", {}, StageFacts("train", None, opening=Opening("similarity", {2: 0.5}, (3,), 0.25, 1.5))),
         train(0, 1),
@@ -59,5 +59,5 @@ def test_a_session_opens_with_its_training() -> None:
 
 
 def test_who_joins_in_probes_is_a_member() -> None:
-    """Device 2 has come since the session began: the lender tests on its labels, and the other run may not."""
+    """Device 2 joined during the probe, so the lender tests on its labels, which the other run may not have."""
     assert [end for _, end in _without_probes(journal(probed=(0, 2)), opened)] == [1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""What a run records of its devices: which rounds, in which form, and where they are."""
+"""Test what a run records of its devices: rounds, formats of tables, and positions."""
 
 import sys
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_what_is_no_choice(devices: Any) -> None:
 
 
 def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_path: Path) -> None:
-    """Two variants of one run, one with all rows and one with a third of them."""
+    """If runs with all and with a third of the devices' rows are compared, analysis names the missing rows."""
     simulate(scenario(name="whole"), tmp_path / "whole")
     simulate(scenario(name="thinned", record={"devices": 3}), tmp_path / "thinned")
     runs = load_runs(tmp_path)
@@ -77,7 +77,7 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
     assert whole.wasted_j >= 0
     assert whole.broken >= 0
     assert np.isnan([thinned.broken, thinned.wasted_bits, thinned.wasted_j, thinned.wasted_share]).all()
-    # all devices were there all the time, whether they have rows or not
+    # all devices were present all the time, with or without rows
     assert thinned.handovers_per_device_hour == whole.handovers_per_device_hour
     assert thinned.interruption_share == whole.interruption_share
 
@@ -86,7 +86,7 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
 
 
 def test_positions_by_hand(tmp_path: Path) -> None:
-    """A device that walks along x at 1 m/s and leaves after 9 s; another that stands still."""
+    """Positions are right for a device that walks along x at 1 m/s and leaves after 9 s, and for a static one."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,20,0\n9,u,29,0\n0,v,0,40\n1000,v,0,40\n")
     one = scenario(
@@ -110,7 +110,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("radio", [{}, {"propagation": {"shadowing": "spatial"}}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
-    """Not even where a look falls on the very moment of others, such as the ticks of movement."""
+    """Recording positions changes nothing, even at the same time as other events, such as movement's ticks."""
     devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}
     never = scenario(radio=radio, devices=devices, record={"positions_s": "none"})
     whole = simulate(never, tmp_path / "without")
@@ -144,19 +144,19 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
         radio = world.radio(None)  # type: ignore[arg-type]
         state = radio.gains.of_round(positions_m, range(30), cell, (1, "train", 1))
         gains_db, sinr = radio.readings(positions_m, ids, np.full(30, cell))
-        # a map's are in single precision
+        # positions from a map have single precision
         assert np.allclose(gains_db, state.gains_db, rtol=0, atol=2e-3)
         assert np.allclose(sinr, radio.budget.snr(state)["downlink"], rtol=2e-3, atol=0)
 
 
 def test_the_sinr_by_hand(tmp_path: Path) -> None:
-    """100 m from its site, 200 m from the other one, which sends in a quarter of the slots; no shadowing, LoS."""
+    """The device is 100 m from its site, 200 m from an interferer active in a quarter of slots; LoS, no shadowing."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
     run = simulate(
         scenario(
             layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # of the other cell, which no device enters
+            rounds={"max_wait_s": 5},  # for the other cell, which no device enters
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
                 "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
@@ -170,10 +170,10 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     )
 
     def gain(distance_m: float) -> float:
-        """38.901, Table 7.4.1-1, UMi in line of sight before the breakpoint of 210 m, at 3.5 GHz."""
+        """Return the gain by 38.901, Table 7.4.1-1: UMi in line of sight before the 210 m breakpoint at 3.5 GHz."""
         return 10 ** -(3.24 + 2.1 * np.log10(np.hypot(distance_m, 8.5)) + 2 * np.log10(3.5))
 
-    power_w, margin = 10**1.3, 10**0.1  # 43 dBm; the margin is on noise and interference alike
+    power_w, margin = 10**1.3, 10**0.1  # 43 dBm; the margin applies to noise and interference
     noise_w = 10**-20.4 * 20e6 * 10**0.7
     expected = power_w * gain(100) / ((noise_w + 0.25 * power_w * gain(200)) * margin)
     row = pd.read_csv(run / "positions.csv").iloc[0]
@@ -205,7 +205,7 @@ def test_reading_parquet_without_pyarrow_names_the_remedy(
     (run / "devices.csv").unlink()
     (run / "devices.parquet").mkdir()
     (run / "devices.parquet" / "000000.parquet").touch()
-    runs = load_runs(run)  # pandas keeps text by pyarrow where it is there, and cannot do without it halfway
+    runs = load_runs(run)  # before pyarrow is hidden, as pandas uses it for text
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with refused_at("", "devices.parquet", "pip install 'edgefl-cosim", kind=ValueError):
         _ = runs.devices
@@ -233,7 +233,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
 def test_a_table_of_several_files_and_one_that_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files end with a complete row, and lack only the latest rows. A resumed run rewrites them."""
+    """Files of a running table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound
     from edgefl.run_directory import parquet

@@ -1,4 +1,4 @@
-"""Columns are written as Python's csv module writes rows, byte for byte."""
+"""Test that columns are written byte for byte as Python's csv module writes rows."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ class Row:
 
 
 def as_csv(name: str, values: list[Any]) -> list[str]:
-    """A column as the csv module writes it; a second column keeps it from quoting an empty cell."""
+    """Write a column by the csv module, with a second column so that empty cells are not quoted."""
     timed = name.endswith("_s")
     texts = []
     for value in values:
@@ -36,7 +36,7 @@ def as_csv(name: str, values: list[Any]) -> list[str]:
     return texts
 
 
-# magnitudes at which the text of a float changes its form
+# magnitudes at which a float's text changes its notation
 edges = st.sampled_from(
     [0.0, -0.0, 1e-9, 9.999e-5, 1e-4, 0.1 + 0.2, 999999.9999999999, 1e6, 1e15, 1e16, 5e-324]
 )
@@ -91,7 +91,7 @@ def test_further_columns_come_with_the_first_rows(table: Table) -> None:
 
 
 def test_columns_that_do_not_fit_are_refused(table: Table) -> None:
-    """Of a name that the table has, of different length, or late."""
+    """A further column with a name in use, with another length, or after the first rows is refused."""
     with refused_at("", "outcome"):
         table.write_columns({"outcome": [0.5]}, {"device": [3]})
     with refused_at("", "[1, 2]", kind=ValueError):
@@ -109,7 +109,7 @@ def test_no_rows_and_a_single_one(table: Table) -> None:
 
 
 def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path: Path) -> None:
-    """Handovers of many moments, rows of their own in between, and values whose text depends on their kind."""
+    """Small batches of handovers at many times, with single rows in between, keep their order and values' texts."""
     rng = np.random.default_rng(3)
     subject, lines = Table(tmp_path / "rows.csv", Row), ["device,start_s,energy_j,outcome"]
     for number in range(400):
@@ -119,12 +119,12 @@ def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path:
         )
         start_s: float | None = (0, 1 / 3 * number, 2.5, None)[number // 100]
         outcomes = np.where(joules > 0, "left, late", "")
-        if number % 50 == 30:  # whole numbers, where there were others before
+        if number % 50 == 30:  # integers in a column of floats
             joules = np.arange(len(devices))
         if number % 90 == 60:
             subject.write(Row(-number))
             lines.append(f"{-number},,0.0,")
-        if number % 90 == 61:  # lists are no part of them
+        if number % 90 == 61:  # a list, which batches do not support
             subject.write_columns({}, {"device": [7, 8], "start_s": [2.25, None]})
             lines += ["7,2.25,0.0,", "8,,0.0,"]
         subject.write_columns(
@@ -150,7 +150,7 @@ class Stay:
 
 
 def test_times_of_few_rows_at_a_time_stand_beside_those_of_one_moment(tmp_path: Path) -> None:
-    """Handovers of two moments: a time of each row, between times that all rows of a moment share."""
+    """Batches with a time per row may alternate with batches whose rows share one time."""
     subject = Table(tmp_path / "rows.csv", Stay)
     for time_s, interruption_s in ((3.2, 0.05), (3.52, 0.1)):
         stays_s = np.array([time_s, 1.5])

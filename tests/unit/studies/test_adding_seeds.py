@@ -1,4 +1,4 @@
-"""A study's question: which seeds are added, on a study whose differences are known without a simulation."""
+"""Test which seeds a study's question adds, with known differences in place of simulations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ ERROR, STUDIES, SURE = 0.05, 300, 1e-6
 
 
 class World:
-    """Carries runs out by noting them; looks by drawing each pair's difference, of mean zero, from its seed."""
+    """A study that only records its runs, with pair differences of mean zero drawn from seeds."""
 
     def __init__(self, salt: int = 0, deviations: Mapping[Setting, float] | None = None) -> None:
         self.done: list[list[str]] = []
@@ -65,9 +65,9 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
 def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop itself, seeds added by what was seen: the true difference, zero, is missed in 5 % at most."""
+    """With seeds added by earlier results, the final interval misses the true difference, zero, in at most 5 %."""
     first = plan(written(tmp_path))
-    # nothing to plan again
+    # nothing more to plan
     monkeypatch.setattr("edgefl.studies.adding_seeds.pairs", lambda first, added: first)
     missed, stops = 0, set()
     for salt in range(STUDIES):

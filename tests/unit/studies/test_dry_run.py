@@ -1,4 +1,4 @@
-"""What a dry run says of a study with a question: from the seeds that are listed to its budget."""
+"""Test the dry run of a study with a question, whose range is from the listed seeds to the budget."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ from tests.tools.called import code_of
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
-# each run: 100 to 200 rounds, of 1 s and 10 kB
+# each run has 100 to 200 rounds of 1 s and 10 kB
 ROUNDS = Range(100.0, 200.0)
 EACH = Probe(2, 1.0, 0.0, 1.0, 3e8, 1e4)
 
@@ -38,7 +38,7 @@ def last_line(study: Path, out: Path, seeds: tuple[int, ...] = ()) -> str:
 
 
 def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path: Path) -> None:
-    """Three variants of two seeds; ten more seeds of two variants: 6 to 26 runs of 100 to 200 s and 1 to 2 MB."""
+    """Three variants with two seeds, plus up to ten seeds for two variants, are 6 to 26 runs of 100 to 200 s."""
     told = last_line(study, tmp_path / "out")
     assert "up to a budget of 12: 6 to 26 runs, 10 min to 87 min on one core, 6.0 MB to 52 MB on disk" in told
     study.write_text(NARROW + GRID)
@@ -52,7 +52,7 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
 def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a_case(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4 and 6 devices are probed, which takes long; the others share more with one of these than with the other."""
+    """When probes have taken too long, the forecast of a case is that of the most similar probed case."""
     probed: list[int] = []
     asked: list[int] = []
 
@@ -80,7 +80,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
 def test_what_a_process_loads_is_counted_once(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyTorch and data take 90 s of the first probe's 100 s; each of six runs starts in 10 s."""
+    """Loading PyTorch and data, 90 of the first probe's 100 s, counts once; each of six runs takes 10 s to start."""
     starts_s = itertools.chain([100.0], itertools.repeat(10.0))
     monkeypatch.setattr(
         "edgefl.studies.dry_run.probe", lambda run: replace(EACH, start_wall_s=next(starts_s))
@@ -93,9 +93,9 @@ def test_what_a_process_loads_is_counted_once(
 def test_what_is_taken_from_another_run_is_not_counted(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six sessions: of 100 to 200 s, average takes three, continuous one.
+    """Training reused from another run is not counted: of six sessions, average reuses three, continuous one.
 
-    The narrow one takes all training from similarity, and its rounds take a quarter of the time without.
+    The narrow variant reuses all training of similarity, and its rounds without training take a quarter of the time.
     """
     untrained = replace(EACH, round_wall_s=0.25)
     monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda run: EACH if run.training else untrained)
@@ -115,7 +115,7 @@ def test_what_is_taken_from_another_run_is_not_counted(
 def test_one_probe_for_cases_whose_first_rounds_are_the_same(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The two rounds of a probe are the pilot session's, in which no warm start acts; of one round, one is not."""
+    """Cases with equal first rounds share a probe, such as warm starts, which do not act in the pilot session."""
     probed: list[RunPlan] = []
 
     def note(run: RunPlan) -> Probe:
@@ -158,9 +158,9 @@ def test_an_answered_question_wants_nothing(
 
 
 def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """0.5 devices in a cell of 1 km2 in the mean: a seed drops none with probability 0.6.
+    """With 0.5 devices per cell of 1 km2 in the mean, a seed drops none with probability 0.6.
 
-    A study would find that only when it comes to the seed; those that pass are probed and counted.
+    Otherwise a study would find this only at that seed's run. The other seeds are probed and counted.
     """
     (tmp_path / "base.yaml").write_text(
         "name: base\ncell: {radius_m: 564.2}\nradio: {preset: journal}\ndevices: {density_per_km2: 0.5}\n"

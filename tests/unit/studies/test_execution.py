@@ -1,4 +1,4 @@
-"""How many runs of a study are carried out at once."""
+"""Test how many runs of a study are carried out at the same time."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ for device in ("auto", "cpu"):
 
 
 def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(tmp_path: Path) -> None:
-    """It would cost the process that starts the others a second."""
+    """The starting process does not load PyTorch, which takes a second, to find that there is no GPU."""
     (tmp_path / "base.yaml").write_text(SCENARIO)
     (tmp_path / "study.yaml").write_text(STUDY)
     command = [sys.executable, "-c", LOOK, str(tmp_path / "study.yaml")]

@@ -1,4 +1,4 @@
-"""Grids, zipped lists, labels; a study without a proposed variant."""
+"""Test grids, zipped lists, labels, and a study without a proposed variant."""
 
 from pathlib import Path
 
@@ -53,13 +53,13 @@ PLAIN = STUDY.partition("variants")[0]
 
 
 def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
-    """They are the scenario as it is, which gives its name."""
+    """Without variants, a sweep has one variant: the unchanged scenario, with its name."""
     found = planned(tmp_path, "{radio.bandwidth_hz: [1.0e+6, 2.0e+6]}", PLAIN)
     assert [run.path.as_posix() for run in found.runs] == [
         f"bandwidth-{mhz}-MHz/radio/seed-{seed}" for seed in (2, 1) for mhz in (1, 2)
     ]
     assert {run.member.variants for run in found.runs} == {("radio",)}
-    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # a screen has no use for the only variant's name
+    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # without the name of the only variant
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: define variants, a grid, or both"):
@@ -69,7 +69,7 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
 
 
 def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
-    """`stop.accuracy`, which a scenario has for a target, would be refused as well."""
+    """Errors about other tools' keys suggest keys that a study really has, unlike `stop.accuracy`."""
     with refused_at("sweep", "edgefl calls it grid"):
         planned(tmp_path, "{}", f"{PLAIN}sweep: {{radio.bandwidth_hz: [1.0e+6]}}\n")
     with refused_at("target", "unknown key here; write question.target"):

@@ -1,4 +1,4 @@
-"""The parts of studies on Ray that need no cluster; tests/end_to_end/test_ray.py uses one."""
+"""Test the parts of studies on Ray that need no cluster; tests/end_to_end/test_ray.py uses one."""
 
 import json
 import platform
@@ -39,8 +39,8 @@ def claimed(directory: Path, owner: dict[str, Any], number: int = 1) -> Path:
 @pytest.mark.parametrize(
     ("owner", "wait_s"),
     [
-        (ELSEWHERE, 1.5 * BEAT_S),  # it may be cut off from us alone: its next beat tells it
-        ({"pid": 2**22 + 1, "host": platform.node(), "started": 1}, 0.0),  # gone: no such number
+        (ELSEWHERE, 1.5 * BEAT_S),  # only our connection may be lost: wait for its next heartbeat
+        ({"pid": 2**22 + 1, "host": platform.node(), "started": 1}, 0.0),  # no process has this id
     ],
 )
 def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float,
 
 
 def test_another_ones_claim_stays(tmp_path: Path) -> None:
-    """The process that is gone had lost its run before: that is why it ended."""
+    """Another process's claim stays, as the process that ended had lost its run to this one before."""
     claimed(tmp_path, this_process(), number=2)
     assert run_locks.revoke(tmp_path, RUN, ELSEWHERE) == 0.0
     assert run_locks.held(tmp_path, RUN)
@@ -103,11 +103,11 @@ def test_reports_come_in_order_and_together(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class RayError(Exception):
-    """As in Ray, of which all its own errors are."""
+    """A stand-in for the base class of Ray's errors."""
 
 
 class ObjectStoreFullError(RayError):
-    """As in Ray."""
+    """A stand-in for Ray's error."""
 
 
 RAY = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Invalid study files: each is an error at its key, before a run begins."""
+"""Test that each invalid study file is an error at its key, before a run begins."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ learning: {dataset: digits, model: logistic}
 STUDY = "name: small\nscenario: digits.yaml\nseeds: [1, 2]\n"
 ONE = "variants: {a: {}}\n"
 
-# key | what else is named | what the study has besides its scenario, seeds and, where none is given, variants
+# key | other words in the error | keys of the study beside scenario, seeds and (by default) variants
 REFUSED = r"""
 variants.b.seed | `seeds` | variants: {a: {}, b: {seed: 5}}
 grid.seed.1.seed | `seeds` | grid: {seed: [1, 2]}

@@ -1,4 +1,4 @@
-"""One run, one process: claims are exclusive, die with their process, and are taken over once."""
+"""Test that claims of runs are exclusive, end with their process, and are taken over only once."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from edgefl.studies.run_locks import STALE_S, _RunLock
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
-# Locks each of many runs as soon as the others do, and says which it got.
+# Tries to lock each run at the same time as other processes, and prints which runs it got.
 RACE = """
 import sys, time
 from pathlib import Path
@@ -31,7 +31,7 @@ time.sleep(3)
 
 
 def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s: float = 0.0) -> Path:
-    """A claim of another process on RUN."""
+    """Write another process's claim of RUN."""
     path = directory / "claims" / RUN / f"{number}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"pid": os.getpid(), "host": host, "started": 1}))
@@ -56,7 +56,7 @@ def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
 def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> None:
     start = time.time() + 1.5
     command = [sys.executable, "-c", RACE, str(tmp_path), str(start), str(ROUNDS)]
-    for number in range(ROUNDS):  # a dead process has claimed them all before: they are taken over
+    for number in range(ROUNDS):  # a dead process has claimed all runs, which are to be taken over
         path = tmp_path / "claims" / "run" / str(number) / "1.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"pid": os.getpid(), "host": platform.node(), "started": 1}))
@@ -66,7 +66,7 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    another(tmp_path, host=platform.node())  # this process, but begun at another time
+    another(tmp_path, host=platform.node())  # this process's id, with another start time
     assert run_locks.held(tmp_path, RUN) is False
     assert taken(tmp_path)._path.name == "2.json"
 
@@ -85,7 +85,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
     theirs = another(tmp_path, age_s=age_s)
     beats = threading.Timer(0.1, os.utime, (theirs, (1.0, time.time() - age_s + 0.2)))
-    if lives:  # its owner's clock is as wrong as before
+    if lives:  # a new heartbeat with the same wrong clock
         beats.start()
     claim = run_locks.take(tmp_path, RUN)
     assert (claim is None) == lives
@@ -94,7 +94,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
 
 def test_a_copy_of_old_claims_is_nobodys(tmp_path: Path) -> None:
     another(tmp_path / "there", age_s=STALE_S + 1)
-    shutil.copytree(tmp_path / "there", tmp_path / "here")  # keeps times, as rsync -a does
+    shutil.copytree(tmp_path / "there", tmp_path / "here")  # preserves modification times, as rsync -a does
     assert run_locks.held(tmp_path / "here", RUN) is False
 
 

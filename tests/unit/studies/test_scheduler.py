@@ -1,4 +1,4 @@
-"""The order in which a study's runs are begun."""
+"""Test the order in which a study's runs begin."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from edgefl.studies.training_reuse import ReusePlan
 
 
 def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> None:
-    """Three families of two that train and two that take, and a run by itself, in the order of their file."""
+    """Runs that only reuse training wait while runs of the next family train, in the order of the study's file."""
     shared, runs = {}, []
     for family in "abc":
         family_paths = [Path(family + kind) for kind in ("1-trains", "1-takes", "2-trains", "2-takes")]
@@ -36,7 +36,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
 
 
 def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
-    """The lender writes a snapshot after the pilot session, and one after the next two sessions."""
+    """A run begins once its lender has written its snapshot, after the pilot session or two sessions later."""
     lender, one, two = (Path(name) for name in ("lender", "one", "two"))
     family = [lender, two, one]
     reuse = {

@@ -1,4 +1,4 @@
-"""Which run of a study trains for which others, and until when."""
+"""Test which run of a study trains for which others, and up to which session."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ learning: {dataset: digits, partition: iid, model: logistic, pilot_sessions: 2}
 
 
 class Otherwise(Average):
-    """A warm start with another opening model, which it does not declare."""
+    """A warm start that has another opening model without declaring it."""
 
     def opening(self, current: Any, saved: Any, gradient: Any) -> Any:
         raise NotImplementedError
@@ -65,7 +65,7 @@ def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Pa
 
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
-    """Those before sessions 2 to `until` + 1 are as many as sessions."""
+    """A run that lends all its sessions writes a snapshot before sessions 2 to `until` + 1, one per session."""
     variants = {
         "average": start("average"),
         "narrow": start("average") + ", radio.bandwidth_hz: 20.0e+6",

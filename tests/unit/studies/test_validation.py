@@ -1,4 +1,4 @@
-"""Output of `edgefl validate` about a run: bits in each direction, and memory."""
+"""Test the output of `edgefl validate` about a run: bits in each direction, and memory."""
 
 import os
 import re
@@ -26,7 +26,7 @@ rounds: {selector: {name: uniform, count: 20}}
 sessions: {name: schedule, count: 1, rounds: 1}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
-# a process of its own, which says at last how much it has held at most
+# a separate process, which finally prints its peak memory
 COMMAND = """\
 import sys
 from edgefl.commands.cli import main
@@ -36,7 +36,7 @@ try:
 finally:
     print("held", int(peak_bytes()))
 """
-OFF = 0.25  # of what a run holds
+OFF = 0.25  # allowed error relative to a run's memory
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def digits(tmp_path: Path) -> Path:
     ],
 )
 def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) -> None:
-    """Logistic regression of 8 x 8 pixels and ten classes has 650 numbers of 32 bits."""
+    """The payload is 650 numbers of 32 bits, by logistic regression of 8 x 8 pixels and ten classes."""
     checked = check(digits, overrides=[f"learning.algorithm={algorithm}"])
     assert f"bits per transfer: {said}" in summary(checked)
 
@@ -72,7 +72,7 @@ def test_what_devices_receive_as_a_session_begins_is_in_the_note_of_costs(
 
 
 def printed(folder: Path, *words: str) -> str:
-    """Run a command in its own process; return its output and peak memory."""
+    """Run a command in a separate process; return its output and peak memory."""
     environment = {**os.environ, "PYTHONPATH": str(Path(edgefl.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", COMMAND, *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)

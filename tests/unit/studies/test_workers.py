@@ -1,4 +1,4 @@
-"""Tasks side by side: order, reports, failures, dead processes."""
+"""Test parallel tasks: order, reports, failures, dead processes."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-# A module of its own: a spawned process has to be able to import what it works with.
+# In an importable module, as a spawned process has to import its functions.
 WORK = """
 import os, signal
 from edgefl.errors import EdgeflError

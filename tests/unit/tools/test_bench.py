@@ -1,4 +1,4 @@
-"""The benchmarks measure what they claim, on small jobs, so that they do not break unnoticed."""
+"""Test on small jobs that the benchmarks measure what they claim, so that they do not break unnoticed."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from tests.tools.bench.jax_rounds import rivals
 
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
 ROUNDS = 40
-BATCHES_DIFFER = 0.2  # relative, of the loss: the two draw their own initial models and batches
+BATCHES_DIFFER = 0.2  # relative difference of the loss, as both draw their own initial models and batches
 
 
 def test_rates_are_medians_of_interleaved_repeats() -> None:
@@ -39,9 +39,9 @@ def test_rates_are_medians_of_interleaved_repeats() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
-    """A linear model can predict the labels from the first pixel; after equally many rounds all score the same.
+    """After equally many rounds all have the same score, on labels that a linear model predicts from the first pixel.
 
-    Also JAX, where it is installed.
+    This includes JAX if it is installed.
     """
     data = SMALL.data()
     data = dataclasses.replace(data, y=(data.x[:, 0, 0] > 127).astype(np.int64))
@@ -59,7 +59,7 @@ def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
 
 
 def test_a_gpus_task_is_measured_against_its_peak() -> None:
-    """Shares are FLOPs over the peak's: 3 devices, 2 steps of 8, and 16 inputs to 10 classes forward and back."""
+    """Shares are FLOPs over the peak, of 3 devices, 2 steps of 8, and 16 inputs to 10 classes forward and back."""
     cpu = torch.device("cpu")
     assert training.matrix_peak_flops(cpu, 64) > 0
     figures = training.beside_peak(SMALL, cpu, 1e9, repeats=1)
@@ -71,7 +71,7 @@ def test_a_gpus_task_is_measured_against_its_peak() -> None:
 
 
 def test_the_floor_is_the_work_at_the_machines_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """3 devices with 20 images of 4x4, 2 steps of 8, and 170 parameters."""
+    """The floor is the time for the work of 3 devices with 20 images of 4x4, 2 steps of 8, and 170 parameters."""
     work = training.work_of(SMALL)
     assert work == Work(flops=3 * 2 * 8 * 4 * 160, bytes=3 * 2 * 8 * 16 + 3 * 3 * 170 * 4, numbers=60)
     speeds = Speeds(flops_per_s=1e9, bytes_per_s=1e6, numbers_per_s=1e3)
@@ -118,7 +118,7 @@ def test_deciders_are_all_timed_and_the_rival_finds_no_fewer_joules() -> None:
     assert all(ms > 0 for ms in figures["ms"].values())
     rival = figures["rival"]
     assert rival["ratio"] == pytest.approx(rival["ms"] / rival["ours_ms"])
-    assert abs(rival["above"]) < 1e-6  # as the tests of allocation have it
+    assert abs(rival["above"]) < 1e-6  # as in the tests of allocation
     assert report.deciders(figures).row_count == len(figures["ms"]) + 1
 
 

@@ -1,4 +1,4 @@
-"""The versions that `make lowest` installs are those that pyproject.toml declares."""
+"""Test that `make lowest` installs the versions that pyproject.toml declares."""
 
 import tomllib
 from typing import Any
@@ -19,7 +19,7 @@ PROJECT: dict[str, Any] = {
 
 
 def test_lowest_are_the_lower_bounds_of_the_project_the_extra_and_those_it_names() -> None:
-    """Torch is kept, what has no lower bound promises nothing, another extra is not asked for."""
+    """Torch, dependencies without a lower bound, and extras that are not included are left out."""
     assert bounds.lowest(PROJECT, "test") == ["numpy==2.0", "rich==13", "flwr==1.41", "pyarrow==17"]
 
 
@@ -42,7 +42,7 @@ def test_torch_is_that_of_the_constraints() -> None:
 
 
 def test_every_run_time_dependency_declares_a_lower_bound() -> None:
-    """One without would be tried by neither job."""
+    """A dependency without a lower bound would be tested by neither job."""
     project = tomllib.loads((bounds.ROOT / "pyproject.toml").read_text())["project"]
     declared = {
         name

@@ -1,4 +1,4 @@
-"""What `make test` and `make quick` leave out follows from measured costs."""
+"""Test that measured costs decide what `make test` and `make quick` leave out."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ FREE, CHEAP, DEAR = 0.0, SLOW_S, FIRST_S + 0.1
 
 
 def test_every_test_in_the_file_exists() -> None:
-    """Its function does: `make costs` drops cases that are no more, and one that is reworded counts as cheap."""
+    """The function of each test in the file exists; `make costs` drops old cases, and renamed ones count as cheap."""
     named: dict[str, set[str]] = {}
     for node in read():
         file, _, test = node.partition("[")[0].partition("::")

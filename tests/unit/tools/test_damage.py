@@ -1,4 +1,4 @@
-"""Damaged directories: cases are a function of seed and number, each rule can be broken, and none is."""
+"""Test the damage tool: cases are reproducible, each rule can be broken, and damaged directories break none."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_each_rule_can_be_broken(ended: CallResult, rule: str) -> None:
 def test_damaged_directories_are_read_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of it, `make damage`, has a hundred times as many."""
+    """Damaged directories are read or refused; `make damage` tries a hundred times as many."""
     monkeypatch.setenv("EDGEFL_OFFLINE", "1")
     code = damage.main(["--cases", "1", "--whole", str(tmp_path / "whole")])
     said = capsys.readouterr().out

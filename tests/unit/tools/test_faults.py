@@ -1,4 +1,4 @@
-"""Faults can be injected and distinguished, and checks catch some of them, drawn with a seed."""
+"""Test that faults can be injected and distinguished, and that checks catch some faults drawn with a seed."""
 
 import csv
 import subprocess
@@ -14,7 +14,7 @@ from tests.tools import faults
 from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW
 
 ROOMS = ("channel", "mobility", "engine", "learning", "analysis")
-SOME = 1  # that `make nightly` tries
+SOME = 1  # number of drawn faults
 
 
 def test_there_are_a_hundred_in_five_rooms() -> None:
@@ -26,7 +26,7 @@ def test_there_are_a_hundred_in_five_rooms() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_each_fits_the_code_and_has_a_check(fault: Fault) -> None:
-    """A fault whose fragment has gone from the code would never be injected."""
+    """Each fault's fragment is in the code, as otherwise it would never be injected, and it has a check."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         fault.inject(monkeypatch)
     file, _, test = fault.check.partition("::")
@@ -54,7 +54,7 @@ def test_all_were_caught_in_the_last_run() -> None:
 def test_only_a_check_that_fails_has_caught_its_fault(
     code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that runs out of time, or cannot be collected, says nothing of the law."""
+    """A check that times out, or cannot be collected, has not caught its fault."""
     monkeypatch.setattr(faults, "run_pytest", lambda *asked: (code, "", 2.0))
     assert faults.verdict(FAULTS[0])[:2] == (said, 2.0)
 

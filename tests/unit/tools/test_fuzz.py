@@ -1,4 +1,4 @@
-"""The fuzzer: its cases are a function of seed and number, and it notices each rule that is broken."""
+"""Test that the fuzzer's cases are reproducible, and that it notices each broken rule."""
 
 import resource
 import time
@@ -71,7 +71,7 @@ def test_what_a_refused_call_leaves_behind_is_noticed(
 
 @pytest.fixture
 def as_found(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The process is afterwards as it was: the fuzzer limits its addresses, and wants no internet."""
+    """Restore this process afterwards, as the fuzzer limits its address space and turns off downloads."""
     monkeypatch.setenv("EDGEFL_OFFLINE", "1")
     before = resource.getrlimit(resource.RLIMIT_AS)
     yield
@@ -80,7 +80,7 @@ def as_found(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("as_found")
 def test_fuzzed_files_are_refused_or_run_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The whole fuzz, `make fuzz`, has a hundred times as many."""
+    """Fuzzed files are refused or run correctly; `make fuzz` tries a hundred times as many."""
     code = fuzz.main(
         ["--validate", "30", "--map", "25", "--trace", "10", "--run", "4", "--keep", str(tmp_path)]
     )

@@ -1,4 +1,4 @@
-"""The check of a run's tables finds each kind of fault, and none in the golden runs."""
+"""Test that the check of a run's tables finds each kind of fault, and none in the golden runs."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import csv
@@ -23,7 +23,7 @@ def test_golden_runs_hold(run: Path) -> None:
 
 
 def corrupted(tmp_path: Path, run: str, table: str, change: Callable[[list[Row]], None]) -> list[str]:
-    """What is found wrong after a change to one table of a golden run."""
+    """Return the faults that are found after a change to one table of a golden run."""
     copy = shutil.copytree(GOLDEN / run, tmp_path / "run")
     with (copy / f"{table}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -56,7 +56,7 @@ def double(of: Choose) -> Callable[[list[Row]], None]:
 
 
 def drop(of: Choose) -> Callable[[list[Row]], None]:
-    """Leave the first row chosen out."""
+    """Remove the first row chosen."""
 
     def change(rows: list[Row]) -> None:
         rows.remove(next(row for row in rows if of(row)))
@@ -72,13 +72,13 @@ def earlier(rows: list[Row]) -> None:
 
 
 def elsewhere(rows: list[Row]) -> None:
-    """Hand all devices over to a cell that is not theirs."""
+    """Change the handovers so that devices go to a wrong cell."""
     for row in filter(event("handover"), rows):
         row["cell"] = "99"
 
 
 def has_the_clouds(row: Row) -> bool:
-    """Whether a round ended with the cloud's model."""
+    """Return whether a round ended with the cloud's model."""
     return bool(row["cloud_version"])
 
 
@@ -86,7 +86,7 @@ def event(name: str) -> Choose:
     return lambda row: row["event"] == name
 
 
-# check | run | table | what is done to it | what is found
+# check | run | table | change | fault that is found
 CASES = """
 _numbers | one_cell | devices | put("energy_rx_j", "nan") | energy_rx_j is nan
 _numbers | several_cells | rounds | put("latency_s", "-1") | latency_s is -1.0
@@ -145,7 +145,7 @@ def test_every_check_has_a_fault() -> None:
 
 
 def test_who_is_elsewhere_or_off_does_not_take_part(tmp_path: Path) -> None:
-    """A device that is switched off or gone from the first moment on is in no later round."""
+    """A device that is switched off, or departs, at the beginning must not take part in later rounds."""
     for number, lines in enumerate(
         (
             ["0.0001,switched_off,{},,0,,,,"],

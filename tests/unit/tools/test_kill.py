@@ -1,4 +1,4 @@
-"""The parts of the kill check; the check itself, `make kill`, takes minutes."""
+"""Test the parts of the kill check, as the whole check, `make kill`, takes minutes."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def test_instants_fall_into_every_part_of_a_run() -> None:
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, Path]:
-    """Two runs that differ in nothing but the wall clock."""
+    """Write two runs that differ in wall-clock times only."""
     for name, wall_s in (("a", 1.0), ("b", 2.0)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(json.dumps({"status": "completed", "wall_s": wall_s}))

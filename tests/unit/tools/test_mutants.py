@@ -1,4 +1,4 @@
-"""Mutants are drawn with a seed, change what they say, and are tried against the tests of their module."""
+"""Test that mutants are drawn with a seed, make the stated change, and are tried with their module's tests."""
 
 from collections import Counter
 from pathlib import Path
@@ -29,7 +29,7 @@ def f(a: int, b: int = 4) -> float:
 
 @pytest.fixture
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Mutant]:
-    """The mutants of CODE."""
+    """Return the mutants of CODE."""
     monkeypatch.setattr(mutating, "ROOT", tmp_path)
     (tmp_path / "code.py").write_text(CODE)
     return of_file(tmp_path / "code.py")
@@ -76,7 +76,7 @@ def test_a_mutant_meets_its_modules_tests_first() -> None:
 
 
 def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place keeps its turn when its module gets other functions, lines and modules beside it."""
+    """A place keeps its position in the draw if functions, lines or modules are added."""
     monkeypatch.setattr(mutating, "ROOT", tmp_path)
     (tmp_path / "channel").mkdir()
     (tmp_path / "channel" / "code.py").write_text(CODE)
@@ -110,7 +110,7 @@ def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
     assert killed >= SCORE * (killed + count["survived"])
     assert not set(count) - {*KILLED, "survived", "equivalent"}
     assert all(row["by"] for row in rows), "which tests, or why not"
-    # those that are not what they were at first: by tests that were there, or were written
+    # mutants whose verdict changed, by existing tests or by new ones
     assert all(
         bool(row["since"]) == (row["first"] == "survived" and row["verdict"] in KILLED) for row in rows
     )

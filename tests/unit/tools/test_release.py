@@ -1,4 +1,4 @@
-"""What a package index, a citation and a release need: one author, one version, links that work, no placeholder."""
+"""Test what a package index, a citation and a release need: an author, a version, valid links, no placeholder."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ BASE = PROJECT["project"]["urls"]["Repository"]
 
 
 def test_the_citation_names_what_the_package_names() -> None:
-    """The keys that the Citation File Format 1.2.0 requires, and those that pyproject.toml has, too."""
+    """The citation has the keys that Citation File Format 1.2.0 requires, and agrees with pyproject.toml."""
     assert CITED["cff-version"] == "1.2.0"
     assert CITED["type"] == "software"
     assert CITED["title"]
@@ -35,7 +35,7 @@ def test_the_citation_names_what_the_package_names() -> None:
 
 
 def described() -> str:
-    """The README as the package index gets it."""
+    """Return the README as the package index receives it."""
     hook = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
     text = "".join((ROOT / part["path"]).read_text() for part in hook["fragments"])
     for one in hook["substitutions"]:
@@ -44,7 +44,7 @@ def described() -> str:
 
 
 def test_links_and_pictures_of_the_readme_work_on_a_package_index() -> None:
-    """Each leads to a file of the repository at this version's tag, or to another site."""
+    """Each link leads to a file of the repository at this version's tag, or to another site."""
     text, here = described(), f"{BASE}/blob/v{__version__}/"
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     assert len(links) > 30
@@ -71,7 +71,7 @@ def test_no_page_installs_what_is_not_published() -> None:
 
 
 def checkout(folder: Path, **changes: str) -> Path:
-    """A checkout that may be released, except for the changed files."""
+    """Write a checkout that may be released, except for the changed files."""
     files = {
         "edgefl/version.py": '__version__ = "1.2.0"\n',
         "CITATION.cff": "version: 1.2.0\ndate-released: 2026-11-30\nrepository-code: https://code.example/edgefl\n",

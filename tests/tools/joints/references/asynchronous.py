@@ -1,6 +1,6 @@
-"""A server that does not wait: arrivals in order, versions, staleness, weights, and the values of each model.
+"""A reference for servers whose rounds overlap: order of arrivals, versions, staleness, weights, model values.
 
-All devices work, except those with a waiting update. A transfer takes the next slot, however many share it.
+All devices work, except those with a waiting update. A transfer takes the next slot, whatever the number of devices.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from tests.tools.joints.references import softmax
 from tests.tools.joints.references.band import SLOT_S, STRONG, TIME_DIGIT_S
 from tests.tools.joints.references.reading import Compared, rows_of, run
 
-ROUNDING = 1e-12  # of a mean of few whole numbers
+ROUNDING = 1e-12  # of a mean of a few integers
 
 
 @dataclass
 class Made:
-    """A model: when, its value, and device -> staleness of each update in it; working: devices that go on."""
+    """A model; stale: device -> staleness of its update in the model; working: number of devices still at work."""
 
     time_s: Fraction
     value: np.ndarray
@@ -32,7 +32,7 @@ class Made:
 
 @dataclass
 class Server:
-    """The server's state; under_way and waiting: device -> version, value that it received, and arrival."""
+    """The server's state; under_way, waiting: device -> version and value that it received (and arrival)."""
 
     case: Mapping[str, Any]
     learning: softmax.Learning
@@ -44,7 +44,7 @@ class Server:
     made: list[Made] = field(default_factory=list)
 
     def run(self) -> "Server":
-        """Go on until all models are made, or two updates arrive at once, whose order no law sets."""
+        """Run until all models are made, or until two updates arrive at once, as their order is not defined."""
         self._begin(Fraction(0))
         while len(self.made) < self.case["models"]:
             arrivals = sorted((arrival, id_) for id_, (*_, arrival) in self.under_way.items())
@@ -104,7 +104,7 @@ class Server:
         if case["beyond"] == "cap" and case["max_staleness"] is not None:
             tau = min(tau, case["max_staleness"])
         if case["law"] == "hinge":
-            return 1.0 if tau <= 4 else 1 / (10 * (tau - 4) + 1)  # FedAsync, a = 10, b = 4
+            return 1.0 if tau <= 4 else 1 / (10 * (tau - 4) + 1)  # FedAsync's hinge, a = 10, b = 4
         return 1.0 if case["law"] == "constant" else (1 + tau) ** -0.5
 
     def _begin(self, now_s: Fraction) -> None:
@@ -116,7 +116,7 @@ class Server:
 
 
 def compare(rng: Random, folder: Path) -> Compared:
-    """Draw a case, run it, and compare models and what is in them."""
+    """Draw a case, run it, and compare its models and their updates."""
     learning = softmax.drawn(rng, rng.randint(2, 6))
     case, data = drawn(rng, learning)
     out, compared = run(data | {"learning": learning.section(folder)}, folder), Compared()
@@ -125,7 +125,7 @@ def compare(rng: Random, folder: Path) -> Compared:
     for number, (row, made) in enumerate(zip(rounds, server.made, strict=False), start=1):
         where, tolerance = f"model {number}", learning.tolerance(number)
         stale = made.stale.values()
-        last = number == case["models"]  # then those at work are cut off
+        last = number == case["models"]  # after the last model, devices at work are cut off
         compared.near(where, row, {"version": number}, 0)
         compared.near(where, row, {"end_s": made.time_s} if not last else {}, TIME_DIGIT_S)
         compared.near(where, row, {"staleness_mean": sum(stale) / len(stale)}, ROUNDING)
@@ -144,7 +144,7 @@ def compare(rng: Random, folder: Path) -> Compared:
 
 
 def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw a server, and the scenario that it is in."""
+    """Draw a server and its scenario."""
     devices = len(learning.devices)
     name = rng.choice(("fedbuff", "fedbuff", "fedasync", "semi_synchronous"))
     clocks_hz = [rng.randint(1_000_000, 20_000_000) for _ in range(devices)]
@@ -186,7 +186,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        # a slot carries eight models and more
+        # a slot is enough for more than eight models
         "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}, "sharing": "dynamic"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": case["models"]},

@@ -1,7 +1,7 @@
-"""A band shared by few devices in a TDD frame, slot by slot in fractions: transfers, rounds and joules.
+"""A reference for a band that few devices share in a TDD frame: exact transfers, rounds and joules, slot by slot.
 
-Links are so strong that their rate is the cap in every slot: a share b of a band W carries b W cap bits a second,
-while its direction is served. A transfer begins with a slot and ends with the one in which its last bit arrives.
+Links are so strong that every slot has the highest rate: a share b of a band W carries b W cap bits per second while
+its direction is served. A transfer begins with a slot and ends with the slot in which its last bit arrives.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from tests.tools.joints.references.reading import Compared, rows_of, run
 
 SLOT_S = Fraction(1, 2000)
 SITES = [[0, 0], [60, 0], [30, 50]]
-TIME_DIGIT_S, ROUNDING = 2e-9, 1e-9  # times have nine decimals; joules are sums of few terms
+TIME_DIGIT_S, ROUNDING = 2e-9, 1e-9  # times have nine decimals; energies are sums of few terms
 RECEIVE_W, SEND_W = 0.1, 10.0  # 40 dBm
 CYCLES = 8  # FLOPs per cycle
-STRONG = {  # 100 dB and more over the noise: no fade in a hundred million slots takes the cap away
+STRONG = {  # SNR of 100 dB and more: hardly one fade in 1e8 slots lowers the rate below the cap
     "preset": "journal",
     "path_loss": "free_space",
     "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
@@ -28,23 +28,23 @@ STRONG = {  # 100 dB and more over the noise: no fade in a hundred million slots
 
 
 class Tie(Exception):
-    """A last bit arrives exactly at the end of a slot: rounding decides, so the case proves nothing."""
+    """A tie: a last bit arrives exactly at the end of a slot, so that rounding decides in which slot."""
 
 
 @dataclass
 class Flow:
-    """A device's transfer: bits to go, and when it began and ended, slots."""
+    """A device's transfer; left: bits to go; begin, end: slots."""
 
     device: int
     left: Fraction
     begin: int
-    share: Fraction | None = None  # held for the round
+    share: Fraction | None = None  # constant for the round, if set
     end: int = 0
 
 
 @dataclass
 class Team:
-    """The devices of one federation in one cell, and its rounds: of each, begin, end and transfers of each device."""
+    """The devices of one federation in one cell; rounds: begin, end, and times of each device's transfers."""
 
     devices: Sequence[int]
     weight: int
@@ -87,7 +87,7 @@ def timetable(case: Mapping[str, Any], teams: Sequence[Team]) -> None:
 
 
 def weight(case: Mapping[str, Any], way: str, slot: int) -> Fraction:
-    """Return the part of a slot that serves a direction."""
+    """Return the fraction of a slot that serves a direction."""
     if case["pattern"] is None:
         return Fraction(1)
     letter = case["pattern"][slot % len(case["pattern"])]
@@ -96,7 +96,7 @@ def weight(case: Mapping[str, Any], way: str, slot: int) -> Fraction:
 
 
 def airtime_s(case: Mapping[str, Any], way: str, begin: Fraction, end: Fraction) -> float:
-    """Return for how long a direction is served from the beginning of a transfer to its end."""
+    """Return the time in s for which a direction is served from a transfer's beginning to its end."""
     slots = range(int(begin / SLOT_S), int(end / SLOT_S))
     return float(sum((weight(case, way, slot) for slot in slots), Fraction(0)) * SLOT_S)
 
@@ -106,14 +106,14 @@ def _open(case: Mapping[str, Any], team: Team) -> None:
 
 
 def _ready(case: Mapping[str, Any], team: Team, device: int) -> int:
-    """Return the first slot of a device's next transfer: the one that begins no sooner than it may."""
+    """Return the first slot of a device's next transfer: the first that begins when the device is ready, or later."""
     times = team.times[device]
     may_s = times[1] + case["compute_s"][device] if times else team.round_begin
     return ceil(may_s / SLOT_S)
 
 
 def _shares(teams: Sequence[Team], flows: Sequence[Flow]) -> dict[int, Fraction]:
-    """Share the band by the weights of the teams that have flows, and equally within each."""
+    """Share the band among teams with flows by their weights, and equally within a team."""
     active = {flow.device for flow in flows}
     with_some = [(team, active & set(team.devices)) for team in teams if active & set(team.devices)]
     together = sum(team.weight for team, _ in with_some)

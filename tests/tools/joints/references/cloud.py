@@ -1,6 +1,6 @@
-"""A cloud's clock: when cells exchange models, whose mean the cloud takes, and what it makes.
+"""A reference for a cloud over cells: when cells exchange models, which models the cloud averages, and the means.
 
-Devices stand still, and all of a cell take part in its rounds. A transfer takes the slot that begins next.
+Devices stand still, and all devices of a cell take part in its rounds. A transfer takes the next slot.
 """
 
 import heapq
@@ -18,16 +18,16 @@ from tests.tools.joints.references import softmax
 from tests.tools.joints.references.band import SITES, SLOT_S, STRONG, TIME_DIGIT_S
 from tests.tools.joints.references.reading import Compared, rows_of, run
 
-SIX_DIGITS = 1e-5  # relative, of the shares in an event's detail
+SIX_DIGITS = 1e-5  # relative error of shares in an event's detail, which have six digits
 
 
 class Tie(Exception):
-    """Two cells' models reach an asynchronous cloud at the same time; no law sets their order."""
+    """A tie: two cells' models reach an asynchronous cloud at the same time, in an order that is not defined."""
 
 
 @dataclass
 class Done:
-    """A round of a cell: begin, end, the cloud's model that it ended with, the wait for it, and the cell's model."""
+    """A cell's round; version: cloud's model that it ended with; waited_s: wait for it; value: the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction
@@ -38,7 +38,7 @@ class Done:
 
 @dataclass
 class Hierarchy:
-    """Cells and the cloud, and what they have done; members: cell -> its devices; made: when, and cells' shares."""
+    """Cells and a cloud; members: cell -> devices; made: time and cells' shares of each model of the cloud."""
 
     case: Mapping[str, Any]
     learning: softmax.Learning
@@ -47,12 +47,12 @@ class Hierarchy:
     made: list[tuple[Fraction, dict[int, float]]] = field(default_factory=list)
     waiting: dict[int, tuple[Fraction, Fraction]] = field(
         default_factory=dict
-    )  # cell -> round's begin, arrival
-    sent: dict[int, np.ndarray] = field(default_factory=dict)  # the last model of each cell
+    )  # cell -> its round's begin, arrival of its model
+    sent: dict[int, np.ndarray] = field(default_factory=dict)  # last model that each cell sent
     queue: list[tuple[Fraction, str, int, Fraction]] = field(default_factory=list)
 
     def run(self) -> "Hierarchy":
-        """Let all cells have their rounds."""
+        """Run all rounds of all cells."""
         self.values = dict.fromkeys(self.members, self.learning.first)
         self.working, self.rounds = set(self.members), {cell: [] for cell in self.members}
         for cell in self.members:
@@ -70,7 +70,7 @@ class Hierarchy:
         return self
 
     def _begin(self, cell: int, now_s: Fraction) -> None:
-        """Begin a cell's next round, and make its model; without one left the cell is at rest."""
+        """Begin a cell's next round and train its model; a cell without further rounds stops working."""
         done = len(self.rounds[cell]) + 1
         if done > self.case["rounds"] or now_s >= self.case["duration_s"]:
             self.working.discard(cell)
@@ -89,7 +89,7 @@ class Hierarchy:
             heapq.heappush(self.queue, (end_s + self.case["one_way_s"], "arrives", cell, now_s))
 
     def _look(self, now_s: Fraction) -> None:
-        """Make the cloud's model, if it waits for no cell."""
+        """Make the cloud's model, unless it still waits for a cell."""
         waits = self.case["waits_for"] == "cells"
         if not self.waiting or (waits and not self.working <= self.waiting.keys()):
             return
@@ -155,7 +155,7 @@ def compare(rng: Random, folder: Path) -> Compared:
 
 
 def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw a cloud, and the scenario that it is over."""
+    """Draw a cloud and its scenario."""
     devices, sessions, rounds = len(learning.devices), rng.randint(1, 2), rng.randint(1, 5)
     clocks_hz = [rng.randint(1_000_000, 20_000_000) for _ in range(devices)]
     latency_us, rate = rng.choice((0, 20_011, 300_007)), rng.randint(1_000, 100_000)

@@ -1,6 +1,6 @@
-"""Event A3 on a straight walk among three sectors or sites: the times and cells of handovers.
+"""A reference for handovers by event A3: their times and cells on a straight walk among three sectors or sites.
 
-Free space, and 38.901's panels without tilt: what a cell is better by follows from distances and angles alone.
+With free-space path loss and 38.901's panels without tilt, differences in power depend on distances and angles only.
 """
 
 import csv
@@ -14,14 +14,12 @@ from typing import Any
 from tests.tools.joints.references.reading import Compared, rows_of, run
 
 Point = tuple[float, float]
-HEIGHT_M = 10.0 - 1.5  # of the antenna above the devices
-NEAREST_M = 10.0  # closer places have the path loss of this distance
+HEIGHT_M = 10.0 - 1.5  # of the antennas above the devices
+NEAREST_M = 10.0  # shorter distances have the path loss of this one
 WIDTH_DEG, MOST_DB = 65.0, 30.0  # 38.901, Table 7.3-1
-SAMPLE_MS = 200  # the filter's, 38.133
+SAMPLE_MS = 200  # sampling interval of the L3 filter, 38.133
 TIME_DIGIT_S = 2e-9
-FLOAT32_DB = (
-    1e-4  # ten times the last digit of 100 dB in single precision, filtered: what is closer says nothing
-)
+FLOAT32_DB = 1e-4  # ten times the float32 resolution at 100 dB: a smaller gap to a threshold decides nothing
 
 
 class Close(Exception):
@@ -30,21 +28,21 @@ class Close(Exception):
 
 @dataclass(frozen=True)
 class Walk:
-    """A device's way from one point to another, in this time."""
+    """A device's straight walk from one point to another."""
 
     begin: Point
     end: Point
     duration_ms: int
 
     def at(self, time_ms: int) -> Point:
-        """Return its position."""
+        """Return the device's position at a time."""
         part = time_ms / self.duration_ms
         (x0, y0), (x1, y1) = self.begin, self.end
         return x0 + part * (x1 - x0), y0 + part * (y1 - y0)
 
 
 def power_db(case: Mapping[str, Any], place: Point) -> list[float]:
-    """Return what a device measures of each cell, up to a constant of all."""
+    """Return the received power of each cell in dB, up to a common constant."""
     powers = []
     for x, y in case["sites"]:
         across, along = place[0] - x, place[1] - y
@@ -57,7 +55,7 @@ def power_db(case: Mapping[str, Any], place: Point) -> list[float]:
         for panel in range(3):
             ahead = radians(case["azimuth_deg"] + 120 * panel)
             off_deg = degrees(remainder(atan2(along, across) - ahead, 2 * pi))
-            # a panel sees elevations in its own coordinates, which without tilt are the horizon's
+            # elevation in the panel's coordinates, which equals that of the horizon without tilt
             side_db = min(12 * (off_deg / WIDTH_DEG) ** 2, MOST_DB)
             down_db = min(12 * (below_deg / WIDTH_DEG) ** 2, MOST_DB)
             powers.append(-loss_db - min(side_db + down_db, MOST_DB))
@@ -65,7 +63,7 @@ def power_db(case: Mapping[str, Any], place: Point) -> list[float]:
 
 
 def handovers(case: Mapping[str, Any], walk: Walk) -> list[tuple[int, int, int, int]]:
-    """Return a device's handovers: time, from and to, and how long it had been connected; times in ms."""
+    """Return a device's handovers: time, source, target, and time in the source cell; times in ms."""
     interval, trigger = case["interval_ms"], case["trigger_ms"]
     enter_db, leave_db = case["offset_db"] + case["hysteresis_db"], case["offset_db"] - case["hysteresis_db"]
     kept = (1 - 0.5 ** (case["filter_k"] / 4)) ** (interval / SAMPLE_MS)
@@ -78,7 +76,7 @@ def handovers(case: Mapping[str, Any], walk: Walk) -> list[tuple[int, int, int, 
             kept * before + (1 - kept) * power
             for before, power in zip(filtered or measured, measured, strict=True)
         ]
-        if now < since:  # interrupted: it has no cell
+        if now < since:  # during the interruption the device has no cell
             continue
         for cell, power in enumerate(filtered):
             gap_db = power - filtered[serving]
@@ -136,7 +134,7 @@ def compare(rng: Random, folder: Path) -> Compared:
 
 
 def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
-    """Draw a case with its walks, and the scenario that it is."""
+    """Draw a case with its walks, and its scenario."""
     sectors = rng.random() < 0.6
     sites = [[0, 0]] if sectors and rng.random() < 0.6 else [[0, 0], [rng.randint(60, 120), 0], [40, 90]]
     case: dict[str, Any] = {
@@ -146,7 +144,7 @@ def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
         "offset_db": rng.choice((-1, 0, 2)),
         "hysteresis_db": rng.choice((0, 0.5, 2, 4)),
         "interval_ms": (interval := rng.choice((40, 100, 200, 480))),
-        # between two measurements, at one, and many later
+        # between two measurements, at a measurement, and many measurements later
         "trigger_ms": rng.choice((0, 7, interval, 2 * interval, 333, 2003)),
         "latency_ms": rng.choice((0, 50, 150)),
         "filter_k": rng.choice((0, 4, 9)),

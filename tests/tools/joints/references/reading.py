@@ -1,4 +1,4 @@
-"""Run a scenario for a reference, and read its tables as text."""
+"""Run a scenario for a reference, and read its tables."""
 
 import csv
 import math
@@ -26,7 +26,7 @@ class Compared:
         absolute: float = 0.0,
         relative: float = 0.0,
     ) -> None:
-        """Compare columns of a row with what the reference has."""
+        """Compare columns of a row with the reference."""
         for name, value in own.items():
             off = math.inf if not row[name] else abs(float(row[name]) - float(value))
             self.same(
@@ -34,7 +34,7 @@ class Compared:
             )
 
     def same(self, what: str, holds: bool, found: object, own: object) -> None:
-        """Note a comparison."""
+        """Record a comparison."""
         self.many += 1
         if not holds:
             self.wrong.append(f"{what} is {found}, by the reference {own}")
@@ -46,7 +46,7 @@ def run(data: Mapping[str, Any], folder: Path) -> Path:
 
 
 def rows_of(out: Path, table: str) -> list[dict[str, str]]:
-    """Return the rows of a table; of several federations, with whose they are."""
+    """Return the rows of a table; with several federations, each row names its federation."""
     rows: list[dict[str, str]] = []
     for name, part in parts_of(out).items():
         with (part / f"{table}.csv").open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Softmax regression by full gradient steps, in double precision: a device's training, and the loss."""
+"""A reference for training: softmax regression by full gradient steps in double precision, and its loss."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +9,10 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 FEATURES, CLASSES = 3, 2
-MOST_SAMPLES = 30  # of a device
-LARGEST = 4.0  # of inputs, parameters and losses: what is rounded is no larger
+MOST_SAMPLES = 30  # per device
+LARGEST = 4.0  # bound of inputs, parameters and losses, and so of rounding
 BITS = 32 * CLASSES * (FEATURES + 1)  # of a model
-HALF_DIGIT = 2.0**-24  # single precision rounds to this, relative
+HALF_DIGIT = 2.0**-24  # relative rounding error of single precision
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Samples:
     y: np.ndarray
 
     def probabilities(self, model: np.ndarray) -> np.ndarray:
-        """Return [n, classes] what a model [classes, features + 1] says; the last column is the bias."""
+        """Return probabilities [n, classes] by a model [classes, features + 1], whose last column is the bias."""
         logits = self.x @ model[:, :-1].T + model[:, -1]
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
@@ -33,7 +33,7 @@ class Samples:
         return float(-np.log(self.probabilities(model)[np.arange(len(self.y)), self.y]).mean())
 
     def trained(self, model: np.ndarray, steps: int, lr: float) -> np.ndarray:
-        """Return the model after some steps along the gradient of all samples."""
+        """Return the model after steps of gradient descent on all samples."""
         with_one = np.column_stack([self.x, np.ones(len(self.x))])
         for _ in range(steps):
             wrong = self.probabilities(model)
@@ -44,7 +44,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Learning:
-    """Samples of each device, largest first, and for tests; the first model; how devices train."""
+    """Samples of each device, largest first, and test samples; the initial model; parameters of local training."""
 
     devices: list[Samples]
     test: Samples
@@ -55,7 +55,7 @@ class Learning:
 
     @property
     def sizes(self) -> list[int]:
-        """Samples of each device."""
+        """Number of samples of each device."""
         return [len(one.y) for one in self.devices]
 
     def trained(self, device: int, model: np.ndarray) -> np.ndarray:
@@ -63,16 +63,16 @@ class Learning:
         return self.devices[device].trained(model, self.steps, self.lr)
 
     def compute_s(self, device: int, clock_hz: int) -> float:
-        """Return how long a device computes: 8 FLOPs a cycle."""
+        """Return a device's computing time in s, at 8 FLOPs per cycle."""
         return self.steps * self.sizes[device] * self.flops / (8 * clock_hz)
 
     def tolerance(self, models: int) -> float:
-        """Return the tolerance for single precision after a number of models: each step rounds its sums."""
+        """Return the tolerance for single precision after a number of models, as each step rounds its sums."""
         sums = self.steps * (MOST_SAMPLES + FEATURES + CLASSES) + len(self.devices)
         return models * sums * HALF_DIGIT * LARGEST
 
     def section(self, folder: Path) -> dict[str, Any]:
-        """Write data and first model; return the section `learning` of a scenario."""
+        """Write data and the initial model; return the section `learning` of a scenario."""
         x, y = (
             np.concatenate([one.x for one in self.devices]),
             np.concatenate([one.y for one in self.devices]),
@@ -109,7 +109,7 @@ class Learning:
 
 
 def drawn(rng: Random, devices: int) -> Learning:
-    """Draw data, a first model and how devices train; numbers that single precision holds exactly."""
+    """Draw data, an initial model and local training, with numbers that single precision represents exactly."""
     draw = np.random.default_rng(rng.randrange(2**32))
     sizes = sorted(rng.sample(range(2 * CLASSES, MOST_SAMPLES), devices), reverse=True)
     every = [_samples(draw, size) for size in (*sizes, 40)]
@@ -118,11 +118,11 @@ def drawn(rng: Random, devices: int) -> Learning:
 
 
 def _samples(draw: np.random.Generator, many: int) -> Samples:
-    labels = np.arange(many) % CLASSES  # of each class some: tests are of the labels that devices hold
+    labels = np.arange(many) % CLASSES  # all classes on each device, as tests use devices' labels
     return Samples(draw.integers(-16, 17, (many, FEATURES)) / 16 + labels[:, None] / 4, labels)
 
 
 def model_in(out: Path, cell: int) -> np.ndarray:
-    """Return a cell's model at the end of a run."""
+    """Return a cell's final model."""
     tensors = load_file(out / "models" / f"cell{cell}.safetensors")
     return np.column_stack([tensors["1.weight"], tensors["1.bias"]])

@@ -1,4 +1,4 @@
-"""The section of a report that answers a study's question."""
+"""Test the section of a report that answers a study's question."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Made = Callable[..., str]
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """Answer from runs of one session of one round: variant -> per seed length of a round and accuracy."""
+    """Return the answer from runs of one round; arguments: variant -> latency and accuracy of the round per seed."""
 
     def make(**variants: list[tuple[float, float]]) -> str:
         for variant, seeds in variants.items():
@@ -29,7 +29,7 @@ def made(tmp_path: Path) -> Made:
 
 
 def test_bars_are_as_long_as_their_numbers(made: Made) -> None:
-    """10 and 20 s on 92 % of the room; energy is 5 J in both."""
+    """Bars of 10 and 20 s have half and all of the width of 92 %; energy is 5 J in both variants."""
     text = made(ours=[(10.0, 0.9)], slow=[(20.0, 0.9)])
     widths = [float(number) for number in re.findall(r'<b style="width:([\d.]+)%"', text)]
     assert widths == pytest.approx([50 * WIDEST, 100 * WIDEST, 100 * WIDEST, 100 * WIDEST])

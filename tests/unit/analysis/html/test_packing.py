@@ -1,4 +1,4 @@
-"""Packed columns unpack to the original values, within half a unit."""
+"""Test that packed columns unpack to the original values within half a unit."""
 
 import json
 
@@ -22,7 +22,7 @@ def test_unpacking_gives_back_the_values(largest: float, bytes_: int) -> None:
 
 
 def test_a_walk_takes_less_than_a_byte_and_a_half_per_coordinate() -> None:
-    """100 devices for an hour at 5 s: 0.24 MB for x and y were measured before this was chosen."""
+    """Positions of 100 walkers for an hour, every 5 s, take less than 1.5 bytes per coordinate before base64."""
     steps = np.random.default_rng(2).normal(0.0, 7.0, (2, 100, 720))
     walks = np.clip(np.cumsum(steps, axis=-1), -3000, 3000)
     packed = pack({"x_m": Column(walks[0], 0.1), "y_m": Column(walks[1], 0.1)})
@@ -35,7 +35,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_the_largest_that_fits_in_32_bits_is_kept_and_the_next_is_refused() -> None:
-    """Whole numbers of 32 bits are from -2^31 to 2^31 - 1, and the least of them is for values that are missing."""
+    """Integers of 32 bits are from -2^31 to 2^31 - 1, and the lowest one marks missing values."""
     largest = np.array([2.0**31 - 2, -(2.0**31 - 2), np.nan])
     np.testing.assert_array_equal(unpack(pack({"x": Column(largest)}))["x"], largest)
     for beyond in (2.0**31, -(2.0**31)):

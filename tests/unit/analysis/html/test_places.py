@@ -1,4 +1,4 @@
-"""The reader's own drawing of the layout, areas and streets is that of the engine."""
+"""Test that the report draws the layout, areas and streets as the engine places them."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_one_cell_hexagons_and_open_sites() -> None:
 
 
 def test_areas_and_streets_are_those_of_the_run(tmp_path: Path) -> None:
-    """From the scenario by way of map.json, which RunDirectory writes: a file of the map may be gone by then."""
+    """Areas and streets come from map.json in the run directory, as the map's files may no longer exist."""
     east_deg = 100 / 111_319.49  # at the equator
     ring = [[17.0, 0.0], [17.0 + east_deg, 0.0], [17.0, east_deg], [17.0, 0.0]]
     (tmp_path / "town.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
@@ -136,7 +136,7 @@ def test_cells_are_counted_as_the_scenario_counts_them(
     [("all", "7 cells with a federation each"), ([0, 1, 2, 3, 4, 5], "7 cells (6 with a server)")],
 )
 def test_cells_without_a_round_are_counted(federations: str | list[int], where: str, tmp_path: Path) -> None:
-    """Two devices are in at most two of the cells."""
+    """Two devices are in at most two cells, so the other cells have no round."""
     layout = {"rings": 1, "federations": federations}
     runs = load_runs(simulate({**RUN, "layout": layout}, tmp_path / "run", device="cpu"))
     assert runs.rounds["cell"].nunique() <= 2

@@ -1,4 +1,4 @@
-"""Lines beside the map: how many devices cells serve, of few cells, of many, and of many with a federation."""
+"""Test the lines beside the map, the number of devices served by few cells, many cells, and a federation's cells."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from edgefl.analysis.runs.load import Runs
 
 
 def frames(cells: np.ndarray) -> dict[str, np.ndarray]:
-    """What a replay with these cells [devices, times] shows."""
+    """Return the frames of a replay with these cells [devices, times]."""
     return {"time_s": np.arange(float(cells.shape[1])), "x_m": np.zeros(cells.shape), "cell": cells}
 
 

@@ -1,4 +1,4 @@
-"""The report's tables say what each session had, also one that had no round."""
+"""Test the words in the report's tables, also for a session without rounds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callabl
 
 
 def overlapping(write_run: Callable[..., Path]) -> Path:
-    """A run of an asynchronous server: two models of updates that were 1 and 2 models old; then the session ends."""
+    """Write an asynchronous server's run of two models from updates with staleness 1 and 2; then its session ends."""
     stale = [{"staleness_mean": mean, "staleness_max": 2 * mean} for mean in (1.0, 2.0)]
     path = write_run("a", [{"session": 1, "round": n + 1} for n in range(2)], [{"session": 1}])
     rounds = pd.read_csv(path / "rounds.csv")
@@ -37,7 +37,7 @@ def test_work_that_a_session_s_end_cuts_off_is_not_called_a_surplus(write_run: C
     meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
     assert meanings["surplus_uplink"] == "the session had ended, during its uplink"
     devices = pd.read_csv(path / "devices.csv").drop(columns="dispatch")
-    devices.to_csv(path / "devices.csv", index=False)  # as a synchronous server writes it
+    devices.to_csv(path / "devices.csv", index=False)  # without the columns of an asynchronous server
     runs = load_runs(path)
     meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
     assert meanings["surplus_uplink"] == "enough other updates had arrived, during its uplink"

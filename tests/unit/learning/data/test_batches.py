@@ -87,7 +87,7 @@ def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
         (0, 4, 1, []),
         (15, 128, 1, [15, 15, 15, 15, 15]),
         (6, 4, 1, [4, 2, 4, 2, 4]),
-        # batch norm: a last batch of one is left out, and a single sample is taken twice
+        # batch norm needs two samples: a last batch of one is left out, and a single sample is taken twice
         (5, 4, 2, [4, 4, 4, 4, 4]),
         (1, 4, 2, [2, 2, 2, 2, 2]),
     ],
@@ -96,13 +96,13 @@ def test_what_is_processed_is_what_the_batches_hold(
     held: int, batch: int, smallest: int, sizes: list[int]
 ) -> None:
     plan = draw(np.arange(held), 5, batch, smallest=smallest)
-    for steps in range(len(sizes) + 1):  # an early stop may come after any
+    for steps in range(len(sizes) + 1):  # early stopping may end training after any step
         assert plan.processed(np.array([steps])).tolist() == [sum(sizes[:steps])]
     assert plan.steps.tolist() == [len(sizes)]
 
 
 def test_the_memory_that_batches_ask_for_is_what_their_arrays_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows, which of them are there, and their weights in double and single precision; sizes are next to nothing."""
+    """The estimate is the size of rows, their mask, and weights in both precisions; batches' sizes are negligible."""
     asked: list[Need] = []
     monkeypatch.setattr(batches, "require", asked.extend)
     plan = draw(np.arange(300), 50, 64)

@@ -90,7 +90,7 @@ def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
         seen = [set(y.tolist()) for y in threads.map(lambda _: split.y, range(4))]
     assert seen == [{7, 8, 9}] * 4
     assert sorted(made) == [7, 8, 9]
-    pool.bring([4])  # the lap is the first to read
+    pool.bring([4])  # `lap` is the first to read these samples
     assert (split.lap(0).y.tolist(), made[3:]) == ([4] * 5, [4])
 
 
@@ -104,7 +104,7 @@ def test_the_first_groups_test_samples_are_the_test_data() -> None:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
 def test_a_run_is_the_same_to_the_last_byte(tmp_path: Path, algorithm: str) -> None:
-    """SCAFFOLD weighs by the samples of all devices of the session, and devices keep vectors between rounds."""
+    """Loading samples on demand changes no byte, even with SCAFFOLD, whose devices keep vectors between rounds."""
     tables = []
     for name, dataset in (("at_once", {}), ("on_demand", {"test_groups": GROUPS})):
         described = scenario(**dataset)
@@ -120,9 +120,9 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
-    """One number of 8 bytes for each group's size, its group and its samples, and copies while they are made.
+    """A device that does not take part needs a few numbers, such as its group and its number of samples.
 
-    A sample alone has 240 bytes, and a group 407 of them in the mean.
+    In contrast, a single sample has 240 bytes, and a group 407 samples in the mean.
     """
     many = 20_000
     tracemalloc.start()
@@ -134,12 +134,12 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # the words of all streams at once, 4 x 8 bytes and as many while they are mixed, and lists of them as Python has
+    # the peak seeds all streams at once: 4 words of 8 bytes, as many while they are mixed, and Python's lists of them
     assert peak / many <= 8 * 8 * 8
 
 
 def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
-    """Of K cohorts of n, each of B equal blocks of ids has Kn/B in the mean: chi-square with B - 1 degrees."""
+    """In K cohorts of n devices, counts of B equal blocks of ids have the mean Kn/B, and a chi-square of B - 1."""
     many, cohort, rounds, blocks = 1_000_000, 1_000, 20, 50
     candidates = Candidates(range(many), np.zeros(many), 0)
     counts = np.zeros(blocks)
@@ -149,7 +149,7 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
         counts += np.bincount(np.array(chosen) * blocks // many, minlength=blocks)
     mean = rounds * cohort / blocks
     chi_square = ((counts - mean) ** 2).sum() / mean
-    # mean B - 1, variance 2 (B - 1): within four standard deviations
+    # chi-square has mean B - 1 and variance 2 (B - 1); four standard deviations are allowed
     assert abs(chi_square - (blocks - 1)) <= 4 * np.sqrt(2 * (blocks - 1))
 
 

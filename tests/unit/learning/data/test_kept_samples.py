@@ -25,7 +25,7 @@ def test_a_share_of_what_was_dealt() -> None:
         assert set(some.samples(device)) <= set(whole.samples(device))
         assert (np.diff(some.samples(device)) > 0).all()
     assert np.array_equal(some.samples(0), whole.samples(0))
-    # what one device keeps does not depend on the others, nor on what it kept before
+    # a device's kept samples do not depend on the shares of other devices
     alone = device_data([0.1, 0.5, 1.0, 1.0])
     assert np.array_equal(alone.samples(1), some.samples(1))
 
@@ -48,11 +48,11 @@ def test_labels_are_those_that_are_kept() -> None:
 
 @pytest.mark.parametrize("share", [0.5])
 def test_which_samples_are_kept_is_a_matter_of_chance(share: float) -> None:
-    """Not the first ones: their mean place among those dealt is in the middle, within 4.5 standard errors."""
+    """The kept samples are a random choice: their mean position is the middle, within 4.5 standard errors."""
     whole, some = device_data(None), device_data([share] * 4)
     for device in range(4):
         places = np.flatnonzero(np.isin(whole.samples(device), some.samples(device)))
         n, kept = len(whole.samples(device)), len(places)
-        # drawn without replacement
+        # variance of the mean without replacement
         error = np.sqrt((n + 1) * (n - kept) / (12 * kept))
         assert abs(places.mean() - (n - 1) / 2) < 4.5 * error

@@ -1,4 +1,4 @@
-"""Validation samples: which devices hold them, and that no training or test uses them."""
+"""Test which devices hold validation samples, and that no training or test uses these samples."""
 
 import numpy as np
 

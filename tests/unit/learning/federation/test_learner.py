@@ -47,7 +47,7 @@ class Played:
 
     @property
     def spells(self) -> list[tuple[str, int | None]]:
-        """Phase and rounds of each stage."""
+        """Phase and number of rounds of each stage."""
         return [(facts.phase, facts.rounds) for facts in self.stages]
 
 
@@ -71,7 +71,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """P = 1: session 1 plain, 2 and 3 probe, from 4 on the similar session dominates."""
+    """With P = 1, session 1 is the pilot, later sessions probe, and from 4 on the similar session dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):
@@ -80,7 +80,7 @@ def test_algorithm_1_session_by_session() -> None:
         finals[number], starts[number] = played.final, played.opening
         assert played.spells == ([("pilot", None)] if number == 1 else [("probe", 2), ("train", None)])
         assert [facts.opening is not None for facts in played.stages[:-1]] == [False] * (number > 1)
-        if number == 2:  # no saved model yet: it continues from the existing one
+        if number == 2:  # no model is saved yet, so the session continues from the current model
             assert starts[2].weights == {}
             assert starts[2].accuracy == _accuracy(played.trainer, before, starts[2].labels)
     assert starts[3].weights == {2: 1.0}, "the only saved model"
@@ -133,7 +133,7 @@ def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
     assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
     assert stage.federation.now.round.moment.time_s == 60.0
     rate = stage.trainer.learning_rate
-    # to the last bit what the round's number gives, for all lengths
+    # to the last bit the rate of the round's number, for all session lengths
     for longest in range(1, 60):
         told = [rate(t, None, (t - 1) / longest) for t in range(1, longest + 1)]
         assert told == [rate(t, longest) for t in range(1, longest + 1)]
@@ -165,7 +165,7 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
 
 
 def test_reported_losses_are_those_of_the_model_received() -> None:
-    one = learner(local={"batch": 10_000})  # the first batch is all a device has
+    one = learner(local={"batch": 10_000})  # the first batch contains all of a device's samples
     ids = [0, 3, 5]
     stage = pilot(one, ids=ids, reports=True)
     received = one.model.clone()
@@ -182,7 +182,7 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
-    """On the labels' test data, of the concept that each device has: the mean over the devices."""
+    """Each device's model is tested on the test data with its concept, and scores are means over the devices."""
     drift = {"name": "label_swap", "at": 1, "share": share}
     one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
     stage = pilot(one)
@@ -197,7 +197,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     scores = []
     for row, swapped in zip(rows, drifted, strict=True):
         logits = test.normalised(torch.arange(test.count)).flatten(1) @ row[:640].view(10, 64).T + row[640:]
-        y = test.y[: test.count] ^ int(swapped)  # ten labels: 2 and 3, 4 and 5, ... change places
+        y = test.y[: test.count] ^ int(swapped)  # the drift swaps labels 0 and 1, 2 and 3, ...
         loss = torch.nn.functional.cross_entropy(logits, y)
         scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
     assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
@@ -206,7 +206,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
 # ---- every warm start with every algorithm
 
 
-# each with one that reads the other's: MOON adds a term to the anchor's, HypCluster has several models
+# algorithms that interact with warm starts meet all: MOON adds a term to the loss, HypCluster has several models
 PAIRS = [
     *((name, "similarity") for name in registry.names("algorithms")),
     *(
@@ -230,7 +230,7 @@ def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: 
 
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 def test_probes_leave_no_trace(algorithm: str) -> None:
-    """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
+    """Session 2 opens with the current model in any case, so probes do not change a bit of its final model."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
         one = learner(algorithm=algorithm, warm_start=warm_start)
@@ -240,7 +240,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
 
 @pytest.mark.parametrize("name", ["scaffold", "feddyn"])
 def test_the_second_probe_round_knows_the_first(name: str) -> None:
-    """A probe keeps its own devices' vectors: G_s of two rounds is not that of two first rounds."""
+    """A probe keeps vectors of its devices between its rounds, so its second round is not another first round."""
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
     probe = next(begin(one, 2, longest=3))
@@ -251,7 +251,7 @@ def test_the_second_probe_round_knows_the_first(name: str) -> None:
 
 
 def test_continuous_holds_on_to_what_was_known() -> None:
-    """On the classes of session 1, the final model's distribution stays nearer to the model it came from."""
+    """With distillation, session 2 changes the output on the classes of session 1 less than without."""
     divergences = []
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
         one = learner(warm_start=warm_start, local={"lr": 0.02})
@@ -296,7 +296,7 @@ def test_a_check_is_one_more_probe_round_of_one_iteration() -> None:
 
 @pytest.mark.parametrize("arrived", [EVERYONE, []])
 def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A constructed model that is useless gives way to the previous one, if the devices' reports arrive."""
+    """The previous model replaces a useless constructed model, provided that devices' reports arrive."""
     one = learner(warm_start=SURE)
     for number in range(1, 4):
         session(one, number, 10)
@@ -316,7 +316,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
 
 
 def test_the_check_leaves_a_good_construction_alone() -> None:
-    """Session 4 has the labels of session 2: its model is better there than that of session 3."""
+    """Session 4 has the labels of session 2, so its constructed model beats that of session 3, and is kept."""
     starts = []
     for check in (False, True):
         one = learner(warm_start={**SURE, "check": check})
@@ -360,7 +360,7 @@ def test_iterations_of_local_epochs_depend_on_the_data() -> None:
 
 
 def test_what_is_processed_is_booked() -> None:
-    """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
+    """In each of e = 5 steps a device with D < B = 64 samples uses all D; others' last batch in an epoch is small."""
     batch, steps = 64, 5
     stage = pilot(learner(local={"batch": batch}), longest=3)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
@@ -383,14 +383,14 @@ def test_what_is_processed_is_booked() -> None:
         ({"algorithm": "fedprox"}, 0),
         ({"algorithm": "moon"}, 2),  # the received and the previous model
         ({"algorithm": {"name": "moon", "mu": 0}}, 0),
-        ({"algorithm": "fedprox", "warm_start": "continuous"}, 1),  # the model that is distilled
+        ({"algorithm": "fedprox", "warm_start": "continuous"}, 1),  # the model to distil
         ({"algorithm": "moon", "warm_start": "continuous"}, 3),
     ],
 )
 def test_models_that_a_loss_compares_with_run_forward_for_a_third(
     changes: dict[str, Any], beside: int
 ) -> None:
-    """A forward pass is a third of forward and backward: e B samples count e B (1 + models / 3), rounded up."""
+    """A forward pass of a further model counts a third: e B samples count e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
         one = learner(cost={"booked": booked}, **changes)
@@ -404,7 +404,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """Two models come down and run forward, two losses go up; as the journal counts, a model each way and a step."""
+    """A check receives two models, tests both and sends two losses; the journal books a model each way and a step."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)
@@ -425,7 +425,7 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
 
 
 class Fifteen(Staying):
-    """15 samples for device 0, none for device 1, all others for the rest."""
+    """A partition with 15 samples for device 0, none for device 1, and equal shares of the rest."""
 
     def assign(self, labels: np.ndarray, devices: int, *how: Any) -> list[np.ndarray]:
         rest = np.array_split(np.arange(15, len(labels)), devices - 2)
@@ -433,7 +433,7 @@ class Fifteen(Staying):
 
 
 def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
-    """e = 5, B = 128, in training and in probe rounds: all 15 in every step."""
+    """With e = 5 and B = 128, each step uses all 15 samples, in training and in probe rounds."""
     one = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
     stage = pilot(one, longest=3)
     assert stage.train([0, 1], 1).samples == (5 * 15, 0)
@@ -460,7 +460,7 @@ def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
 
 
 class Uneven(Staying):
-    """Device 4 has no data; from session 2 on no device has any."""
+    """A partition in which device 4 has no data, and from session 2 on no device has any."""
 
     def key(self, session: int) -> int:
         return min(session, 2)
@@ -503,7 +503,7 @@ def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
 
 
 class Normed(Model):
-    """A model with statistics."""
+    """A model with batch norm's statistics."""
 
     typical_input = (8, 8)
     typical_classes = 10
@@ -543,7 +543,7 @@ def test_batch_norm_refuses_batches_of_one() -> None:
 
 
 def test_one_step_probes_are_a_gradient() -> None:
-    """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
+    """With one step without momentum over all data of each device, G_s = -lr x the gradient at w_pilot."""
     one = learner(
         local={"steps": 1, "batch": 10_000, "momentum": 0.0}, partition={"name": "iid", "overlap": 0.0}
     )

@@ -1,4 +1,4 @@
-"""A learner's state restored in a fresh learner continues bit for bit as without the interruption."""
+"""Test that a fresh learner with a restored state continues bit for bit as without the interruption."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from edgefl.testing.conformance import same
 from tests.unit.learning.digits_cell import data_of, settings_of
 
 DEVICES, ROUNDS = 6, 2
-# one more name than there are: probes of two rounds, two pilot sessions, the check, and a short memory
+# each warm start, and "checked": two probe rounds, two pilot sessions, the check, and a short history
 WARM_STARTS: dict[str, dict[str, Any]] = {
     **{name: {"warm_start": name} for name in registry.names("warm_starts")},
     "checked": {
@@ -30,29 +30,29 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
         "local": {"epochs": 1},
     },
 }
-# until they have done all that they do: opened with several models, by their weights, with one forgotten
+# enough sessions for every step of a warm start: similarity weighs several models, "checked" forgets one too
 SESSIONS = {name: {"similarity": 4, "checked": 5}.get(name, 3) for name in WARM_STARTS}
 
 
 class Stop(NamedTuple):
-    """The points at which a run can be interrupted: after the training, or the aggregation, of a round."""
+    """A point at which a run can be interrupted: after the training or the aggregation of a round."""
 
     session: int
     stage: int  # from 0 on
     round: int  # of the stage, from 1 on
-    earlier: int  # rounds of the same phase in the session's earlier stages: a round's number counts them
+    earlier: int  # rounds of the same phase in the session's earlier stages, which count in a round's number
     aggregated: bool
 
 
 class Cell:
-    """A learner with data of its own, and all of its state as bytes."""
+    """A learner with its data, whose whole state can be saved as bytes and restored."""
 
     def __init__(self, settings: LearningSettings) -> None:
         self.training_data = data_of(settings, devices=DEVICES)
         self.one = TorchLearner(settings, self.training_data, streams=Streams(5))
 
     def snapshot(self) -> tuple[bytes, ...]:
-        """State as it would lie in files: no object survives."""
+        """Return the state as bytes, as in files, so that no object is shared."""
         return as_bytes(self.one.state(), self.training_data.devices.state())
 
     def restore(self, snapshot: tuple[bytes, ...]) -> None:
@@ -64,13 +64,13 @@ class Cell:
 def as_bytes(*states: tuple[dict[str, torch.Tensor], dict[str, Any]]) -> tuple[bytes, ...]:
     found: list[bytes] = []
     for tensors, facts in states:
-        own = {name: tensor.clone() for name, tensor in tensors.items()}  # safetensors wants no shared memory
+        own = {name: tensor.clone() for name, tensor in tensors.items()}  # safetensors refuses shared memory
         found += [save(own), json.dumps(facts).encode()]
     return tuple(found)
 
 
 def two(how: LearningSettings, snapshots: Sequence[tuple[bytes, ...]] = ()) -> list[Cell]:
-    """Return two cells that share what devices keep, as they were when these snapshots were taken."""
+    """Return two cells that share the states of devices, restored from snapshots if given."""
     first, second = Cell(how), Cell(how)
     second.training_data = first.training_data
     second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
@@ -80,18 +80,18 @@ def two(how: LearningSettings, snapshots: Sequence[tuple[bytes, ...]] = ()) -> l
 
 
 def present(session: int, round_: int) -> list[int]:
-    """Participants: they change from session to session, and a device joins in the second round."""
+    """Return a round's participants, which change from session to session; a device joins in the second round."""
     there = [id_ for id_ in range(DEVICES) if (id_ + session) % 3]
     return sorted({*there, (2 * session) % DEVICES} if round_ > 1 else {*there})
 
 
 def arrived(ids: list[int]) -> list[int]:
-    """One update is lost."""
+    """Return the devices whose update arrives: all but one."""
     return ids[:-1]
 
 
 def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> Iterator[Stop]:
-    """All sessions, or those from a stop on, stop by stop; all that the learner says goes into the log."""
+    """Play all sessions, or those from a stop on, and yield each stop; log all answers of the learner."""
     learner = cell.one
     for number in range(at.session if at else 1, sessions + 1):
         resumed = at if at and number == at.session else None
@@ -126,7 +126,7 @@ def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
 
 
 def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[int]) -> None:
-    """From each stop to the next in a fresh learner; that it can go on from there is the next one's turn."""
+    """Check that a fresh learner, restored at any stop, reaches the next stop with the same answers and state."""
     cell, log = Cell(how), list[Any]()
     stop, snapshot, reached, taken = None, None, set(), list[Any]()
     for following in play(cell, log, sessions):
@@ -138,7 +138,7 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
             fresh.restore(snapshot)
             again = play(fresh, said, sessions, at=stop)
             if not stop.aggregated:
-                # the pending round is trained again, and says what it said
+                # the pending round is trained again, with the same answers
                 assert next(again) == stop
             assert next(again) == following, stop
             assert same(said, log[len(log) - len(said) :]), stop
@@ -146,11 +146,11 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
         stop, snapshot = following, expected
         reached.add((following.session, following.stage))
     assert {stage for session, stage in reached if session == sessions} == stages, "all were reached"
-    # a state may be written later: local training and aggregation create new tensors
+    # a state may be written later, as training and aggregation create new tensors instead of changing it
     assert all(as_bytes(*states) == written for *states, written in taken)
 
 
-# what a warm start keeps is its own, and so is what an algorithm does: MOON's further term meets the anchor's
+# algorithms and warm starts keep separate states, so few pairs are enough; MOON and `continuous` both add loss terms
 PAIRS = [
     *((name, "checked") for name in registry.names("algorithms")),
     *((name, warm_start) for name in ("fedavg", "moon", "hypcluster") for warm_start in WARM_STARTS),
@@ -165,13 +165,13 @@ def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> N
 
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
 def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
-    """Data that stay: what a device kept in one session counts in the next, also when it joins that late."""
+    """If data stay with devices, their kept vectors count in the next session, even for a device that joins late."""
     standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "cost": {"payload": "exchanged"}}
     goes_on_after_any_round(settings(algorithm, "previous", **standing), 5, {0})
 
 
 class Normed(Model):
-    """A model with statistics and dropout."""
+    """A model with batch norm's statistics and with dropout."""
 
     typical_input = (8, 8)
     typical_classes = 10
@@ -186,7 +186,7 @@ def test_statistics_and_dropout_go_on_too() -> None:
 
 
 def test_cells_that_share_what_devices_keep_go_on_together() -> None:
-    """Control variates that a device has from the one cell count in the other, after a restart too."""
+    """A device's control variate from one cell counts in the other cell, also after a restart."""
     how = settings("scaffold", "previous")
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:
@@ -209,7 +209,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
 
 
 def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
-    """A snapshot between an aggregation and its test has the previous round's test result."""
+    """A snapshot between an aggregation and its test contains what the test needs."""
     how = settings("fedavg", "previous", theory=1)
     cell, fresh = Cell(how), Cell(how)
     stage = next(cell.one.session(SessionStart(1, tuple(range(DEVICES)), longest=ROUNDS)))

@@ -1,4 +1,4 @@
-"""Devices trained together or one by one, and a plain PyTorch loop, give the same models for every task."""
+"""Test that stacked and sequential training and a plain PyTorch loop give the same models for every task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ EPS = torch.finfo(torch.float32).eps
 
 
 class Noisy(Dataset):
-    """Forty samples of six numbers, for any task."""
+    """A data set of forty samples of six numbers, for any task."""
 
     learns: str
 
@@ -47,7 +47,7 @@ class Noisy(Dataset):
 
 @dataclass(frozen=True)
 class Case:
-    """What is learned, and PyTorch's loss of outputs and targets as data sets have them."""
+    """Learning settings, and PyTorch's loss of outputs and the data set's targets."""
 
     learning: dict[str, Any]
     loss: Callable[[Tensor, Tensor], Tensor]
@@ -68,7 +68,7 @@ class Case:
 
 
 def squared(outputs: Tensor, y: Tensor) -> Tensor:
-    """The loss of targets in units of their deviation over the training samples, which are all there are."""
+    """Return the loss of targets standardised by mean and deviation over the training samples."""
     data = Noisy(learns="regression").load().train.y.astype(np.float64)
     return functional.mse_loss(outputs[:, 0], (y - data.mean()) / data.std())
 
@@ -80,7 +80,7 @@ def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
         "local": {"batch": 8, "lr": 0.05, "momentum": 0.9},
         "algorithm": algorithm,
     }
-    # half a last place of a weight of order 1 each step, which momentum carries on 1 / (1 - rho) times
+    # each step rounds a weight of order 1 by EPS / 2, which momentum multiplies by 1 / (1 - rho)
     return Case(learning, loss, mu=float(algorithm == "fedprox"), close=50 / (1 - 0.9) * EPS / 2)
 
 
@@ -96,7 +96,7 @@ CASES = {
     "regression": of_task("regression", squared, "fedprox"),
     "regression scaffold": of_task("regression", squared, "scaffold"),
     "multi_label": of_task("multi_label", functional.binary_cross_entropy_with_logits, "fedprox"),
-    # PyTorch wants classes second, and takes the mean over texts and positions
+    # PyTorch's loss expects classes in the second dimension, and averages over texts and positions
     "every_token": Case(LETTERS, lambda out, y: functional.cross_entropy(out.transpose(1, 2), y), 3, mu=1.0),
     "augmented, written out": Case({**SEEN, "model": "logistic"}, functional.cross_entropy, 3, steps=10),
     "augmented, vmap": Case(
@@ -106,7 +106,7 @@ CASES = {
 
 
 def view(augmentation: Augmentation, image: np.ndarray, number: int) -> np.ndarray:
-    """Pad with zeros, cut, and mirror an image by the number of its view."""
+    """Return an image's view of this number: padded with zeros, cropped, and mirrored in half of the views."""
     margin, offsets = augmentation.padding, 2 * augmentation.padding + 1
     down, right, mirrored = number % offsets, number // offsets % offsets, number // offsets**2
     height, width = image.shape[-2:]
@@ -123,10 +123,10 @@ def inputs(data: SplitInMemory, rows: np.ndarray, views: np.ndarray | None) -> T
     return (torch.from_numpy(images).float() - data.mean) * data.scale
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM one by one
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM device by device
 @pytest.mark.parametrize("name", CASES)
 def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
-    """Devices have unequal batches where their samples are no multiple of one."""
+    """All three agree, also if batches of devices differ in size."""
     case = CASES[name]
     learner, stacked = case.trained(local={"batching": "stacked"})
     _, sequential = case.trained(local={"batching": "sequential"})

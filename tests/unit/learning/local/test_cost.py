@@ -1,4 +1,4 @@
-"""FLOPs of a model: PyTorch's own figures, without its compiler."""
+"""Test the FLOPs of a model, which PyTorch counts without importing its compiler."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from tests.tools.forked import loaded_after
 
 
 class Attentive(nn.Module):
-    """Attention and a recurrent layer: operations that PyTorch counts in parts."""
+    """A model with attention and a recurrent layer, whose operations PyTorch counts in parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ def test_they_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int,
 
 
 def test_they_are_counted_where_the_model_is() -> None:
-    """On a GPU a sample must lie beside the model; `meta` is a device without memory, and refuses others' tensors."""
+    """The sample must be on the model's device: `meta`, a device without memory, refuses tensors of other devices."""
     assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).to("meta"), (4,)) == 32
 
 
 def test_no_compiler_is_imported_for_them() -> None:
-    """It takes 1.3 s, in every process of a study."""
+    """Counting must not import the compiler, which would take 1.3 s in every process of a study."""
     code = (
         "from torch import nn; from edgefl.learning.local.cost import flops_per_sample;"
         "assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), (4,)) == 32"

@@ -1,4 +1,4 @@
-"""Local training: all kernels agree, and results do not depend on batching, order or other devices."""
+"""Test that all kernels agree, and that local training does not depend on batching, order or other devices."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -50,12 +50,12 @@ from tests.unit.learning.six_devices import (
 )
 
 STEPS = [4, 1, 3, 4, 2, 4]
-ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
-BF16 = 2.0**-8  # rounding of a product's inputs
+ROUNDING = 1e-5  # float32 training of a few steps with sums in another order; models are of order 1
+BF16 = 2.0**-8  # relative rounding of a product's inputs
 
 
 class Convolutions(Plain):
-    """Batch norm and dropout, in the features and before the head."""
+    """A model with batch norm and dropout, in the features and before the head."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         module = nn.Sequential()
@@ -73,7 +73,7 @@ def name_of(value: object) -> str:
     return type(value).__name__ if isinstance(value, Model | Algorithm) else str(value)
 
 
-# every algorithm; a quick run takes one of each kind
+# all algorithms; a quick run tests one of each kind
 ALGORITHMS = registry.names("algorithms")
 
 
@@ -89,7 +89,7 @@ def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None)
 
 
 def ends(train: LocalTraining, task: LocalTask | None = None) -> Tensor:
-    """[K, M + Q] local models, by default of a round of FedAvg."""
+    """Return the local models [K, M + Q], by default of a round of FedAvg."""
     return train.run(task or LocalTask(start_of(train), batches(train), LR, FedAvg())).rows.clone()
 
 
@@ -116,7 +116,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 
 
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
-    """Train with this kernel instead of the one that would be chosen."""
+    """Make local training that uses this kernel in place of the one it would choose."""
     train = training(model, **options)
     train._kind = lambda task: kind  # type: ignore[method-assign]
     return train
@@ -125,7 +125,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        # what an algorithm does is the same for all models: each meets one, one of each kind meets them all
+        # algorithms do not depend on the model: each is tested with one model, and one of each kind with all
         *((name, Plain()) for name in ALGORITHMS),
         *(
             (name, model)
@@ -136,7 +136,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     ids=name_of,
 )
 def test_the_ways_agree(name: str, model: Model) -> None:
-    """Devices with unequal batches and numbers of steps, with the distillation of `continuous` on top."""
+    """All kernels agree for devices with unequal batches and steps, with the distillation of `continuous`."""
     algorithm = registry.get("algorithms", name)()
     by_hand = [ByHand] if model.writes_out() else []
     *others, one = (
@@ -151,7 +151,7 @@ def test_the_ways_agree(name: str, model: Model) -> None:
 
 @pytest.mark.parametrize(("mean", "std"), [(MEAN, STD), (0.0, 1.0)])
 def test_logistic_regression_folds_the_scaling_of_inputs(mean: float, std: float) -> None:
-    """Two steps, the second of two devices only; unscaled by autograd."""
+    """The stepper gets raw inputs and autograd scaled ones; of three devices two have a second step."""
     train = training(Logistic())
     layout = train.layout.parameters
     torch.manual_seed(2)
@@ -182,7 +182,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
-    """Momentum, batches, masks, statistics of a device are its own: alone it ends where it ends in a row."""
+    """A device trained alone has the same model as among others: momentum, batches, masks, statistics are its own."""
     train = training(model, batching="stacked", memory_bytes=10**9)
     earlier = start_of(train) + 0.1
 
@@ -219,11 +219,11 @@ def test_devices_can_start_from_models_of_their_own() -> None:
 
 
 def test_statistics_move_as_in_training_mode() -> None:
-    """A device's running mean after e steps: 0.9^e of the start's and the rest of its own batches' means."""
+    """A device's running mean after e steps is 0.9^e of the initial one, and the rest from its own batches' means."""
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
+    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # a rate of 0 keeps the layer's inputs
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -248,7 +248,7 @@ def test_statistics_are_averaged_like_parameters() -> None:
 
 
 def test_dropout_masks_are_the_devices_own() -> None:
-    """Another seed gives another model; the same seed gives the same model, with any other devices."""
+    """Another seed changes the model of its device, and no other device's."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
     first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
@@ -263,7 +263,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
 
 @pytest.mark.parametrize("model", [Logistic(), Mlp2()], ids=name_of)
 def test_a_model_with_gradients_of_its_own_is_trained_by_these(model: Model) -> None:
-    """With further terms of the loss, too."""
+    """A model's own gradients are used even with further terms of the loss."""
     train = training(model)
     start = start_of(train)
     for algorithm in (FedAvg(), Moon()):
@@ -286,15 +286,15 @@ def test_a_model_that_writes_out_the_cross_entropy_alone_meets_further_terms_by_
 
 
 def kind_of(train: LocalTraining, times: int) -> type:
-    """The kernel for a round of 6 x `times` devices."""
+    """Return the kernel that is chosen for a round of 6 x `times` devices."""
     plan = batches(train, 0, list(range(DEVICES)) * times)
     return train._kind(LocalTask(start_of(train), plan, LR, FedAvg()))
 
 
 def test_the_choice_is_by_layers_sizes_and_processor() -> None:
-    """Small dense models together; convolutions one by one on a CPU, recurrent layers everywhere.
+    """Small dense models are stacked; convolutions on a CPU, and recurrent layers everywhere, train sequentially.
 
-    And few devices, in a round or in the cache.
+    If a round, or the memory, has room for few devices only, they train sequentially too.
     """
     assert kind_of(training(Plain()), 2) is Stacked
     assert kind_of(training(Plain()), 1) is OneByOne
@@ -318,7 +318,7 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
 def test_the_choice_knows_all_layers_of_our_models(name: str) -> None:
-    """On a GPU all but the recurrent one and the bag of embeddings are stacked: no layer is a stranger."""
+    """All layers are known: on a GPU all models but the LSTM and the bag of embeddings are stacked."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     module = model.build(INPUT.get(name, model.typical_input), CLASSES)
     stacked = choose(module, 1, torch.device("cuda")) == "stacked"
@@ -338,7 +338,7 @@ def test_the_same_choice_gives_the_same_bytes() -> None:
 
 
 class Unstackable(Plain):
-    """Looks at the data's values, which vmap cannot follow."""
+    """A model whose control flow depends on data, which vmap does not support."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         class Branch(nn.Module):
@@ -358,12 +358,12 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
-    """One device at a time, some, all: BLAS may round products of another shape otherwise.
+    """Chunks of one device, some, or all differ by rounding only: BLAS rounds products of other shapes differently.
 
     A sum of n products errs by at most 6 sqrt(n) 2^-24 of the sum of their sizes, in all but 2n exp(-18) of cases
-    (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`; a probability, whose slope by each
-    logit is at most 1/4, by half of it; a gradient by that, and by its own sum over the batch, times an input. SGD
-    adds the gradients up, with the weights that momentum gives them; and two results err, not one.
+    (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`. A probability errs by half of that, as
+    its slope by each logit is at most 1/4. A gradient errs by that plus the error of its sum over the batch, times an
+    input. SGD adds the gradients with the weights of momentum, and two results are compared, hence the factor 2.
     """
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
@@ -371,9 +371,9 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
         ends_of[train.chunk(BATCH)] = ends(train)
     assert len(ends_of) == 3
     found = list(ends_of.values())
-    largest = max(MEAN, 255 - MEAN) / STD  # input
+    largest = max(MEAN, 255 - MEAN) / STD  # largest input
     weights = [train.layout.views(row)["1.weight"] for end in found for row in end]
-    # of a logit, their sizes
+    # bound of the sum of a logit's products in magnitude
     products = largest * max(float(weight.abs().sum(1).max()) for weight in weights)
     logit = rounding_of_a_sum(2 * SIDE**2) * products
     gradient = (logit / 2 + rounding_of_a_sum(BATCH)) * largest
@@ -390,7 +390,7 @@ def rounding_of_a_sum(count: int) -> float:
 
 
 def test_chunks_fit_the_memory() -> None:
-    """Of logistic regression on 28x28 images ten devices, as measured to be best."""
+    """Chunks of logistic regression on 28x28 images have ten devices, the measured optimum."""
     module = Logistic().build((28, 28), 10)
     data = SplitInMemory(
         Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64)),
@@ -420,7 +420,7 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
 
 
 class Smooth(Plain):
-    """A convolution without batch norm, read as images lie or channels last."""
+    """A convolution without batch norm, with images in their stored order or channels last."""
 
     last: bool
 
@@ -438,16 +438,16 @@ class Smooth(Plain):
     [
         (Smooth(last=False), Smooth(last=False), 4),
         (Smooth(last=False), Smooth(last=True), 4),
-        (Convolutions(), Convolutions(), 8),  # with batch norm, over a few layers
+        (Convolutions(), Convolutions(), 8),  # batch norm and several layers
     ],
 )
 def test_bf16_is_float32_but_for_rounding(
     batching: str, model: Model, read_as: Model, roundings: int
 ) -> None:
-    """Updates agree to some roundings of their inputs; parameters themselves stay in float32."""
+    """Updates agree up to a few roundings of inputs, as parameters stay in float32."""
     updates = []
     for one, bf16 in ((model, False), (read_as, True)):
-        # with batch norm, exact updates are computed one by one, rounded ones either way
+        # with batch norm, the exact updates are always trained sequentially
         train = training(one, batching=batching if bf16 or roundings < 8 else "sequential", bf16=bf16)
         start = start_of(train)
         updates.append((ends(train) - start).clone())
@@ -469,7 +469,7 @@ def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None
 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
-    """Small images shrink to a pixel before ResNet-18's last stride."""
+    """Small images are refused, as they shrink to one pixel before ResNet-18's last stride."""
     with refused_at("learning.local.precision"):
         training(Resnet18(), bf16=True)
     training(Resnet18())
@@ -510,7 +510,7 @@ INPUT = {
 def test_every_model_trains_alike_stacked_and_one_by_one(
     name: str, algorithm: Algorithm, devices: int
 ) -> None:
-    """Devices with unequal batches, two steps; statistics and dropout of the model included, all of it moves."""
+    """Both ways agree for unequal batches and two steps, with statistics and dropout; all parameters change."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     shape = INPUT.get(name, model.typical_input)
     draws = np.random.default_rng(4)
@@ -555,7 +555,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(
 
 
 def biases_before_batch_norm(module: nn.Module, x: Tensor) -> set[str]:
-    """Biases whose layer's output goes straight into a batch norm, which takes its mean away: gradients of zero."""
+    """Return the biases directly before a batch norm, which subtracts the mean: their gradients are zero."""
     outputs: list[tuple[str, Tensor]] = []
     without_effect: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Numba's local training: PyTorch's models within rounding, the same bytes with any threads and after a resume."""
+"""Test that Numba trains PyTorch's models within rounding, and the same bytes with any threads and after a resume."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ HELD = [
     60,
     10,
     20,
-]  # samples of each device: odd batches, and more than a chunk
+]  # samples per device: batches of odd sizes, and more devices than a chunk
 STEPS, BATCH, ROUNDS = 6, 23, 3
 MODELS = [Logistic(), Mlp2(hidden=19), Mlp(hidden=(33, 6, 18))]
 BASE: dict[str, Any] = sections("""
@@ -58,7 +58,7 @@ MEAN, STD = (np.array(of)[:, None, None] for of in ([90.0, 110.0, 130.0], [50.0,
 
 
 def trained(model: Model, x: np.ndarray = X, **options: Any) -> Tensor:
-    """Return the local models after some rounds; from the second on each device starts from its own."""
+    """Return the local models after some rounds; from the second on, each device starts from its local model."""
     split = SplitInMemory(Split(x, Y), MEAN, STD, torch.device("cpu"))
     torch.manual_seed(0)
     module = model.build((CHANNELS, SIDE, SIDE), CLASSES)
@@ -107,7 +107,7 @@ def test_a_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_laps_of_a_drift_read_the_same_inputs(tmp_path: Path) -> None:
-    """Labels of the second concept follow those of the first, and inputs are stored once."""
+    """Both concepts share the stored inputs, and their labels are stored one after the other."""
     pytest.importorskip("numba")
     drift = ["learning.drift={name: label_swap, at: 3}"]
     losses = []
@@ -126,7 +126,7 @@ def test_without_numba_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 class Tanh(Mlp2):
-    """A user's model that only looks like a shipped one."""
+    """A user's model that derives from a shipped one but has another activation function."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)

@@ -1,4 +1,4 @@
-"""Padding common to all devices of a chunk in a step is neither gathered nor multiplied."""
+"""Test that padding that all devices of a chunk share in a step is neither read nor multiplied."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from edgefl.learning.models import _logistic_steps
 from edgefl.learning.models.logistic import Logistic
 
 SAMPLES, SIDE, CLASSES, BATCH = 200, 16, 10, 128
-ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
+ROUNDING = 1e-5  # float32 training of a few steps with sums in another order; models are of order 1
 
 rng = np.random.default_rng(0)
 DATA = SplitInMemory(
@@ -33,7 +33,7 @@ DATA = SplitInMemory(
 
 
 def trained(algorithm: Algorithm, held: list[int]) -> Tensor:
-    """The local models after two epochs of devices that hold so many samples."""
+    """Return the local models after two epochs, of devices with these numbers of samples."""
     model = Logistic()
     torch.manual_seed(0)
     module = model.build((SIDE, SIDE), CLASSES)
@@ -49,7 +49,7 @@ def trained(algorithm: Algorithm, held: list[int]) -> Tensor:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The shapes in which samples are read."""
+    """Record the shapes in which samples are read."""
     shapes: list[tuple[int, ...]] = []
     raw = SampleReader.raw
 
@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
-    """Of 22, 45 and, in its second epoch, 90 samples: 96 wide; then 22 and 45, as the third device is done."""
+    """Batches of 22, 45 and 90 samples are read 96 wide, then 22 and 45 are 48 wide, as the third device is done."""
     trained(FedProx(), [150, 173, 90])
     assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
 
@@ -79,7 +79,7 @@ def test_padding_does_not_matter(algorithm: Algorithm, monkeypatch: pytest.Monke
 def test_small_products_keep_their_width(
     asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """BLAS has other ways for these, which round differently."""
+    """Small products keep their padding, as BLAS has other kernels for small shapes, which round differently."""
     monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
     trained(FedProx(), [150])
     assert asked == [(1, 128)] * 4
@@ -89,7 +89,7 @@ def test_small_products_keep_their_width(
 def test_blocks_do_not_matter(
     algorithm: Algorithm, asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Devices are read in pairs, as wide as the larger one; a device with 90 samples is done after two steps."""
+    """Devices read in pairs, each as wide as its larger batch, have the same models as if read together."""
     held = [150, 173, 90, 130]
     together = trained(algorithm, held)
     asked.clear()
@@ -97,8 +97,8 @@ def test_blocks_do_not_matter(
         monkeypatch.setattr(_logistic_steps, name, 2 * 4 * BATCH * SIDE**2)
     in_pairs = trained(algorithm, held)
     assert asked == [
-        *((2, 128), (2, 128)),  # 150 and 173; 130 and 90, which has the fewest steps
-        *((2, 48), (2, 96)),  # 22 and 45; 2 and, again, 90
+        *((2, 128), (2, 128)),  # devices of 150 and 173, and of 130 and 90 samples; 90 has the fewest steps
+        *((2, 48), (2, 96)),  # batches of 22 and 45; of 2 and, in its second epoch, 90
         *((2, 128), (1, 128)),
         *((2, 48), (1, 16)),
     ]

@@ -1,4 +1,4 @@
-"""Whether a CPU has instructions for bfloat16, and a run's note if it has none."""
+"""Test whether a CPU has instructions for bfloat16, and the note of a run if it has none."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from edgefl.learning.local import processor
 from edgefl.learning.models.text_bag import add_rows
 from tests.tools.operations import Operations
 
-# as Linux shows them, cut short: Cascade Lake, Sapphire Rapids, Neoverse N1 and V1
+# shortened /proc/cpuinfo of Cascade Lake, Sapphire Rapids, Neoverse N1 and V1
 WITHOUT = "processor\t: 0\nmodel name\t: x\nflags\t\t: fpu avx2 avx512f avx512bw avx512_vnni\n"
 WITH = "processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 amx_bf16 amx_tile\n"
 ARM_WITHOUT = "processor\t: 0\nFeatures\t: fp asimd asimddp\n"
@@ -52,7 +52,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 def test_a_run_says_that_bf16_is_slow_here(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In run.json, and on the screen."""
+    """The note is in run.json and on the screen."""
     monkeypatch.setattr(processor, "has_bf16", lambda: has)
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO % precision)
@@ -65,7 +65,7 @@ def test_a_run_says_that_bf16_is_slow_here(
 
 
 def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None:
-    """Regardless of a notebook's earlier settings; PyTorch's default is TF32 in convolutions."""
+    """A run turns off TF32, PyTorch's default in convolutions, and nondeterminism, whatever was set before."""
     of_cudnn = torch.backends.cudnn
     torch.backends.cuda.matmul.allow_tf32 = of_cudnn.allow_tf32 = of_cudnn.benchmark = True
     of_cudnn.deterministic = False
@@ -77,7 +77,7 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
 
 
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
-    """index_add_ adds in any order there; on a CPU both give the same bits."""
+    """A GPU does not use index_add_, which adds in any order there; on a CPU both ways give the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
     with FakeTensorMode(), Operations() as called:
         add_rows(

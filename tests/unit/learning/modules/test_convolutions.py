@@ -1,4 +1,4 @@
-"""Convolutions give the same results in either memory order; the order is chosen in one place."""
+"""Test that convolutions give the same results in both memory orders, and which order is chosen."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 LAST, LYING = True, False
-ROUNDING = 1e-4  # relative to the largest: sums of 4,608 products at most, in another order
+ROUNDING = 1e-4  # relative to the largest output, of sums of at most 4,608 products in another order
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_order_is_by_model_and_processor(
     "model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2(), Resnet18()], ids=repr
 )
 def test_outputs_are_the_same_to_rounding(model: Any, shape: tuple[int, ...]) -> None:
-    """All convolutions also return channels-last images, including those of grey inputs."""
+    """Outputs agree in both orders, and all convolutions return channels-last images, even of grey inputs."""
     torch.manual_seed(0)
     module = model.build(shape, 10).eval()
     x = torch.randn(4, *shape)
@@ -76,7 +76,7 @@ def test_a_layer_that_is_no_convolution_of_images_is_left_alone() -> None:
     ("shape", "count"), [((32, 32), 128), ((28, 28), 167), ((64, 64), 32), ((8, 8), 1024), ((224, 224), 8)]
 )
 def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int) -> None:
-    """131,072 pixels, but 8 images at least; what has no convolutions is tested in the largest blocks."""
+    """A block has 131,072 pixels but at least 8 images; models without convolutions use the largest blocks."""
     convolution = nn.Conv2d(1, 1, 1)
     assert images_at_once(convolution, torch.Size((1000, *shape)), 1024) == count
     assert images_at_once(convolution, torch.Size((1000, 3, *shape)), 1024) == count
@@ -86,7 +86,7 @@ def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int)
 
 @pytest.mark.parametrize("model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2()], ids=repr)
 def test_pooling_before_the_rectifier_is_the_published_order_to_the_bit(model: Any) -> None:
-    """max(relu(x)) = relu(max(x)), and the gradient goes to the same place, or nowhere."""
+    """Both orders are equal, as max(relu(x)) = relu(max(x)), and gradients flow to the same input or to none."""
     torch.manual_seed(0)
     module = model.build((3, 32, 32), 10).eval()
     x, y = torch.randn(4, 3, 32, 32), torch.arange(4)

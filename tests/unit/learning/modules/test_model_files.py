@@ -1,4 +1,4 @@
-"""A model's file is its module's whole state; any other content is an error."""
+"""Test that a model's file holds its module's whole state, and that any other content is an error."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_a_part_of_a_file_begins_a_model(tmp_path: Path) -> None:
         ({"else": torch.zeros(1)}, True, ("none of its tensors", "'weight'")),
         ({"weight": torch.zeros(2, 4), "bias": torch.zeros(2)}, True, ("'weight' [3, 4]", "'weight' [2, 4]")),
         ({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, False, ("weight is not finite",)),
-        # as a float32 it is infinite
+        # infinite as float32
         (
             {"weight": torch.full((3, 4), 1e300, dtype=torch.float64), "bias": torch.zeros(3)},
             False,
@@ -99,7 +99,7 @@ def test_what_is_no_model_is_refused(
 def test_tensors_of_another_kind_do_not_become_the_models(
     tensors: dict[str, torch.Tensor], said: str, tmp_path: Path
 ) -> None:
-    """PyTorch would copy whole numbers into real ones, and one number into many, without a word."""
+    """Tensors of another type or shape are refused, although PyTorch would silently convert or broadcast them."""
     module, path = nn.Linear(4, 3, bias=False), tmp_path / "x.safetensors"
     save_file(tensors, path)
     before = module.weight.clone()
@@ -154,7 +154,7 @@ def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> Non
     ids=lambda wrong: str(wrong)[:60],
 )
 def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
-    """A size in the file sets the model's size: too large a model is an error before memory is allocated."""
+    """If a file's header asks for a model that is too large, this is an error before memory is allocated."""
     path = tmp_path / "x.safetensors"
     inputs = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b"]}
     save_file({"weight": torch.zeros(2, 4)}, path, metadata={"edgefl": json.dumps({"inputs": inputs})})

@@ -1,4 +1,4 @@
-"""Each device's own test data, and the scores on them."""
+"""Test the devices' own test data, and scores on these data."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +28,7 @@ def dealt_to(*held: np.ndarray, count: int | None = None, **groups: Any) -> Devi
 
 
 def test_labels_are_mixed_as_in_training() -> None:
-    """30 samples of label 0 and 10 of label 3 are 3 : 1; 400 training samples have 80 for tests: 8 of 40."""
+    """Labels 0 and 3 keep their ratio of 3 : 1; a device with 40 of 400 training samples has 8 of 80 test samples."""
     held = np.concatenate([np.arange(30), np.arange(300, 310)])
     own = dealt_to(held).samples(0)
     assert np.bincount(TEST[own], minlength=4).tolist() == [6, 0, 0, 2]
@@ -41,7 +41,7 @@ def test_a_group_is_tested_on_its_own_samples() -> None:
     train, test = np.arange(400) // 40, np.arange(80) // 8
     tests = dealt_to(np.arange(40, 80), np.arange(30, 50), train=train, test=test)
     assert tests.samples(0).tolist() == list(range(8, 16))
-    assert len(tests.samples(1)) == 4  # of two groups: by labels
+    assert len(tests.samples(1)) == 4  # a device with two groups gets samples by labels
 
 
 def test_a_device_without_data_has_no_test() -> None:
@@ -57,7 +57,7 @@ def test_apportioned_counts_add_up(count: int) -> None:
 
 
 def test_scores_by_hand() -> None:
-    """A model that says 0 for x < 0 and 1 else; its loss is -log sigmoid of the distance on its own side."""
+    """The model outputs 0 for x < 0 and 1 otherwise, with a loss of -log sigmoid of the signed distance from 0."""
     x = np.array([[-1.0], [-2], [3], [4], [-1]], np.float32)
     y = np.array([0, 0, 1, 0, 1])
     test = SplitInMemory(Split(x, y), np.array(0, np.float32), np.array(1, np.float32), torch.device("cpu"))
@@ -69,8 +69,8 @@ def test_scores_by_hand() -> None:
     assert np.isnan(scores.accuracy[2])
     assert scores.loss[0] == pytest.approx(np.log1p(np.exp(-np.array([1.0, 2, 3]))).mean(), rel=1e-6)
     mean, _, deviation = scores.mean()
-    assert (mean, deviation) == (0.75, 0.25)  # over the devices that have tests
-    assert scores.by_samples() == 0.8  # four of five samples
+    assert (mean, deviation) == (0.75, 0.25)  # over devices with test samples
+    assert scores.by_samples() == 0.8  # four of five samples are right
     own = score(tester, torch.stack([right, wrong, right]), test, samples)
     assert own.accuracy[:2].tolist() == [1.0, 0.5]
     assert score(tester, wrong, test, samples[:1]).accuracy.tolist() == [0.0]

@@ -1,4 +1,4 @@
-"""Tests of models: scores and losses by their definitions, for any split into blocks and threads."""
+"""Test that scores and losses of models follow their definitions for any division into blocks and threads."""
 
 import threading
 
@@ -28,7 +28,7 @@ MEAN, STD = 100.0, 60.0
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let 61 samples be several blocks, and a block of logistic regression several reads."""
+    """Shrink blocks, so that 61 samples are several blocks, and a block of logistic regression several reads."""
     monkeypatch.setattr(blocks, "BATCH", 16)
     monkeypatch.setattr(blocks, "BATCH_WRITTEN", 16)
     monkeypatch.setattr("edgefl.learning.models._logistic_steps.TESTED_BYTES", 4 * 3 * 64 * 5)
@@ -45,7 +45,7 @@ def in_memory(split: Split, std: np.ndarray | float = STD) -> SplitInMemory:
 
 
 def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
-    """Return a module in evaluation mode, and another model [M + Q] than the one that it holds."""
+    """Return a module in evaluation mode, and a model [M + Q] that differs from the module's own."""
     torch.manual_seed(0)
     module, other = (model.build(split.x.shape[1:], CLASSES).eval() for _ in range(2))
     return module, ModelLayout.of(other).flatten(other)
@@ -54,9 +54,9 @@ def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
-    """In double precision, to within the rounding of a sum of D products of inputs, which may be as large as x s."""
+    """Outputs agree with the module's up to the rounding of a sum of D products of inputs of size x s at most."""
     split = images(channels)
-    # with a deviation of each channel inputs are scaled before the product
+    # with deviations per channel, inputs are scaled before the product
     data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
     module, model = built(Logistic(), split)
     rows = torch.from_numpy(np.flatnonzero(split.y != 1) if scattered else np.arange(5, 50))
@@ -86,7 +86,7 @@ def test_threads_change_no_byte(model: Model) -> None:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_convolutions_are_tested_channels_last(channels: int) -> None:
-    """As they lie to rounding, and by a module of its own: the given one goes on as it is."""
+    """Channels-last order changes scores by rounding only, and is applied to a copy of the given module."""
     split, seen = images(channels, 16), set()
     module, row = built(Lenet(), split)
     second = next(layer for layer in module.features if getattr(layer, "in_channels", 0) == 6)
@@ -117,7 +117,7 @@ def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
     y = split.y[kept]
     losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(y)), y]
     assert accuracy == (logits.argmax(1) == y).mean()
-    # an error of a logit moves a loss by twice as much at most; logits' own, as above, is some 1e-6
+    # an error of a logit, some 1e-6 as above, changes a loss by at most twice as much
     assert loss == pytest.approx(losses.mean(), abs=2 * 64 * EPS * 255 / STD * np.abs(weights).sum(1).max())
 
 
@@ -134,7 +134,7 @@ def test_after_a_drift_other_labels_are_right() -> None:
 
 
 def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
-    """In turn: new, the same, an equal one, other labels, after the drift, another model, other data, NaN twice."""
+    """A model is tested again only if model, labels, concept or data change, or if it has NaN."""
     split = images()
     module, model = built(Logistic(), split)
     tester, asked = ModelTester(Logistic(), module, ThreadPool(1)), []
@@ -179,7 +179,7 @@ def test_hands_do_each_job_once_and_report_failures() -> None:
 
     def note(hand: int, job: int) -> None:
         if job < 3:
-            together.wait()  # three are at work at the same time
+            together.wait()  # until three threads work at the same time
         done.append((hand, job))
 
     pool.work(note, range(20))

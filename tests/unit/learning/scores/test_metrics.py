@@ -1,4 +1,4 @@
-"""Metrics by name, against their definitions sample by sample."""
+"""Compare metrics with their definitions, sample by sample."""
 
 import itertools
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.tables import sections
 EXACT = 1e-12
 SAMPLES, CLASSES = 60, 7
 rng = np.random.default_rng(1)
-# rounded, so that there are ties
+# rounded to produce ties
 LOGITS = torch.from_numpy(rng.normal(size=(SAMPLES, CLASSES)).round(1))
 Y = torch.from_numpy(rng.integers(0, CLASSES - 1, SAMPLES))  # the last label does not occur
 
@@ -40,7 +40,7 @@ def test_macro_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
 
 
 def test_auc_is_the_share_of_pairs_in_order() -> None:
-    # each row twice, once with another label: ties of outputs, not only of logits
+    # each row occurs twice, with different labels, so that outputs are tied too
     logits, y = torch.cat([LOGITS, LOGITS]), torch.cat([Y, Y.roll(1)])
     outputs, areas = logits.softmax(1), []
     for label in sorted(set(y.tolist())):

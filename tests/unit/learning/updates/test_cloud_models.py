@@ -1,4 +1,4 @@
-"""The cloud's mean over cells, and what it is equal to: federated averaging over all devices."""
+"""Test that the cloud's mean over cells is federated averaging over all devices."""
 
 import json
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from edgefl.learning.updates.cloud_models import CloudModels
 from tests.unit.learning.digits_cell import CPU, DEVICES, data_of, learner, opened, round_of, settings_of
 
 ROUNDS = 4
-# one model is a mean of 12 rows, the other a mean of means: some 12 roundings of 6e-8 a round, of numbers up to 1
+# a mean of 12 rows against a mean of means: some 12 roundings of 6e-8 per round, of numbers up to 1
 ROUNDING = ROUNDS * DEVICES * 2.0**-24
 
 
 def trained(
     cells: Sequence[Sequence[int]], clouded: bool = True, every: int = 1, **changes: Any
 ) -> list[Tensor]:
-    """The models of cells with these devices, all of which take part in every round."""
+    """Return the models of cells with these devices, all of which take part in every round."""
     changes["partition"] = {"name": "dirichlet", "alpha": 0.3}
     data = data_of(settings_of(**changes))
     learners = [learner(data=data, cell=number, **changes) for number in range(len(cells))]
@@ -57,7 +57,7 @@ def test_one_cell_has_the_bytes_that_it_has_without_a_cloud() -> None:
 
 
 def test_two_means_every_second_round() -> None:
-    """Cells are on their own in the first and third round: the models differ from those of every round."""
+    """If cells exchange models every second round, results differ from an exchange in every round."""
     cells = [list(range(3)), list(range(3, DEVICES))]
     seldom, often = trained(cells, every=2), trained(cells)
     assert torch.equal(seldom[0], seldom[1])
@@ -65,7 +65,7 @@ def test_two_means_every_second_round() -> None:
 
 
 def test_cells_weigh_by_the_data_behind_their_models() -> None:
-    """Device 5 is heard twice and has its samples once; cell 2 has heard nobody, and what it sends is left out."""
+    """Device 5's samples count once although it sent two updates; cell 2, without updates, has no weight."""
     cloud = CloudModels(CPU)
     cloud.hear(0, {5: 30})
     cloud.hear(0, {5: 30, 6: 10})

@@ -1,4 +1,4 @@
-"""Codecs in both directions: server and devices keep consistent state."""
+"""Test that server and devices keep consistent state with codecs in both directions."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ ALL = tuple(range(DEVICES))
 
 
 def played(algorithm: str, rounds: int = ROUNDS, **how: str) -> Any:
-    """Return the stage of a training that several tests inspect without continuing it."""
+    """Return the stage after a training, shared by tests that do not continue it."""
     key = (algorithm, rounds, *sorted(how.items()))
     if key not in PLAYED:
         PLAYED[key] = play(algorithm, rounds, **how)
@@ -31,7 +31,7 @@ PLAYED: dict[Any, Any] = {}
 
 
 def play(algorithm: str, rounds: int = ROUNDS, parameters: dict[str, Any] | None = None, **how: Any) -> Any:
-    """Train with all devices but one in turn, whose update is lost in every third round; return the stage."""
+    """Train with all devices but one in turn, with a lost update in every third round; return the stage."""
     chosen = settings(algorithm, "previous", cost={"payload": "exchanged"}, **how)
     if parameters:
         chosen = chosen.model_copy(update={"algorithm": chosen.algorithm.model_copy(update=parameters)})
@@ -60,7 +60,7 @@ def model_of(stage: Any) -> Tensor:
 
 
 def off(server: Tensor, devices: Tensor) -> float:
-    """Return how far the server's vector is from the devices' mean, of the mean's length."""
+    """Return the distance of the server's vector from the devices' mean, relative to the mean's norm."""
     return float((server - devices).norm() / devices.norm())
 
 
@@ -79,7 +79,7 @@ def test_scaffolds_control_is_the_mean_of_its_devices_whatever_they_receive(code
     ("algorithm", "vector", "scale"),
     [
         ("feddc", "drift", 1.0),
-        # over lr and how far two steps of momentum 0.9 go
+        # divided by lr and by the displacement of two steps with momentum 0.9
         ("feddc", "control", 1 / (0.05 * 2.9)),
         ("scaffold", "control", 1 / (0.05 * 2.9)),
         ("feddyn", "gradient", 0.01),  # alpha
@@ -90,7 +90,7 @@ def test_scaffolds_control_is_the_mean_of_its_devices_whatever_they_receive(code
 def test_server_and_devices_sum_the_same_whichever_way_is_coded(
     algorithm: str, vector: str, scale: float, way: str, codec: str
 ) -> None:
-    """To the rounding of differences of float32 models, one in each round."""
+    """Sums agree up to the rounding of one difference of float32 models per round."""
     stage = played(algorithm, **{way: codec})
     apart = stage.federation.model.state[vector] - kept_mean(stage, vector)
     assert float(apart.norm()) < ROUNDS * EPS * scale * float(model_of(stage).norm())
@@ -101,7 +101,7 @@ def test_server_and_devices_sum_the_same_whichever_way_is_coded(
 def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
     algorithm: str, codec: str
 ) -> None:
-    """fedavgm without momentum; FedNova, as all take as many steps."""
+    """With a downlink codec, fedavgm without momentum, and FedNova with equal steps, are still FedAvg."""
     parameters = {"beta": 0.0} if algorithm == "fedavgm" else {}
     coded = model_of(play(algorithm, 10, parameters, downlink_codec=codec))
     plain = model_of(played("fedavg", 10, downlink_codec=codec))
@@ -109,7 +109,7 @@ def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
 
 
 def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another_model() -> None:
-    """After a round, w+ = w + mean of each device's change from its own start, which is never w."""
+    """w+ is w plus the mean of devices' changes from their own starts, which all differ from w."""
     stage = play("fedavg", 2, downlink_codec={"name": "top_k", "share": 0.05})
     ids = [id_ for id_ in ALL if stage.federation.model.devices.has(HELD, [id_])[0]]
     before = model_of(stage)
@@ -124,7 +124,7 @@ def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_differences_are_their_codecs_memory(codec: str) -> None:
-    """CA2FL's devices remember h_k, and no residual in addition."""
+    """CA2FL's devices keep h_k and no residual, as h_k serves as the codec's memory."""
     stage = play("ca2fl", 3, uplink_codec=codec)
     names = ("residual", "estimate", "factor")
     assert not any(stage.federation.model.devices.has(f"uplink codec: {name}", ALL).any() for name in names)
@@ -132,7 +132,7 @@ def test_differences_are_their_codecs_memory(codec: str) -> None:
 
 
 def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
-    """Of devices that began from three models, a server with overlapping rounds counts each one's change alone."""
+    """With overlapping rounds, the server adds only each device's change from its own of three models."""
     stage = play("fedavg", 6, downlink_codec={"name": "top_k", "share": 0.05})
     model = stage.federation.model
     updates = []

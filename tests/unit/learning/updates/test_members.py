@@ -1,4 +1,4 @@
-"""Members of a session: devices that join or leave it, and which state they keep for which data."""
+"""Test members of a session: devices that join or leave it, and the state they keep for their data."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,13 +21,13 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # float32 sums of a dozen vectors of order 1, ten rounds long; without join: 0.01 and more
+ROUNDING = 3e-6  # float32 sums of a dozen vectors of order 1 over ten rounds; without join: 0.01 or more
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
-    standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their device
+    standing = {"name": "dirichlet", "alpha": 0.3}  # a partition in which data stay with their device
     given = {"partition": standing, "local": {"steps": 3, "lr_power": 0}, "algorithm": algorithm, **changes}
     return digits_cell.learner(populations=populations, **given)
 
@@ -42,14 +42,14 @@ def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3)
 
 
 def vectors(stage: TrainStage, name: str) -> np.ndarray:
-    """[N, M] what all devices keep, 0 where there is nothing."""
+    """Return all devices' kept vectors [N, M], with 0 for devices without."""
     track = stage.federation.model
     zero = torch.zeros(stage.trainer.layout.parameters.size)
     return track.devices.rows(name, range(DEVICES), zero).double().numpy()
 
 
 def off(stage: TrainStage, name: str) -> float:
-    """How far the server's vector is from the mean of its members', by data size."""
+    """Return the distance of the server's vector from the mean of members' vectors by data size."""
     members = sorted(stage.federation.now.members)
     sizes = np.array(list(stage.trainer.device_data.sizes(members).values()), dtype=float)
     mean = sizes / sizes.sum() @ vectors(stage, name)[members]
@@ -62,7 +62,7 @@ def off(stage: TrainStage, name: str) -> float:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, name: str, seed: int) -> None:
-    """For any arrivals, departures, participants and lost uploads; with and without earlier sessions."""
+    """This holds for any arrivals, departures, participants and lost uploads, with and without earlier sessions."""
     rng = np.random.default_rng(seed)
     one = learner(algorithm)
     session(one, 1, [0, 1, 2, 3, 8])
@@ -71,7 +71,7 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
     stage = opened(one, 3, sorted(present))
     joined = 0
     for round_ in range(1, 11):
-        present ^= set(rng.choice(DEVICES, 2, replace=False).tolist())  # these two come or go
+        present ^= set(rng.choice(DEVICES, 2, replace=False).tolist())  # two devices arrive or leave
         ids = sorted(rng.choice(sorted(present), max(1, len(present) // 2), replace=False).tolist())
         joined += len(set(ids) - stage.federation.now.members)
         stage.train(ids, round_)
@@ -103,7 +103,7 @@ def test_who_was_there_before_does_not_join(
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
-    """Save and restore the state, as an interrupted run does."""
+    """A device that joined before the state was saved does not join again after it is restored."""
     one = learner(algorithm)
     session(one, 1, [7, 8, 9])
     stage = opened(one, 2, [0, 1, 2])
@@ -118,7 +118,7 @@ def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
 
 
 def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
-    """An h_k of another session would throw the model off by its share / alpha; one that is there keeps its own."""
+    """A newcomer's h_k of another session, which would shift the model, is dropped; members keep theirs."""
     one = learner(FedDyn(alpha=0.01))
     session(one, 1, [7, 8])
     stage = opened(one, 2, [0, 1, 7])
@@ -158,7 +158,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
     assert stage.facts.opening is not None
     assert stage.facts.opening.labels == own.labels([0, 1])
-    # in the last round the new device has left, but its labels still count: it was a member in this session
+    # the new device's labels count in the last round too, although it has left, as it was a member in this session
     for round_, (ids, members) in enumerate(
         (([0], [0, 1]), ([0, new], [0, 1, new]), ([1], [0, 1, new])), start=1
     ):
@@ -191,7 +191,7 @@ def test_devices_remember_while_they_hold_the_same_data(
 
 
 def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
-    """MOON's term with what was learned on other data would push: without, session 2 is FedAvg's first round."""
+    """With new data, MOON has no previous model and no term, so the first round of session 2 is FedAvg's."""
     finals = []
     for algorithm in (Moon(mu=5.0), "fedavg"):
         one = learner(algorithm, partition={"name": "dirichlet", "alpha": 0.3, "overlap": 0.0})
@@ -204,7 +204,7 @@ def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
 
 
 def test_rows_are_seen_with_the_data_they_are_of() -> None:
-    """Two cells in different sessions deal different data: a device that hands over has no past in the other."""
+    """A device's state is visible only with its data, so after a handover to a cell with other data it has none."""
     states = DeviceStates(4, CPU)
     first, second = states.of(lambda: 1), states.of(lambda: 2)
     missing = torch.tensor([-1.0, -1.0])
@@ -253,7 +253,7 @@ def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
 
 @pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
 def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> None:
-    """Its devices' data and memories are those it left with; so they are after a restart in between."""
+    """When a population returns, its devices have their data and states again, even after a restart in between."""
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.0}
     one = learner(algorithm, [A, B], partition=partition)
     session(one, 1, A)
@@ -271,7 +271,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
         stage = opened(now, 3, A)
         assert [stage.trainer.device_data.samples(id_).tolist() for id_ in A] == held
         there = vectors(stage, name)
-        if name == "gradient":  # but for FedDyn's shift, the same for all
+        if name == "gradient":  # except for FedDyn's shift, which is common to all devices
             assert np.ptp(there[A] - remembered[A], axis=0).max() < ROUNDING
         else:
             assert np.array_equal(there[A], remembered[A])
@@ -283,7 +283,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
-    """It brings other vectors than it left with, of which the first cell's server has not heard."""
+    """A device that returns from another cell joins again, as it brings vectors that the server does not know."""
     here = learner(algorithm)
     there = learner(algorithm, data=here.trainer.training_data, cell=1)
     stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
@@ -302,7 +302,7 @@ def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Algorithm, name: str) -> None:
-    """While its local models were on their way, one of them has moved on to another cell's session."""
+    """A round trained again keeps its newcomers' `join`, even if one has moved to another cell's session."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
     there = learner(algorithm, data=one.trainer.training_data, cell=1)

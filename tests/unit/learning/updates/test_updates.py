@@ -1,4 +1,4 @@
-"""Updates of several rounds in flight: each is stored as trained, and rebased if it is stale."""
+"""Test updates of several rounds in flight, which are stored as trained, and rebased if stale."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def batches(ids: list[int], number: int) -> Batches:
 
 
 def train(model: TrainedModel, ids: list[int], number: int, lr: float = LR) -> dict[int, np.ndarray]:
-    """Local models by device, as they are right after training."""
+    """Train; return the local models by device."""
     rows = model.train(ids, batches(ids, number), lr, []).round.rows
     return {id_: row.double().numpy() for id_, row in zip(ids, rows.clone(), strict=True)}
 
@@ -59,7 +59,7 @@ def test_updates_of_one_model_are_averaged_whichever_round_they_are_of() -> None
 
 
 def test_stale_updates_move_todays_model_by_what_they_have_learned() -> None:
-    """w+ = sum_k a_k (w + local_k - start_k), where start_k is the model that device k began from."""
+    """w+ = sum_k a_k (w + local_k - start_k), where device k began from the model start_k."""
     model = trained_model()
     local, start = train(model, FIRST, 1), as_float64(model)
     fresh = train(model, SECOND, 2)
@@ -104,8 +104,8 @@ def test_an_update_is_mixed_into_the_current_model() -> None:
 
 
 def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> None:
-    """FLSim's equality: B devices that make one step on a sample each, summed, are one that makes a step on all B
-    with B times the rate."""
+    """As in FLSim, the sum of B devices' steps on one sample each equals one device's step on all B samples with B
+    times the rate."""
     samples = [np.array([index]) for index in (3, 40, 77, 110)]
     many, one = trained_model(), trained_model()
     generators = [np.random.default_rng(k) for k in range(4)]
@@ -118,7 +118,7 @@ def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> No
 
 
 def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count() -> None:
-    """FedAT with three tiers, by hand. After fast, fast, slow, middle: counts (2, 1, 1), weights (1, 1, 2) / 4."""
+    """After updates of FedAT's tiers fast, fast, slow, middle, counts are (2, 1, 1), weights (1, 1, 2) / 4."""
     tiers = Weighing(Staleness("constant", tiers=(0, 0, 1, 1, 2, 2)))
     model = trained_model()
     opening = as_float64(model)
@@ -126,7 +126,7 @@ def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers
     local |= train(model, [2, 3], 2)
     train(model, [0, 1], 3)
     model.aggregate([0, 1], HELD, tiers)
-    # the count of the fast weighs the slow, who have made none
+    # the fast tier's count weights the slow tier, which has made no model yet
     assert np.abs(as_float64(model) - opening).max() < ROUNDING
     fast = train(model, [0, 1], 4)
     model.aggregate([0, 1], HELD, tiers)
@@ -144,7 +144,7 @@ def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers
 
 
 def test_devices_keep_what_they_have_really_trained() -> None:
-    """MOON looks back at the device's own last model, not at what a stale update counted."""
+    """MOON compares with the device's own last model, not with its rebased stale update."""
     model = trained_model(Moon())
     local = train(model, FIRST, 1)
     model.aggregate([0], HELD)
@@ -175,7 +175,7 @@ def test_memory_is_used_again_once_nothing_waits_in_it() -> None:
 
 
 def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
-    """SCAFFOLD's c_k+ = c_k - c + (start - local) / (a_k lr); both c are 0 at first."""
+    """SCAFFOLD's c_k+ is c_k - c + (start - local) / (a_k lr) with the device's own lr; both c are 0 at first."""
     model = trained_model(Scaffold())
     rates = dict.fromkeys(FIRST, LR) | dict.fromkeys(SECOND, LR / 4)
     start = as_float64(model)
@@ -189,7 +189,7 @@ def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
 
 
 def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
-    """Samples with NaN give no update: for one device, or all three."""
+    """A dropped device, whose samples have NaN, keeps the model that it received, whether one or all are dropped."""
     for lost in ([2], FIRST):
         x = X.astype(np.float32)
         x[np.concatenate([OWN[id_] for id_ in lost])] = np.nan
@@ -205,9 +205,9 @@ def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times: int) -> None:
-    """Except those of the latest round, if they can be trained again from the current model.
+    """Updates on their way are restored, except for the latest round's if it can be trained again.
 
-    Another cell's snapshot may come before they are: the others are in the next tensors, too.
+    Before that, another cell may take a snapshot, which contains the other updates again.
     """
     model = restored = trained_model(algorithm)
     train(model, FIRST, 1)
