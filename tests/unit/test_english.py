@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = pytest.mark.always  # the walls are never left to the night
+pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
 
 ROOT = Path(__file__).parents[2]
 FILES = [file for name in ("edgefl", "channel", "analysis") for file in sorted((ROOT / name).rglob("*.py"))]

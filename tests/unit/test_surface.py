@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.always  # the walls are never left to the night
+pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")

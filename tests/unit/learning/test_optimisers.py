@@ -167,7 +167,7 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
 
 @pytest.mark.parametrize("name", BESIDE)
 def test_personal_models_step_by_the_same_rule(name: str) -> None:
-    """Without its pull, Ditto trains the personal model to the same values as the local one."""
+    """Without its proximal term, Ditto trains the personal model to the same values as the local one."""
     train = training(Plain(), rule_of(name, 0.1, 0.7))
     start = train.layout.flatten(train._module)
     task = LocalTask(

@@ -26,7 +26,7 @@ workload: {payload_bits: 100000, flops_per_sample: 1000}
 devices: {count: 200, mobility: {name: attraction, homes: home, rhythm: [{from_hour: 0, to: {home: 1}}]}}
 """
 MUNICH = [11.57, 48.13]
-# a park, a quarter of a kilometre wide, with a pond
+# a park of about 370 m by 445 m, with a pond
 PARK = {
     "type": "FeatureCollection",
     "features": [

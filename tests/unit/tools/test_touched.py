@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.touched import FEATURES, Feature, files_that_know
 
-pytestmark = pytest.mark.always  # the walls are never left to the night
+pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
 
 
 @pytest.mark.parametrize("name", FEATURES)
