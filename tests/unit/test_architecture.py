@@ -10,7 +10,7 @@ import pytest
 
 from edgefl.config import registry
 
-pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
+pytestmark = pytest.mark.always  # never left to the nightly run
 
 ROOT = Path(__file__).parents[2]
 # folder -> prefixes of modules that no file below it may import; the first two import nothing else of edgefl

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
+pytestmark = pytest.mark.always  # never left to the nightly run
 
 ROOT = Path(__file__).parents[2]
 FILES = [file for name in ("edgefl", "channel", "analysis") for file in sorted((ROOT / name).rglob("*.py"))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
+pytestmark = pytest.mark.always  # never left to the nightly run
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")

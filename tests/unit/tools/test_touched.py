@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.touched import FEATURES, Feature, files_that_know
 
-pytestmark = pytest.mark.always  # in every selection of tests, also the quick one
+pytestmark = pytest.mark.always  # never left to the nightly run
 
 
 @pytest.mark.parametrize("name", FEATURES)
