@@ -230,8 +230,8 @@ class Nowhere:
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
 # extra column of Round with coverage: devices in the cell without a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
-# extra column of Round if links can fail: devices in an interruption when the round was due; a synchronous round has
-# waited for them
+# extra column of Round if links can fail: devices being interrupted when the round was due; synchronous rounds
+# waited for these devices
 CONNECTING = "connecting"
 
 

@@ -26,7 +26,7 @@ class BandInUse:
         self._slot_s = slot_s
         self._yields = yields
         self._paused = False
-        self._ends: dict[int, Callable[[int], object]] = {}  # called with the boundary of the last bit
+        self._ends: dict[int, Callable[[int], object]] = {}  # called with the flow's last slot boundary
         self._plans = 0
 
     def begin(

@@ -22,7 +22,7 @@ class Coverage:
     is absent, and no server can select it. `radio_link_monitoring`'s timers only serve links lost in a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and found again at a better one). Left out: the standard judges only the downlink's quality, and a
+    one quality and recovers only at a better one). Left out: the standard judges only the downlink's quality, and a
     device takes some 100 ms to report it. Without coverage, a server selects devices that cannot answer, and each
     round lasts until their timers expire.
 

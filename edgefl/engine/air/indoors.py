@@ -19,14 +19,14 @@ from edgefl.rng import Streams
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Uniform numbers per device and place: one for being indoors, two for the depth inside, two for a normal number
+# Uniform numbers drawn per device and place: one decides whether it is indoors, two give the depth, two a normal draw
 _NUMBERS = 5
-# Squares are numbered along both axes; the one with the origin at its corner has this number (2^20 x 25 m is far)
+# Number of the grid square at the origin, along each axis: no square within 2^20 x 25 m has a negative number
 _MIDDLE = 2**20
 
 
 class Coats:
-    """Buildings with coated windows: a fraction of all buildings, each with walls of high loss.
+    """Buildings with coated windows, a fraction of all buildings, which have a high penetration loss.
 
     Whether a building is coated does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
     scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
@@ -113,7 +113,7 @@ class Indoors:
 
 
 class IndoorsByTrip:
-    """Walls between devices and sites that change with each trip of a device.
+    """Penetration loss of buildings and cars, drawn for each trip of a device.
 
     A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
     instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; the gains it wraps keep the counters `clamped` and `beyond`."""
+    """Gains reduced by the loss of obstacles; the wrapped gains keep the counters `clamped` and `beyond`."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

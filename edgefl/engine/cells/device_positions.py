@@ -53,7 +53,7 @@ class DevicePositions:
 
     @property
     def still(self) -> bool:
-        """Whether no device moves for some time from now on."""
+        """Whether all devices stay where they are for some time from now on."""
         self.positions_m()
         return self._env.now < self._until_s
 

@@ -39,7 +39,7 @@ class Layer3Filter:
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # whether a device has an earlier measurement
-        # the filter's distance from the last measurement; a filter is at rest if the next distance is the same
+        # filtered minus measured power at the last measurement; a filter has settled once this stays the same
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
@@ -60,7 +60,7 @@ class Layer3Filter:
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # an absent device is measured at -inf or nan
             filtered_db -= power_db
-            # compared bit by bit, so that a device that stays absent (nan) is at rest
+            # compared bit by bit, so that the filter of a device that stays absent (nan) counts as settled
             unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
             self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db

@@ -146,7 +146,7 @@ def _busy_s(
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
     before_downlink_s, before_uplink_s = np.array(listened_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-    spans = (  # activities in order of their starts
+    spans = (  # a part's activities in chronological order
         (times_s[Activity.DOWNLINK, "start"] - before_downlink_s, down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),

@@ -226,7 +226,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# (True for the switch and False for the battery, new state) -> event
+# (True for a switch, False for a battery; new state) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -23,7 +23,7 @@ class _Sleep(NamedTuple):
 
     units: float
     transition_s: float
-    transition_unit_s: float  # in addition
+    transition_unit_s: float  # energy of entering and leaving, in addition to that of the sleep
 
 
 # Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep

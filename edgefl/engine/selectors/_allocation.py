@@ -157,7 +157,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         ):  # shares of weak links are sensitive to the last digits of the time
             break
         end_s += step_s
-    end_s *= 1.0 + CLOSE  # rather end slightly late than never
+    end_s *= 1.0 + CLOSE  # an end slightly too early would need more than the whole band
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
     shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
@@ -194,7 +194,7 @@ def least_energy(
     longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
     shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-    if near is None:  # start with half of the longest time, and the price at equal shares
+    if near is None:  # start halfway between the shortest and longest times, with the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
         y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
         price_j = float(_worth_j(of, window_s, t, y).mean())
@@ -212,7 +212,7 @@ def least_energy(
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        # if all devices send at their maximum power the price has no effect
+        # if all devices send at their maximum power, the price does not affect their times
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
         if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)

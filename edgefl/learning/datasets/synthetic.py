@@ -71,7 +71,7 @@ class Synthetic(Dataset):
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
-        # groups are drawn and then joined, both in memory, with the label and group of each sample
+        # while groups are joined, separate and joined samples are in memory, each with its label and group
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
 
 

@@ -16,7 +16,7 @@ from edgefl.learning.datasets import Split
 __all__ = ["Drift", "Moment"]
 
 Site = Annotated[int, Field(ge=0, le=100_000)]
-ROUNDING = 1e-9  # makes 0.2 + 0.2 + 0.2 of ten devices six devices
+ROUNDING = 1e-9  # tolerance, with which a share of 0.2 + 0.2 + 0.2 of ten devices is six devices
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class ChunkTraining:
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
-        while going:  # a single pass, unless devices stop early; then the remaining rows are moved together
+        while going:  # runs once, unless devices stop early; remaining rows are then made contiguous
             going, step = self._train(going, step)
 
     def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:
@@ -102,7 +102,7 @@ class ChunkTraining:
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # before the local models' step, because it needs their current values
+            if personal is not None:  # needs the local models as they are before their step
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)

@@ -13,7 +13,7 @@ from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.modules.parameters import TensorLayout
 
-DEVICES = 10  # devices of a chunk, which one thread trains in one call
+DEVICES = 10  # number of devices in a chunk, which a thread trains in one call
 
 
 class CompiledTraining:

@@ -1,4 +1,4 @@
-"""What devices do in a round of training, and the vectors that they keep."""
+"""Run the devices' part of a training round, and store the vectors that devices keep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
