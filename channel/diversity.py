@@ -19,9 +19,9 @@ _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
-# Pages of slots that a link keeps, and draws together: those of a read of 400 slots
+# Number of slot pages that a link keeps, and draws together: enough to read 400 slots
 _KEPT_OF_SLOTS = 3
-# Correlation of a part between two points above which the slots between them get no random numbers of their own
+# If two neighbouring points of a part are more correlated than this, the slots in between are interpolated
 SMOOTH = 0.99
 # Points that are drawn and filled in together: their numbers fit in a core's second-level cache
 _AT_ONCE = 2**14

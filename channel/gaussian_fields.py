@@ -25,10 +25,10 @@ ROUGHENING = 1.5
 # Memory above which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
-# Fields and rows of nodes written to the table together; fewer fields if they are large
+# Number of fields, and of rows of nodes, written to the table together; large fields are written fewer at a time
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Peak memory per node of a torus: while a field's law is computed, and while its values are
+# Peak memory per node of a torus, bytes: while a field's law is computed, and while its values are drawn
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 

@@ -77,7 +77,7 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if one of a cell's several levels is drawn
+        self._sums: _Sums | None = None  # None if a cell has several levels, one drawn per slot
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
@@ -122,7 +122,7 @@ class Heard:
                 together.setdefault(id(one._sums), []).append(place)
         for places in together.values():
             first = receivers[places[0]]
-            assert first._sums is not None  # as above
+            assert first._sums is not None  # since the loop above has grouped these receivers
             rows = [receivers[place]._row for place in places]
             total, *others = (
                 sums[rows].take(senders[start : start + count], axis=1, mode="clip")

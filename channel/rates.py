@@ -12,12 +12,12 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point, splined between; for rates in
-# steps at every second SNR, as the mean of many parts of a band moves from one step to the next within a dB
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point and splined in between; with
+# rates in steps at every second SNR, since the mean of many parts of a band crosses a step within a dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
-_TERMS = 256  # of the Laguerre series that are summed one by one
+_TERMS = 256  # number of terms of the Laguerre series that are summed one by one
 
 _LARGEST_G = 80.0  # beyond it g e^-g L_m(g) is below rounding for every term
 # With a cap, later terms are summed in bins, up to here and while the nodes resolve m g.

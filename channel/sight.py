@@ -21,9 +21,9 @@ _CERTAIN = 100.0
 class StateLoss:
     """Path loss and shadowing of places in one state: with line of sight, or without."""
 
-    lines: tuple[int, ...]  # indices of its lines among all that are computed
+    lines: tuple[int, ...]  # indices of this state's lines among all lines
     std_db: float
-    shadowing: int | None  # index of its layer of fields
+    shadowing: int | None  # index of the layer with this state's shadowing
 
     @classmethod
     def of(

@@ -128,7 +128,7 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
         curve[["mean", "std"]] *= 100
         curves[name] = curve
-        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 may be below 0, off the axis
+        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 below 0 is off the axis
         ax.plot(
             opened["x"],
             opened["mean"],

@@ -23,7 +23,7 @@ MAP_POINTS = 350.0
 STEP_DEG = 3.0
 MOST_NAMED = 6  # if more cells than this have a server, only the first cell is named
 MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
-MANY = 150  # up to this many devices, markers have their usual size
+MANY = 150  # number of devices up to which markers have their full size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
 NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip": True}

@@ -41,7 +41,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     for name, style in series_styles(names).items():
         own = np.flatnonzero(points["series"] == name)
         ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
-        for i in own:  # of marks that coincide, later ones are smaller and lie on top
+        for i in own:  # among coinciding marks, later ones are smaller and drawn on top
             mark(ax, x[[i]], y[[i]], style, best[[i]], 4.2 + RING * rings.get(int(i), 0))
     labels = [f"{'> ' if lower else ''}{label}" for label, lower in zip(points["label"], missed, strict=True)]
     named = (points["label"] == points["series"]).all()  # every series is a single point

@@ -21,7 +21,7 @@ UNITS: dict[str, Units] = {
     "accuracy_first": (("%", 0.01),),
 }
 LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to smallest value
-MOST_ABOVE = 2.5  # times the largest mean: a whisker stretches the axis up to here
+MOST_ABOVE = 2.5  # whiskers stretch the axis up to this multiple of the largest mean
 DODGE = 0.012  # share of an axis between series
 MOST_MAPS = 4  # number of maps stacked in a column
 

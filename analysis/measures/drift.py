@@ -108,8 +108,8 @@ class Reading:
         ]
 
 
-AFTER = (1, 10, 40, 80)  # numbers of rounds after the drift is complete
-TAIL = 20  # rounds averaged to a level, before the drift and at the end
+AFTER = (1, 10, 40, 80)  # rounds after the drift's last step at which accuracy is reported
+TAIL = 20  # number of rounds whose mean is a level, before the drift and at the end
 PLAIN = Reading()
 
 

@@ -20,9 +20,9 @@ RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
 # accuracy on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
-SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
-KINDS = ("rounds", "seconds", "joules")  # costs of a target
-# accuracies are decimal shares of test samples: a difference up to this is a tie, and a tie reaches the target
+SPELL = ["seed", "cell", "session"]  # identifies a session in all variants of a study
+KINDS = ("rounds", "seconds", "joules")  # costs of reaching a target
+# rounding error of an accuracy, a share of test samples: smaller differences are ties, and a tie reaches a target
 TIE = 1e-9
 
 

@@ -253,7 +253,7 @@ ABOVE = (
     "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
-SMALLEST = 1e-4  # of the unit of a table: a row of smaller means is written in its own unit
+SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
     "Energy: every joule that learning causes in the devices; circuits: the part of uploads that does not depend on "
     "the radiated power, waits and access included; wasted: on updates that were not aggregated; idle: drawn by "

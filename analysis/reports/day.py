@@ -33,7 +33,7 @@ from edgefl.analysis.runs.choices import OVERLAP, Names, Out, Overlap, Partial, 
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
-SHORTEST_H = 0.5  # hours of the clock: a shorter run has too few means of ten minutes for a curve
+SHORTEST_H = 0.5  # hours; a shorter run has too few ten-minute means for a curve
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 

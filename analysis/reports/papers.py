@@ -24,7 +24,7 @@ SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see
 # A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
 # the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
-SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
+SEEDS_OF_PAPERS = 3  # number of seeds behind a standard deviation that a paper prints
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
 JUDGED = COLUMNS[2:]
 State = Literal["ran", "ready", "closed", "same"]

@@ -25,8 +25,8 @@ CAUSES = {
     "lost": "it arrived with errors",
     "unusable": "its update was not finite",
 }
-STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
-ONLY_IN = {  # stages of causes limited to some: a device has no link while it computes
+STAGES = ("downlink", "compute", "uplink")  # activities that a cause may cut off
+ONLY_IN = {  # causes limited to some stages: a device has no link while it computes
     "failed": ("downlink", "uplink"),
     "lost": ("uplink",),
     "unusable": ("uplink",),
@@ -34,7 +34,7 @@ ONLY_IN = {  # stages of causes limited to some: a device has no link while it c
 # causes at the device; the others are decisions of the server
 GONE = frozenset({"left", "off", "empty", "failed"})
 OUTCOMES: dict[str, Cut | None] = {
-    COMPLETED: None,  # nothing cut it off
+    COMPLETED: None,  # not cut off
     **{
         f"{cause}_{stage}": Cut(cause, stage)
         for cause in CAUSES

@@ -152,8 +152,8 @@ class LedgerRow:
 class Position:
     """A row about a device's position at a time; absent devices have none.
 
-    cell: serving cell, or None. gain_db: large-scale gain of the cell's link, walls included; None without a serving
-    cell, or if gains are drawn for each round. sinr_db: mean SINR of the downlink over fading, for a round alone in
+    cell: serving cell, or None. gain_db: large-scale gain of the link, with penetration loss; None without a cell,
+    or if gains are drawn by round. sinr_db: mean SINR of the downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
     sending with full power in `radio.neighbour_load` of the slots. Without that load, the SINR is the SNR.
     """

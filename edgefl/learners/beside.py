@@ -174,7 +174,7 @@ class TrainingProcess:
             self._journal.__exit__(kind, error, trace)
             return
         try:
-            if error is not None:  # the child's current result is not needed
+            if error is not None:  # the result that the child is computing is no longer needed
                 os.kill(self._child, signal.SIGUSR1)
             self._send("leave", (error is not None, isinstance(error, KeyboardInterrupt)))
             self._until(lambda: self._left, raises=error is None)
@@ -198,7 +198,7 @@ class TrainingProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
-            except OSError:  # no memory for another process: this one continues to train
+            except OSError:  # without memory for another process, training continues in this one
                 self._forks = False
                 ours.close()
                 theirs.close()
@@ -226,7 +226,7 @@ class TrainingProcess:
                 if comes:
                     self._receive()
                 else:
-                    with suppress(BrokenPipeError):  # the child has ended: nothing reads the rest
+                    with suppress(BrokenPipeError):  # the child has ended: the rest has no reader
                         left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
         return answer
 

@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # do not make the run's folder: a missing folder was moved
+                path.parent.mkdir(exist_ok=True)  # not the run's folder: a missing one was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

@@ -89,7 +89,7 @@ class Legs(ABC):
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # while moving the device's mean speed: a slow leg does not mean that the device left its vehicle
+        # a moving device counts with its mean speed, since a slow leg does not mean that it left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:

@@ -17,9 +17,9 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
+# twice the 30 s in which a satellite sends the ephemeris that a receiver needs after a loss (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
-MILLISECONDS = 1e11  # a time above this number is in the year 5138, or not in seconds
+MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
@@ -121,7 +121,7 @@ class Trace(Mobility):
 
     @property
     def _origin(self) -> tuple[float, float] | None:
-        """The longitude and latitude of [0, 0], if known."""
+        """The geographic location of [0, 0] (longitude, latitude), if known."""
         plane = self.places.plane
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 

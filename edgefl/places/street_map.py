@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points closer than this are one corner
-MOST_PIECES = 5_000  # pieces of lines that are cut where they cross, as all pairs are compared
+MOST_PIECES = 5_000  # pieces of lines that can be cut at crossings; all pairs are compared
 
 
 class _Entries(NamedTuple):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Line = Annotated[tuple[Point, ...], Field(min_length=2)]
 MOST_DRAWN = 5000
-MOST_KINDS = 5  # of closed streets in a note
+MOST_KINDS = 5  # maximum number of kinds of closed streets in a note
 
 
 class _Street(NamedTuple):

@@ -127,7 +127,7 @@ def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Rang
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = own.latest_end_s
-    # with every_s, probes take none of the slots
+    # with every_s, probe rounds do not occupy times of the grid
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]

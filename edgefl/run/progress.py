@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from edgefl.engine.records import Round
     from edgefl.scenario.scenario import Scenario
 
-MOST_BARS = 12  # with more runs, only the running ones and a total are shown
+MOST_BARS = 12  # with more runs, only those under way and a total are shown
 WIDE = 110  # columns of a terminal from which on a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
-Reached = Callable[[], Sequence[str]]  # reads what a completed run has reached: simulated time and scores
+Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
 
 
 class Row(NamedTuple):
@@ -81,7 +81,7 @@ class ProgressDisplay:
 
     def update(self, label: str, row: "Round | Reached") -> None:
         """Show that a round of a run has ended, or that the run is complete and what it has reached."""
-        if self._live:  # started late, so that an error before the first round is printed alone
+        if self._live:  # the display starts late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]
         progress = self._of_runs[label]

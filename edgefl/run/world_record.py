@@ -11,7 +11,7 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
                    these values times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
     availability.json   when each device is present in some cell, in the format documented by FedScale
-    switched.json       when each device is switched on, likewise
+    switched.json       when each device is switched on, in the same format
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at which resolution, by which version
 
@@ -51,7 +51,7 @@ from edgefl.version import __version__
 NOWHERE = -1
 BEHIND_S = 1e-9  # because of rounding, a tick of the network may come slightly late
 DEFAULT_BITS = 1_000_000
-MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
+MOST_SAMPLES = 200_000_000  # maximum number of positions in memory, 16 bytes each
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
-    # lists of devices by session, rather than by time, stay as they are
+    # churn that lists devices by session, not by time, is kept
     listed = world.fleet.members(1) is not None
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)

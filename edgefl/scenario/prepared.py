@@ -167,7 +167,7 @@ class Prepared:
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # a run without the external learner is a different run
+        if self._learner is not None:  # the same scenario without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
         # the path of a file whose content is hashed does not count; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}
@@ -206,7 +206,7 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        # a lender's state then contains the joined models
+        # with a cloud, a lender's state also contains the cloud's models
         told += ["cloud"] * (joined := own.cloud is not None)
         if code := own_code.named_in([settings]):
             told.append(code)

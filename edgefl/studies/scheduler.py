@@ -93,7 +93,7 @@ class RunScheduler:
             if state is State.RUNNING:
                 self._elsewhere += 1
             elif state is State.COMPLETED:
-                self.to_do.remove(run)  # another process has done it
+                self.to_do.remove(run)  # another process has completed the run
             elif state is State.FAILED and not may_fail_again:
                 self.to_do.remove(run)
                 self._failed.append(run)
@@ -148,7 +148,7 @@ class RunScheduler:
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
         if not run_locks.held(self._directory, task.run.path):  # another process may have taken the run over
-            with suppress(EdgeflError):  # raised if the run has not begun
+            with suppress(EdgeflError):  # raised if there is no run.json yet
                 status.give_up(task.path)
         self._put_back(task.run)
 
