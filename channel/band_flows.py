@@ -1,4 +1,4 @@
-"""The flows of a shared band: each transfer's properties, and the numbers of all flows as columns."""
+"""Store the flows of a shared band, and the numbers of all flows as columns."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -61,7 +61,7 @@ class BandFlow:
 
 
 class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, with their numbers as columns; a change makes a new tuple."""
+    """Flows in the order in which they joined, with their numbers as columns; each change makes a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""

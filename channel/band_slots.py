@@ -1,4 +1,4 @@
-"""Slot-by-slot transfer of the flows that share a band; `shared_band` decides which flows are active, and when."""
+"""Transfer the bits of flows that share a band, slot by slot; `shared_band` decides which flows are active."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence

@@ -48,7 +48,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """Numbers of flows in the served slots of a block: an array [rows, numbers, slots] with room for more rows."""
+    """Numbers of flows in the served slots of a block, in an array [rows, numbers, slots] with room for more rows."""
 
     rows: FloatArray
     used: int = 0

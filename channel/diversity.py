@@ -1,4 +1,4 @@
-"""Frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
+"""Model frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -28,7 +28,7 @@ _AT_ONCE = 2**14
 
 
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
-    """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
+    """Return the diversity order L of a band's mean power, the unrounded number of the band's independent parts.
 
     With paths whose power falls exponentially with their delay, and a root mean square delay of d, the fading at two
     frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1

@@ -1,4 +1,4 @@
-"""Rayleigh fading as a function of time: any slot can be read, in any order."""
+"""Compute Rayleigh fading as a function of time; any slot can be read, in any order."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -78,7 +78,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
 
 class Fading(Protocol):
-    """Fading of a link: its power relative to the mean SNR, as a function of the slot."""
+    """Fading of a link, which gives its power relative to the mean SNR as a function of the slot."""
 
     @property
     def static(self) -> bool:

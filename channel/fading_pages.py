@@ -1,4 +1,4 @@
-"""Pages of fading: drawn for many links together, kept while they are read, and drawn again with the same numbers."""
+"""Draw pages of fading for many links together, cache the pages read last, and redraw pages with the same numbers."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar

@@ -34,7 +34,7 @@ _LAW_BYTES, _GRID_BYTES = 25, 10
 
 @dataclass(frozen=True)
 class Common:
-    """A field that other fields have in common: its random key, and its share of their variance.
+    """The common part of several fields, with its random key and its share of their variance.
 
     Each field becomes sqrt(share) common + sqrt(1 - share) own. Each field stays standard normal, with the same
     correlation over distance; any two fields have the correlation `share` at the same place.
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield fields, a few at a time: the number of the first, and each one's [width, width] values at nodes."""
+        """Yield a few fields at a time: the first one's number, and each one's values [width, width] at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:

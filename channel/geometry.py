@@ -1,4 +1,4 @@
-"""Random device positions: a Poisson point process on a ring around the base station."""
+"""Draw random device positions from a Poisson point process on a ring around the base station."""
 
 import math
 

@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.intp]
 
 
 class TransmitterActivity:
-    """The slots in which each of n transmitters sends: independent, with one probability.
+    """The slots in which each of n transmitters sends, drawn independently with one probability.
 
     A function of key and slot, the same for all receivers.
 
@@ -158,7 +158,7 @@ class Heard:
 
 
 class _Sums:
-    """Interference of all combinations of a group's transmitters at many receivers; computed when first read.
+    """Interference of all combinations of a group's transmitters at many receivers, computed when first read.
 
     The majority of receivers need only the mean interference.
 
@@ -184,7 +184,7 @@ class _Sums:
 
 
 class Interfered:
-    """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
+    """A link's power over noise and interference, |h|^2 / (1 + I_n / N).
 
     The SNR of a link with this fading excludes interference. The mean-noise shortcut adds the mean of I to the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,

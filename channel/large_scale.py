@@ -1,4 +1,4 @@
-"""Large-scale gain as a function of place: path loss, line of sight and shadowing."""
+"""Compute the large-scale gain as a function of place, from path loss, line of sight and shadowing."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Fast path of `Flow.slots`: count the slots of many transfers together."""
+"""Count the slots of many transfers together, as a fast path of `Flow.slots`."""
 
 from collections.abc import Sequence
 from typing import Any

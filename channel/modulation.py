@@ -1,4 +1,4 @@
-"""Rates in steps: the rates of NR's modulations and codes, and the SNR that each needs."""
+"""Compute rates in steps, those of NR's modulations and codes, and the SNR that each step needs."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -196,7 +196,7 @@ class Steps:
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
-        """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
+        """Return the mean `efficiency` over fading of mean 1, the sum of each step times the probability to reach it.
 
         A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """

@@ -1,4 +1,4 @@
-"""Uplink power control: a device sends with the power that its path loss requires."""
+"""Uplink power control, by which a device sends with the power that its path loss requires."""
 
 import numpy as np
 import numpy.typing as npt

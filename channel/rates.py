@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return the largest ln(1 + snr g) [snr] that affects a rate: its cap, or where g becomes too rare to matter."""
+    """Return the largest ln(1 + snr g) [snr] that affects a rate, at its cap or where larger g are too rare."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 

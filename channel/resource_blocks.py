@@ -1,4 +1,4 @@
-"""Resource blocks: how many a band has, how a slot's blocks are divided among flows, and what each flow carries."""
+"""Count a band's resource blocks, divide a slot's blocks among flows, and compute what each flow carries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

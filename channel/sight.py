@@ -19,7 +19,7 @@ _CERTAIN = 100.0
 
 @dataclass(frozen=True)
 class StateLoss:
-    """Path loss and shadowing of places in one state: with line of sight, or without."""
+    """Path loss and shadowing of places in one state, with or without line of sight."""
 
     lines: tuple[int, ...]  # indices of this state's lines among all lines
     std_db: float

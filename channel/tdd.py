@@ -1,4 +1,4 @@
-"""Time-division duplex: the share of each slot that serves the downlink and the uplink.
+"""Time-division duplex frames, which state the share of each slot that serves the downlink and the uplink.
 
 A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, and
 for a special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects
@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on: in each slot, the share given by the frame's weight.
+    """On-time of a radio from a slot boundary on; in each slot it is the share given by the frame's weight.
 
     The share of a special slot is spread evenly over the slot.
 

@@ -1,4 +1,4 @@
-"""The figures of a comparison: accuracy over time and what a target costs, or latency and energy alone."""
+"""Draw a comparison: accuracy over time and the cost of a target, or without training latency and energy."""
 
 import math
 

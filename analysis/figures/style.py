@@ -1,4 +1,4 @@
-"""Shared style of all figures, without pyplot's display and global state: colours, dashes, markers, plain axes."""
+"""Define the colours, dashes, markers and axes of all figures, without pyplot's display and global state."""
 
 import textwrap
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Figures of a sweep, at column width: metrics against one key, or a map of two keys."""
+"""Draw metrics against one key, or a map of two keys, at column width."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The report's section on energy: stacked bars by class of devices and share, the charge they take, and a table."""
+"""Write the report's section on energy: bars by class of devices and use, battery charge, and a table."""
 
 import html
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Collect what a replay shows of one run: positions, activities and events of its devices."""
+"""Collect the positions, activities and events of one run's devices for a replay."""
 
 import base64
 import math

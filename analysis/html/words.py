@@ -1,4 +1,4 @@
-"""The report in words: sentences about the runs, and the report's tables."""
+"""Describe runs in sentences, and make the report's tables."""
 
 import html
 from typing import Any

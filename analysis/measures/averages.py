@@ -1,4 +1,4 @@
-"""Quantities of variants over seeds: means, deviations, 95 % intervals, and paired ratios and differences."""
+"""Average quantities of variants over seeds, with deviations, 95 % intervals, and paired ratios and differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

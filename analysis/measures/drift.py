@@ -1,4 +1,4 @@
-"""Measure a run under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
+"""Measure a run under concept drift by paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ PLAIN = Reading()
 
 @dataclass(frozen=True)
 class Change:
-    """Drift in one direction: rounds (from 1) of its first and last step, and the last round of the new concept."""
+    """A drift in one direction, with the rounds (from 1) of its first and last step, and its concept's last round."""
 
     first: int
     last: int

@@ -114,7 +114,7 @@ def _judged(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds in order of time, with the joules spent so far in their session: `spent_j`."""
+    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`."""
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
     return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
 

@@ -1,4 +1,4 @@
-"""Read a run's moving network: positions and serving cells of devices, and a cell's accuracy over time."""
+"""Read a moving network: its devices' positions and serving cells, and a cell's accuracy over time."""
 
 from dataclasses import dataclass
 

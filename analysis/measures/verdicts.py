@@ -1,4 +1,4 @@
-"""Write a comparison's verdicts, one sentence per variant: time and energy relative to another, with intervals."""
+"""Write a comparison's verdicts, a sentence per variant on its relative time and energy with their intervals."""
 
 import math
 from collections.abc import Mapping, Sequence

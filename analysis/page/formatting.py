@@ -1,4 +1,4 @@
-"""Numbers as text: digits, units, spreads, lists."""
+"""Format numbers, units, spreads and lists as text."""
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""Compare a study's variants: adaptation and cost over seeds, as tables, files and figures."""
+"""Compare the adaptation and cost of a study's variants over seeds, in tables, files and figures."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, shares of a battery's charge, and J's cost analysis."""
+"""Report the costs of runs: joules and seconds by use, battery charge, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -321,7 +321,7 @@ def _spreads(
 
 
 def _told(frame: pd.DataFrame, name: str) -> bool:
-    """Return whether a column gets a row in a table: it holds numbers and, if it is optional, not only zeros."""
+    """Return whether a column gets a row in a table: if it has numbers and, if optional, not only zeros."""
     return name in frame and bool((frame[name].notna() & (frame[name].ne(0) | (name not in OPTIONAL))).any())
 
 

@@ -1,4 +1,4 @@
-"""Draw a day in one cell: its population, and the accuracy of each variant's model."""
+"""Draw the population of one cell over a day, and the accuracy of each variant's model."""
 
 import math
 import re

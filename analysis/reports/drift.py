@@ -1,4 +1,4 @@
-"""Report runs under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift by paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence
@@ -189,7 +189,7 @@ def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
 
 
 def report(comparison: DriftComparison) -> Report:
-    """Return the report of a comparison: a table for each change of concept."""
+    """Return the report of a comparison, with a table for each change of concept."""
     title = f"Concept drift ({named_seeds(comparison.seeds)})"
     changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
     latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]

@@ -1,4 +1,4 @@
-"""Draw a moving network as a picture or film: devices on the map, and a cell's accuracy and number of devices."""
+"""Draw a moving network as a picture or film, with a map of devices and a cell's accuracy and number of devices."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Answer a study's question: which of two variants is better, by how much, and with what confidence."""
+"""Answer which of two variants is better in a study, by how much, and with what confidence."""
 
 import itertools
 import json

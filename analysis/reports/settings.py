@@ -128,7 +128,7 @@ COSTS_EXPLAINED = (
 
 
 class _Group(NamedTuple):
-    """Columns that belong together: the accuracy in one session, or one cost, of every variant.
+    """Columns of every variant that belong together, for the accuracy in one session or for one cost.
 
     Attributes:
         short: prefix of the variants' names in column headings.

@@ -1,4 +1,4 @@
-"""Options of reports with their defaults; the command line reads them without importing pandas."""
+"""Options of reports with their defaults, which the command line reads without importing pandas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Run directories as tidy tables: one row per run, round, participation, event, session or device."""
+"""Load run directories as tidy tables with one row per run, round, participation, event, session or device."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Read the tables of many runs into one frame each: CSV files with the same header are parsed at once."""
+"""Read the tables of many runs into one frame each; CSV files with equal headers are parsed together."""
 
 import io
 from itertools import groupby

@@ -88,7 +88,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
 
 
 def _beside(roots: Sequence[Path]) -> Path | None:
-    """Return the folder for reports on several folders of runs: beside or above them, never inside one."""
+    """Return the folder for reports on several folders of runs, which is beside or above these folders."""
     parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
     if parent == parent.parent:
         return None

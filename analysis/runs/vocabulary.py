@@ -1,4 +1,4 @@
-"""The words that edgefl writes into its tables (docs/run-directory.md): outcomes of participations, and events.
+"""The words for outcomes and events that edgefl writes into its tables (docs/run-directory.md).
 
 These words are repeated here since `analysis` only reads files and never imports edgefl.
 """

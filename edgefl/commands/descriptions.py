@@ -1,4 +1,4 @@
-"""The text of `edgefl describe` and `edgefl list`: meaning and values of components, sections and keys."""
+"""Write the text of `edgefl describe` and `edgefl list`, on meaning and values of components, sections and keys."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Collect what `edgefl preview` shows: a world before it runs, tracks of devices, and a few rounds without training.
+"""Collect what `edgefl preview` shows: the world at the start, devices' tracks, and a few rounds without training.
 
 Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
 and joules come from a probe (`edgefl.run.probe`) without training.

@@ -1,4 +1,4 @@
-"""Draw the picture of `edgefl preview`: map, devices per cell over time, labels. Drawing needs no display."""
+"""Draw the map, devices per cell over time, and labels of `edgefl preview`. Drawing needs no display."""
 
 from pathlib import Path
 from typing import Any

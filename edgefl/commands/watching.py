@@ -1,4 +1,4 @@
-"""Read the state of running runs from their directories; nothing is written."""
+"""Read the state of running runs from their directories, without writing anything."""
 
 import csv
 import math
@@ -42,7 +42,7 @@ SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.y
 
 @dataclass
 class Standing:
-    """The state of a watched run: its status, rounds and accuracy.
+    """The status, rounds and accuracy of a watched run.
 
     Attributes:
         share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
@@ -69,7 +69,7 @@ class Standing:
 
 
 class _Watched:
-    """A run directory that is read repeatedly; each reading continues where the last one ended.
+    """A run directory that is read repeatedly, each time from where the last reading ended.
 
     Args:
         scenarios: object that loads the run's scenario, shared by the runs of a study.

@@ -1,4 +1,4 @@
-"""Components: the pluggable parts of a scenario, and their common base class.
+"""Components, the pluggable parts of a scenario, and their common base class.
 
 Components of `edgefl` are pydantic models. `channel` does not depend on pydantic: its components are frozen
 dataclasses. `parameters_of`, `build` and `values_of` handle both kinds.

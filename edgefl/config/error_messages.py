@@ -214,7 +214,7 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's key for another tool's key, if this kind of document has it: a study has no `stop`."""
+    """Return edgefl's key for another tool's key, if documents of this kind have it; a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # without root, the document is unknown
@@ -241,7 +241,7 @@ def _schema(root: type[BaseModel]) -> dict[str, Any]:
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place with a key: its dotted name and [], or a component's place and the components with the key.
+    """Yield each place that has a key, as its dotted name and [], or as a component's place and the components.
 
     If the key is a component's name, yield what to write to name the component there, and [].
     """

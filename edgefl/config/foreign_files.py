@@ -34,7 +34,7 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
-    """Return values that differ if a file's content differs: working directory, modification time, size.
+    """Return values that change when a file's content changes: working directory, modification time, size.
 
     Raises:
         EdgeflError: the file does not exist.

@@ -1,4 +1,4 @@
-"""Hash the code of the user's own components: a run with edited code is a different run.
+"""Hash the code of the user's own components, since a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
 imported. For a module of an installed distribution the hash covers only name and version. Data that the code reads,
@@ -50,7 +50,7 @@ def name_of(learner: Any) -> str:
 
 
 def _defined(part: Any) -> Any:
-    """Return the class or function that defines an object: the object itself, or its class."""
+    """Return an object if it is a class or function, and otherwise the object's class."""
     return part if hasattr(part, "__qualname__") else type(part)
 
 
@@ -121,7 +121,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
 
 
 def _files(name: str, root: Path) -> Iterator[Path]:
-    """Yield the files below `root` that run when a dotted name is imported: packages first."""
+    """Yield the files below `root` that run when a dotted name is imported, packages before their modules."""
     parts = name.split(".")
     if _is_ours(parts[0]):
         return

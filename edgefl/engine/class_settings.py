@@ -61,7 +61,7 @@ class DeviceFile(Section):
 
 
 class EveryDevice(_DeviceNumber):
-    """Properties of devices: keys of `devices`, each optional in a class."""
+    """Properties of devices, which are keys of `devices`, and optional in a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="how devices move: mobility model"

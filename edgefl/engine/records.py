@@ -1,4 +1,4 @@
-"""Rows of the run directory's tables, as the engine writes them; their names are a contract with readers."""
+"""Define the rows of the run directory's tables; the columns' names are a contract with readers."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Settings of the engine: cells, devices, rounds. Defaults are Table I of the journal paper."""
+"""Settings of the engine's cells, devices and rounds. Defaults are Table I of the journal paper."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 

@@ -1,4 +1,4 @@
-"""Simulated devices as Flower nodes: each runs the ClientApp in this process, and keeps its context."""
+"""Simulate devices as Flower nodes, which run the ClientApp in this process and keep their contexts."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -118,7 +118,7 @@ def _check_first_use(strategy: Any) -> None:
 
 @dataclass(eq=False)
 class _FlowerLearner:
-    """The learner of one cell: a Flower strategy, and devices that run a ClientApp."""
+    """The learner of one cell, made of a Flower strategy and devices that run a ClientApp."""
 
     rounds: Any
     nodes: Nodes
@@ -253,7 +253,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
 
 @dataclass(frozen=True)
 class _FlowerStage:
-    """A stage of a Flower learner's session: probe rounds or training."""
+    """A stage of a Flower learner's session, either probe rounds or training."""
 
     learner: _FlowerLearner
     facts: StageFacts

@@ -1,4 +1,4 @@
-"""Train in a process beside the engine's; the results are byte for byte those of a single process.
+"""Train in a process beside the engine's, with results that are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
 the learners and the journal as they are, the parent with the engine. From then on the parent forwards the engine's
@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether a fork is safe: a lock held by another thread would never be released in the child."""
+    """Return whether a fork is safe, since a lock held by another thread would stay locked in the child."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)
@@ -87,7 +87,7 @@ class _LearnerBeside(Answering):
 
 
 class TrainingProcess:
-    """The process in which a run's learners train: the engine's own process, or later a child forked from it.
+    """The process in which a run's learners train, the engine's own process or later a child forked from it.
 
     Use the result of `around` as a context manager: on exit, the process that writes the journal closes the journal.
 

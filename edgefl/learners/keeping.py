@@ -1,4 +1,4 @@
-"""Model files in a run directory: the last models, the best models, and the models of every n-th round."""
+"""Write model files into a run directory: the last models, the best, and those of every n-th round."""
 
 import math
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ MUCH = 100_000_000  # bytes; smaller needs are not checked, since the program ne
 
 @dataclass(frozen=True)
 class Need:
-    """A need for memory: a lower bound in bytes, the key that determines the bound, and the purpose in words."""
+    """A need for memory, with a lower bound in bytes, the key that determines the bound, and the purpose in words."""
 
     place: tuple[str, ...]
     size: float  # bytes

@@ -1,4 +1,4 @@
-"""Mobility models: positions as functions of time, device and seed. NumPy only, without a clock."""
+"""Mobility models, which give positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod

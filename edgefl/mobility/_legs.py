@@ -19,7 +19,7 @@ class Trips(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """One leg of n devices: a straight walk at constant speed, then a rest."""
+    """A straight walk of n devices at constant speed, followed by a rest."""
 
     to_m: np.ndarray  # [2, n] end of the walk
     walk_s: np.ndarray  # [n] >= 0; 0 if the device stays
@@ -87,7 +87,7 @@ class Legs(ABC):
         return self._speeds_m_s
 
     def trips(self, time_s: float) -> Trips:
-        """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
+        """Return the trips at a time; a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
         # a moving device counts with its mean speed, since a slow leg does not mean that it left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))

@@ -1,4 +1,4 @@
-"""Commutes: people with a home, other places and a plan by the clock."""
+"""Move people between home and other places by a daily or weekly plan."""
 
 import zlib
 from collections.abc import Iterator
@@ -271,7 +271,7 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people: all days' entries one after another; number 0 is the first on the day of time 0.
+    """Departures of people, with all days' entries in a row; number 0 is the first on the day of time 0.
 
     Attributes:
         first: time at which the row of entries starts: a day before time 0, or a week before if days differ.

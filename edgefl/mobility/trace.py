@@ -1,4 +1,4 @@
-"""Recorded paths as a mobility model: tables, GPS tracks, and the traces of other simulators."""
+"""Move devices along recorded paths from tables, GPS tracks, and the traces of other simulators."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Named areas where people live, work and meet: discs, rectangles, polygons, or shapes from a map file."""
+"""Named areas where people live, work and meet, as discs, rectangles, polygons, or shapes from a map file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ class _Region(Protocol):
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return what a picture of the region needs: centre and radius, or points, the corners of each ring, m."""
+        """Return the shape of the region for a picture: centre and radius, or points, the corners of each ring, m."""
 
 
 class _Streets(Protocol):
@@ -221,7 +221,7 @@ class _MapSource(Protocol):
 def places(
     areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: _MapSource | None = None
 ) -> Places:
-    """Return the map of a scenario: the regions of its areas, and its streets.
+    """Return the map of a scenario, which has the regions of its areas, and its streets.
 
     Raises:
         EdgeflError: an area or the streets are invalid; the message names the place in the scenario.

@@ -1,4 +1,4 @@
-"""Read map files in GeoJSON: shapes of the selected features, in degrees."""
+"""Read the shapes of selected features of GeoJSON map files, in degrees."""
 
 import json
 import math

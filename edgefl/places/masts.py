@@ -1,4 +1,4 @@
-"""Read masts from files: tables of cells, such as OpenCelliD's or an operator's, and GeoJSON points."""
+"""Read masts from tables of cells, such as OpenCelliD's or an operator's, and from GeoJSON points."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Polygons: their union, and trapezoids between horizontal lines to draw exactly uniform points in them."""
+"""Unite polygons, and cut them into horizontal trapezoids to draw exactly uniform points in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Streets as a graph: where people enter the streets, and the shortest route between two places."""
+"""Find where people enter the streets of a map, and the shortest route along them, in a graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

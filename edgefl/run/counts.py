@@ -1,4 +1,4 @@
-"""Totals and extremes of a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
+"""Sum up a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Describe a run before it begins: its parts, by building it, and its costs, by a probe of its first rounds.
+"""Describe a run before it begins, by building its parts and probing the costs of its first rounds.
 
 Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk space
 are measured by the probe. Rounds of later sessions may take longer or shorter, so the figures are rough.

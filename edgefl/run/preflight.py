@@ -187,7 +187,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield the parts of a transfer that the costs leave out: everything besides one model."""
+    """Yield the parts of a transfer that the costs leave out, which are all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all but one of the models in the downlink"
@@ -199,7 +199,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out: passes through models besides local training."""
+    """Yield the computation that the costs leave out, passes through models besides those of local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

@@ -1,4 +1,4 @@
-"""A live display of runs; without a terminal it prints a line when a run ends."""
+"""Show runs in a live display; without a terminal, print a line when a run ends."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class ProgressDisplay:
-    """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left.
+    """A live display with a bar per run, and its session, rounds, accuracy, time of day, and wall time left.
 
     Without a terminal, such as in a log, each finished run prints a line.
     """

@@ -1,4 +1,4 @@
-"""A run as part of a study: its place in the study, and the training that it shares with other runs."""
+"""Describe a run as part of a study, by its place in the study and the training that it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The journal of a run: every call to its learners and every answer, in order.
+"""The journal of a run, which has every call to its learners and every answer, in order.
 
 The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
 again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state

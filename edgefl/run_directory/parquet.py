@@ -1,4 +1,4 @@
-"""Parquet tables: each is a folder of complete files, with some hundred thousand rows per file."""
+"""Write Parquet tables as folders of complete files, with some hundred thousand rows per file."""
 
 import dataclasses
 import types

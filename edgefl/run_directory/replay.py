@@ -1,4 +1,4 @@
-"""Learners of a resumed run, which answer from the journal as far as it goes."""
+"""Learners of a resumed run, which answer from the journal as far as the journal goes."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""The run directory: the contract between edgefl and everything that reads it.
+"""The run directory, the contract between edgefl and everything that reads it.
 
 Tables are CSV, appended and flushed each round, so that a killed process leaves readable files. run.json has the
 status `running`, with the process, until the run is `completed`, `interrupted` or `failed`.

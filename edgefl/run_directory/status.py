@@ -1,4 +1,4 @@
-"""run.json: a run's description, status and process."""
+"""Write and read run.json, with a run's description, status and process."""
 
 import json
 import math

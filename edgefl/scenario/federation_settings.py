@@ -1,4 +1,4 @@
-"""Settings of several federations that share cells and band: each one's devices, and its own sections."""
+"""Settings of several federations that share cells and band, with each one's devices and its own sections."""
 
 import math
 from collections.abc import Mapping, Sequence

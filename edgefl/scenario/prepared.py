@@ -59,7 +59,7 @@ class Identity:
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Return the differences to another run's identity, key by key: `learning.local.lr is 0.1, here 0.2`."""
+        """Return the differences to another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),

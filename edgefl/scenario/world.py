@@ -1,4 +1,4 @@
-"""The physical world of a scenario: sites, moving devices, network and radio."""
+"""The physical world of a scenario, with sites, moving devices, network and radio."""
 
 import copy
 import math

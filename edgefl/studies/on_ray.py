@@ -1,4 +1,4 @@
-"""Execute a study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
+"""Execute a study's runs on a Ray cluster, each as a task with one core and a share of a GPU.
 
 All machines need edgefl, and see the study's directory under the same path. If Ray reports that a task's process or
 node is gone, its run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a cluster

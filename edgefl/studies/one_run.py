@@ -1,4 +1,4 @@
-"""Execute one run of a study in this process: claim it, then begin, resume or restart it."""
+"""Claim one run of a study in this process, and begin, resume or restart the run."""
 
 from collections.abc import Callable
 from contextlib import suppress

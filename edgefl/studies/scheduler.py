@@ -208,7 +208,7 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family; runs that only reuse training follow the next family.
+    """Return each run's place in the queue, by family; runs that only reuse training follow the next family.
 
     A run that reuses all its training from another run ends within moments: such runs fill the time in which others
     train, so that at the end no worker trains alone while others idle. Such runs wait for one family only, since

@@ -279,7 +279,7 @@ def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = 
 
 
 def folder_of(label: str) -> str:
-    """Return the name of the folder of a label: without blanks, so that shells take it as one word."""
+    """Return the name of a label's folder, which has no blanks, so that shells take it as one word."""
     return label.replace(" ", "-")
 
 

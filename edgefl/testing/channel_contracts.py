@@ -1,4 +1,4 @@
-"""Check the contracts of channel components: schedulers and path loss."""
+"""Check the contracts of schedulers and path-loss models, the components of the channel."""
 
 import copy
 

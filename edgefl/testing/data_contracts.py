@@ -1,4 +1,4 @@
-"""Check the contracts of data components: data sets, partitions, drifts."""
+"""Check the contracts of data sets, partitions and drifts."""
 
 import copy
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ Answers = list[tuple[str, Any]]
 
 
 def assignment(sessions: int | None = 2) -> Assignment:
-    """Return the arguments of an external learner in a small world: six devices around one base station."""
+    """Return the arguments of an external learner in a small world, with six devices around one base station."""
     turns = np.linspace(0.0, 2 * np.pi, DEVICES, endpoint=False)
     return Assignment(
         cell=0,

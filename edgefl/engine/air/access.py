@@ -1,4 +1,4 @@
-"""Time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
+"""Compute the time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
 
 import math
 from typing import NamedTuple

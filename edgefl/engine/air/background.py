@@ -1,4 +1,4 @@
-"""Background traffic: files of other users that share a cell's band with learning."""
+"""Send background traffic: files of other users that share a cell's band with learning."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Draw the users of background traffic: their places in a cell, and their links' SNR."""
+"""Draw the places of background users in a cell, and the SNR of their links."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A dynamically shared band: the transfers of one cell and direction, with an event at the end of each."""
+"""A dynamically shared band with the transfers of one cell and direction, and an event at the end of each."""
 
 import math
 from collections.abc import Callable, Iterable

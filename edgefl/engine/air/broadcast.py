@@ -1,4 +1,4 @@
-"""Broadcast of a round's model: how long it takes, and how much each device has received."""
+"""Broadcast a round's model: compute how long it takes, and how much each device receives."""
 
 import math
 from collections.abc import Sequence

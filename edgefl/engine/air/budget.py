@@ -1,4 +1,4 @@
-"""Link budget: the mean SNR of links from their gains, and the carriers of both directions."""
+"""Compute the mean SNR of links from their gains, and the carriers of both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
 
 
 class Budget:
-    """Link budget: the received power over noise and mean interference.
+    """The link budget, which gives the received power over noise and mean interference.
 
     Args:
         device_power_w: [devices] power that each device radiates while it sends.

@@ -1,4 +1,4 @@
-"""Channel reports: gains measured during transfers, for all cells at once."""
+"""Measure the gains of links during transfers, for all cells at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

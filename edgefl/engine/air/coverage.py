@@ -1,4 +1,4 @@
-"""Coverage: which devices have a usable link, and so are connected."""
+"""Decide which devices have a usable link, and so are connected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Composition of the large-scale gains: drawn by round or by place, with panels and walls."""
+"""Compose the large-scale gains, drawn by round or by place, with panels and penetration loss."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def panels(extent: Extent) -> Sectors | None:
 
 
 def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeScaleGains:
-    """Return the gains between sites and devices: drawn for each round (J), or a function of the place.
+    """Return the gains between sites and devices, which are drawn for each round (J) or a function of the place.
 
     Raises:
         EdgeflError: line of sight is probabilistic, but gains are not a function of the place.

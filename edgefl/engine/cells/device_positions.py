@@ -58,7 +58,7 @@ class DevicePositions:
         return self._env.now < self._until_s
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""
+        """Return [n] whether devices at positions [n, 2] are in the simulated area, which is all cells together."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the area

@@ -1,4 +1,4 @@
-"""Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
+"""Decide by 3GPP event A3 on filtered measurements which devices change their cell, and when.
 
 This module is pure NumPy and has no clock.
 """

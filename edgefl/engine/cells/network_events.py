@@ -1,4 +1,4 @@
-"""Events of a network: arrivals, departures, handovers, and links that are lost or re-established."""
+"""Record arrivals, departures, handovers, and links that are lost or re-established, as events."""
 
 from dataclasses import dataclass
 from typing import Any

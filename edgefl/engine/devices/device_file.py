@@ -1,4 +1,4 @@
-"""Tables of phones: each row sets keys of `devices` for the devices to which the row is assigned."""
+"""Read tables of phones, in which each row sets keys of `devices` for the devices that are assigned to the row."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The energy ledger: counts every joule of a device once, by activity."""
+"""The energy ledger, which counts every joule of a device once, by activity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -116,7 +116,7 @@ class Ledger:
 
 
 def _circuit_j(upload: Span | None, radio: Draws) -> float:
-    """Return the energy of an upload besides the radiated energy: circuits, waits, access, searches for a link."""
+    """Return the energy of an upload that is not radiated, for circuits, waits, access and searches for a link."""
     if upload is None or not (radio.send_w or radio.wait_w):
         return 0.0
     pieces = [span for _, span in upload.pieces] or [upload]

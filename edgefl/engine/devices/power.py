@@ -1,4 +1,4 @@
-"""Running devices: devices that are switched on and have charge."""
+"""Track which devices are running, that is, switched on and charged."""
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Callbacks for a device's switches and battery: after any event, when the device starts, and when it stops."""
+    """Callbacks after any event of a device's switch or battery, when a device starts, and when it stops."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]

@@ -1,4 +1,4 @@
-"""Tails: the power of radios after a transfer, until the next transfer or the release of the connection."""
+"""Tails, the power of radios after a transfer, until the next transfer or the release of the connection."""
 
 import math
 from collections.abc import Sequence

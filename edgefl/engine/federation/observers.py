@@ -1,4 +1,4 @@
-"""Observers of rounds: further columns about access, links that fail, and learning."""
+"""Observers of rounds, which add columns about access, links that fail, and learning."""
 
 from typing import Any
 

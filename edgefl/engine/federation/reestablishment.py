@@ -1,4 +1,4 @@
-"""Re-establishment after a radio link failure: a device looks for a cell and resumes its transfer there."""
+"""Re-establish a link after it has failed: a device looks for a cell and resumes its transfer there."""
 
 import itertools
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""One stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
+"""Run one stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
 
 import math
 from collections.abc import Callable, Generator
@@ -33,7 +33,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all devices if there are no tiers: state, devices present, and waiting updates."""
+    """Devices of a tier, or all devices without tiers, with their state, the devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -41,7 +41,7 @@ class _Group:
 
 
 class StageRun:
-    """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
+    """A stage under way; its rounds follow one another, or overlap if devices are dispatched while others work.
 
     A stage with a fixed number of rounds runs them one after the other, with any server.
     """

@@ -1,4 +1,4 @@
-"""The earliest start of a cell's next round: back to back, after a pause, or on a grid of times."""
+"""Compute the earliest start of a cell's next round: at once, after a pause, or on a grid of times."""
 
 import math
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""Work under way: dispatched devices, with their start and model version."""
+"""Track work under way, that is, dispatched devices with their start and model version."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace

@@ -19,7 +19,7 @@ HALF_THE_ANTENNAS = 0.7
 
 
 class _Sleep(NamedTuple):
-    """A depth of sleep: relative power, and the cost of entering and leaving it."""
+    """A depth of sleep, with its relative power, and the cost of entering and leaving it."""
 
     units: float
     transition_s: float

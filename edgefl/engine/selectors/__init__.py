@@ -1,4 +1,4 @@
-"""Selectors: choosing a round's participants, and optionally their shares, powers and clocks."""
+"""Selectors, which choose a round's participants, and optionally their shares, powers and clocks."""
 
 import math
 from abc import abstractmethod

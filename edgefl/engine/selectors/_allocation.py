@@ -53,7 +53,7 @@ class Uploads:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Shares of the band, shares of the maximum power, and clocks, [n] each; sent_s: resulting sending times."""
+    """Shares of the band, shares of the maximum power, clocks, and the resulting sending times sent_s, [n] each."""
 
     shares: FloatArray
     power: FloatArray

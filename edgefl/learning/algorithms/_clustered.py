@@ -31,7 +31,7 @@ class Clustered(Algorithm):
         """Return the index [K] of the model that each device trains, chosen by losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
-        """Return the models [C', M] that devices choose from: the first C' models in the server's state."""
+        """Return the models [C', M] that devices choose from, the first C' models in the server's state."""
         return state["models"]
 
     def expected_down(self, state: ServerState) -> int:

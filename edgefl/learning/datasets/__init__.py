@@ -1,4 +1,4 @@
-"""Data sets: training samples for devices, and test samples.
+"""Data sets, which provide training samples for devices, and test samples.
 
 A new data set is a module here with one `Dataset`. `_files` has the base of data sets that read published files; it
 finds, downloads and verifies the files.

@@ -1,4 +1,4 @@
-"""Convert texts to token numbers; base of data sets with published text files."""
+"""Convert texts to token numbers, for data sets with published text files."""
 
 import re
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""The learner that trains with PyTorch: an `edgefl.contract.Learner` with data, algorithm and warm start."""
+"""The learner that trains with PyTorch, an `edgefl.contract.Learner` with data, algorithm and warm start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -19,7 +19,7 @@ _PLACE = ("learning", "algorithm")
 
 
 class Worker:
-    """The resources of one training thread: a kernel with a copy of the module, a reader, and memory for a chunk."""
+    """The kernel (with a copy of the module), the reader, and the memory that one training thread uses."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         if train.x.device.type == "cpu":
@@ -280,7 +280,7 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's initial state of `count` models: zeros, as a list of vectors [count, M]."""
+    """Return the optimiser's initial state of `count` models, a list of zero vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]

@@ -306,7 +306,7 @@ class OneByOne(Kernel):
 
 
 def _narrowed(batches: Batch) -> bool:
-    """Return whether padding that all devices share is left out: on a CPU, for large inputs in small batches."""
+    """Return whether to leave out padding that all devices share, as on a CPU for large inputs in small batches."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 

@@ -1,4 +1,4 @@
-"""Learning rate schedules: how the rate of local training changes from round to round."""
+"""Learning rate schedules, which change the rate of local training from round to round."""
 
 from abc import abstractmethod
 from numbers import Real

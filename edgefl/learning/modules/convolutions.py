@@ -35,7 +35,7 @@ def read_channels_last(module: nn.Module) -> None:
 
 
 def images_at_once(module: nn.Module, shape: torch.Size, most: int) -> int:
-    """Return how many samples of this shape are tested at a time: `most`, or fewer for convolutions on a CPU."""
+    """Return how many samples of this shape to test at a time, at most `most`; fewer for convolutions on a CPU."""
     weights = [layer.weight for layer in module.modules() if isinstance(layer, nn.Conv2d)]
     if not weights or weights[0].device.type != "cpu" or len(shape) < 2:
         return most

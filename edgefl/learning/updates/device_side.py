@@ -38,7 +38,7 @@ OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of step
 
 
 class DeviceSide:
-    """The part of an algorithm on devices: local training, uploads, and the vectors that devices keep.
+    """The part of an algorithm on devices, with local training, uploads, and the vectors that devices keep.
 
     Args:
         devices: storage of the vectors that devices keep.

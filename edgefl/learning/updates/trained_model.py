@@ -39,7 +39,7 @@ class Diverged(Exception):
 
 
 class TrainedModel:
-    """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
+    """A model that is trained from round to round, the global model or the auxiliary model of probe rounds.
 
     Args:
         devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.

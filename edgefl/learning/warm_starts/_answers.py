@@ -1,4 +1,4 @@
-"""Call a warm start's methods, and check what they return: a wrong model names the method and what was wanted."""
+"""Call a warm start's methods, and check the models that they return; an error names the method and what it lacks."""
 
 from __future__ import annotations
 

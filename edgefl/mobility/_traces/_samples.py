@@ -1,4 +1,4 @@
-"""Samples of a trace while its files are read: keep, reject or skip rows."""
+"""Keep, reject or skip the samples of a trace while its files are read."""
 
 import math
 from array import array
@@ -36,7 +36,7 @@ class Wanted:
 
 
 class Recorded(NamedTuple):
-    """A device of a trace: its id, its kind (vehicle or person of SUMO, row, track, ...), and its type or ''."""
+    """A device of a trace, with its id, kind (SUMO's vehicle or person, row, track, ...), and type or ''."""
 
     id: str
     kind: str

@@ -1,4 +1,4 @@
-"""Settings of measured links: the table of rates and its columns."""
+"""Settings of measured links, which name the table of rates and its columns."""
 
 from pathlib import Path
 from typing import Self

@@ -1,4 +1,4 @@
-"""Choosing a cell's participants: call its selector, and check its answer."""
+"""Choose a cell's participants by calling its selector and checking its answer."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, cast

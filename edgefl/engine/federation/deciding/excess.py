@@ -1,4 +1,4 @@
-"""Excess energy: the joules of a round above the minimum for the same work in the same time."""
+"""Compute the joules of a round above the minimum for the same work in the same time."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Values of each device [devices]: the device's work, if known, and its last part of a round."""
+    """Each device's work, if known, and its last part of a round, [devices] each."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
