@@ -47,9 +47,9 @@ class BlockSweep:
         self._served = self._counted = 0
         # flows that are left after the last window, and how many have joined by then
         self._there, self._joined = np.empty(0, dtype=np.intp), 0
-        # ends in windows so far: turn, and the flow's row
+        # turn and row of each flow that has ended in the windows so far
         self._ends: deque[tuple[int, int]] = deque()
-        # windows whose airtime is not counted yet: first turn; presence and airtime of flows [n, slots]
+        # for each window with uncounted airtime, its first turn, and the presence and airtime of flows [n, slots]
         self._windows: deque[tuple[int, npt.NDArray[np.bool_], FloatArray]] = deque()
         self._block, self._first = -1, 0  # slot block with known fading, and its first turn
         self._place, self._fading = np.empty(len(flows), dtype=np.intp), np.empty((0, 0))

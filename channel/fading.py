@@ -196,7 +196,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # independent points are not bridged: all links here have bridge weights
+    # all links here have bridge weights, as independent points are not bridged
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

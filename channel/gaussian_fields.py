@@ -158,7 +158,7 @@ class GaussianFields:
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # a few rows of several fields at a time stay in the cache: ten times as fast as field by field
+            # a few rows of several fields stay in the cache, which is ten times as fast as field by field
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
@@ -252,11 +252,11 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0
-    # all in place: each of these arrays is as large as several fields
+    # computed in place, since each of these arrays is as large as several fields
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # the lag to a copy is the lag from the torus's other end: the expensive exponentials are computed once
+    # the lag to a copy is the lag from the torus's other end, so the slow exponentials are computed once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):

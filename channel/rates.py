@@ -25,7 +25,7 @@ _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-_SMALLEST = 1e-290  # lower bound of s2: weak links with rates in steps have hardly any variance
+_SMALLEST = 1e-290  # lower bound of s2, since weak links with rates in steps have hardly any variance
 
 # A rate f(g): its cap, its steps, and the number of independent parts of the band that g is the mean of
 Law = tuple[float | None, Steps | None, int]
@@ -155,7 +155,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     exponent = orders[:, None] * np.exp(coarse_decay)
     pull = sum(np.exp(-j * exponent) * correlation[j] for j in range(1, frame.period + 1))
     pull = 2.0 * pull / -np.expm1(-frame.period * exponent)
-    # einsum and not @: the sums must not depend on the number of threads of a BLAS library
+    # with einsum, unlike @, the sums do not depend on the number of threads of a BLAS library
     s2 = correlation[0] * variance[:, None] + np.einsum("sm,md->sd", squares, pull)
     return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(np.maximum(s2, _SMALLEST)))(
         db, decay

@@ -177,7 +177,7 @@ def scaled_exp1(x: FloatArray) -> FloatArray:
     """Compute e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
     from scipy import special
 
-    # e^x overflows and E1 underflows for large x: each branch gets only arguments within its range
+    # e^x overflows and E1 underflows for large x, so each branch gets only arguments within its range
     near = x < _FRACTION_FROM
     if near.all():
         return np.exp(x) * special.exp1(x)

@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which the next end of a flow is searched: a flow that joins or leaves invalidates the plan."""
+        """Slot up to which to search for the next end of a flow, since flows that join or leave invalidate a plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -231,7 +231,7 @@ class SharedBand:
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
-        """Advance to a slot boundary and return the flows that are complete: each has moved its payload.
+        """Advance to a slot boundary and return the flows that have moved their payloads by then.
 
         Raises:
             ValueError: the slot is past, or flows end before the slot.

@@ -102,7 +102,7 @@ class Thresholds:
         self._step = np.diff(quantile).astype(np.float32)
 
     def at(self, log_square: Float32Array) -> Float32Array:
-        # take() and in-place operations: four times as fast as plain indexing here
+        # take() and in-place operations are four times as fast as plain indexing here
         position = (log_square - self._first) * self._per_unit
         cell = position.astype(np.intp)
         position -= cell.astype(np.float32)

@@ -298,7 +298,7 @@ class Stage(Protocol):
         """Train on given devices (sorted) in a round of this phase (1, 2, ...), which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Aggregate the updates that arrived: the latest outstanding update of each given device.
+        """Aggregate the updates that arrived, which are the latest outstanding updates of the given devices.
 
         A device has at most one update under way, so its id identifies the update. `ids` is never empty.
         """

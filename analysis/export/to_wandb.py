@@ -73,6 +73,6 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
         elif file.suffix == ".png":
             run.log({file.name: wandb.Image(str(file))})
         else:
-            # a copy: a link would break once the study moves
+            # copied, since a link would break once the study moves
             run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
     _ended(run)

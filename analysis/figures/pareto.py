@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.style import INK, SMALL, SOFT, legend, mark, note, panels, series_styles
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
-CLOSE = 0.02  # share of an axis: points closer than this share one label
+CLOSE = 0.02  # points closer than this, as a share of an axis, have one label
 RING = 3.0  # points by which the lower of two coinciding marks is larger
 
 
@@ -62,7 +62,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
 
 def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the efficient points: no other point is smaller in one value and no larger in the other."""
+    """Mark the points to which no other point is smaller in one value and no larger in the other."""
     better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 

@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 
 def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
-    """Pack columns into values for JSON: whole multiples of a unit, differences, deflated, in base64.
+    """Pack columns for JSON as differences of whole multiples of a unit, deflated and in base64.
 
     A track of positions changes little from one time to the next, so differences deflate well: 100 devices for an
     hour at 5 s take a quarter of a megabyte. A browser unpacks the columns with DecompressionStream("deflate"); see

@@ -129,7 +129,7 @@ def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFrame:
-    """Summarise each round's participants: personal accuracy (mean), epochs (sum); NaN without participants.
+    """Compute each round's mean personal accuracy and sum of epochs over participants; NaN without participants.
 
     Returns:
         variant, seed, cell, session, round, accuracy_personal, epochs.
@@ -212,7 +212,7 @@ def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the columns that are measured, by name; NaN if the run lacks a column."""
     missing = np.full(len(run), np.nan)
     series = {name: run[name].to_numpy(float) if name in run else missing for name in MEASURED}
-    # untested rounds have no share of drifted devices: the share of the last tested round holds
+    # untested rounds, which record no share of drifted devices, take the share of the last tested round
     return series | {"drifted": run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)}
 
 

@@ -42,7 +42,7 @@ def table_of(
     reference: str | None,
     notes: list[str],
 ) -> pd.DataFrame:
-    """Measure all runs: one row per series and value of the swept key, with ratios for one key; see `results.Sweep`.
+    """Measure all runs in a row per series and value of the swept key; with one key also ratios: see `results.Sweep`.
 
     Args:
         reference, notes: variant that defines relative goals; notes, to which those on left-out runs are appended.

@@ -66,7 +66,7 @@ class Versus:
 
 
 def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """Describe how `stop` ended the runs, a sentence per variant: each reason, with the runs' numbers of rounds."""
+    """Describe how `stop` ended the runs, in a sentence per variant with each reason and numbers of rounds."""
     ended = info[info["stopped"] != ""]
     reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
     sentences = []
@@ -85,7 +85,7 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
 def ratios(
     detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str], base: str, target: Target | None
 ) -> pd.DataFrame:
-    """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
+    """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
     With a target, costs are those of reaching it. A session that missed it is charged its whole length, less than
     reaching the target would cost, so its ratio is a bound. Without a target, costs are those of a round.

@@ -309,7 +309,7 @@ def report(comparison: Comparison) -> Report:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation and curves (untrained: costs) and, with several variants, time against energy."""
+    """Draw adaptation and curves, or costs without training, and with several variants time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

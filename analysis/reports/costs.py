@@ -148,7 +148,7 @@ ENERGIES = {  # energy columns of a run without a ledger
     "energy_compute_j": "compute_j",
     "energy_tail_j": "tail_j",
 }
-ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are rounding errors of sums
+ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are rounding errors of sums
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def _described(sessions: pd.DataFrame, pilots: set[int], clock: Clock, overlap: 
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
-    """Write a note on each session's population: the same as in an earlier session (pilots included), or new."""
+    """Note for each session whether its population is that of an earlier session (pilots included), or new."""
     notes = []
     for number, mine in enumerate(members):
         alike = [jaccard(mine, others) for others in members[:number]]
@@ -246,7 +246,7 @@ GAP = 0.05  # gap between two panels, as a share of the box
 def _draw_openings(
     figure: Figure, box: tuple[float, float, float, float], spent: pd.DataFrame, styles: Styles, target: str
 ) -> None:
-    """Draw a row per variant and a panel per quantity: means as bars, seeds as small circles.
+    """Draw a row per variant and a panel per quantity, with means as bars and seeds as small circles.
 
     Args:
         box: left, bottom, width and height as shares of the figure.

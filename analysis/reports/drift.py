@@ -213,7 +213,7 @@ def report(comparison: DriftComparison) -> Report:
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
-SMOOTHED = 200  # number of points of a line, at most doubled: 1,000 rounds look like noise otherwise
+SMOOTHED = 200  # number of points of a line, at most doubled, as 1,000 rounds would look like noise
 BEFORE = 0.15  # share of the time axis that shows the time before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 

@@ -67,7 +67,7 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether the question is answered: no setting needs more seeds."""
+        """Whether the question is answered, so that no setting needs more seeds."""
         return bool((self.table["why"] != "").all())
 
     def wanted(self) -> dict[Setting, int]:

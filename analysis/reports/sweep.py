@@ -142,7 +142,7 @@ def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Find the swept keys: the requested ones, or all keys with numbers in which the points differ."""
+    """Find the swept keys, either the requested keys or all keys with numbers that differ between points."""
     every = differing(points.values())
     swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
     if not wanted:

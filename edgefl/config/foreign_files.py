@@ -79,7 +79,7 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
 def text_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, plain or compressed by gzip; raise as `opened` and `lines` do."""
     with opened(path) as file:
-        # utf-8-sig: spreadsheets write a byte-order mark
+        # utf-8-sig, since spreadsheets write a byte-order mark
         yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
@@ -149,7 +149,7 @@ class ForeignParquet:
         self._failure = ArrowException
         with self._reading():
             schema = parquet.read_schema(path)
-            # text columns stay dictionary-encoded: a million rows may share one long text
+            # text columns stay dictionary-encoded, since a million rows may share one long text
             words = [
                 each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
             ]

@@ -17,9 +17,9 @@ from types import CodeType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-LENGTH = 16  # hexadecimal digits of a hash: a million versions collide with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash, with which a million versions collide with probability 3e-8
 OURS = "edgefl"
-INSTALLED = {"site-packages", "dist-packages"}  # of any environment: the system's may lie below a virtual one
+INSTALLED = {"site-packages", "dist-packages"}  # of any environment; virtual ones may use the system's
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()

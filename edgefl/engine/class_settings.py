@@ -214,7 +214,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null: the class has no value for these keys, even if `devices` has."""
+        """Keys that the class sets to null and so has no value for, even if `devices` has one."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 

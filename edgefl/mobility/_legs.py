@@ -52,7 +52,7 @@ class Legs(ABC):
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
         self._velocity_m_s = np.zeros((2, devices))
-        self._start_s = np.full(devices, math.inf)  # later than any time: the first call starts the legs
+        self._start_s = np.full(devices, math.inf)  # in the future, so that the first call starts the legs
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
         # of the current legs: between the first two times no device starts or ends a leg

@@ -72,7 +72,7 @@ class OdFlows(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the flows: the part that applies at each time."""
+        """The calendar of the flows, which tells the part that applies at each time."""
         return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -277,7 +277,7 @@ class _Recorded:
         velocity_m_s = (self._places_m[:, low + 1] - from_m) / (until_s - start_s)
         self._row[ids], self._start_s[ids], self._until_s[ids] = low, start_s, until_s
         self._from_m[:, ids] = from_m
-        # a segment before an absence has no velocity: the device stays at its last place until it is absent
+        # a segment before an absence has no velocity, so the device stays at its last place until it is absent
         self._velocity_m_s[:, ids] = np.nan_to_num(velocity_m_s)
 
 

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError, moved, quoted
 from edgefl.places.geojson_files import POINTS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
 
-NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are outside any world, and outside the plane
+NEAR_DEG = 0.7  # degrees of latitude, 78 km; farther masts are outside any world, and outside the plane
 SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
 # the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")

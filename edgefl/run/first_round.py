@@ -24,7 +24,7 @@ from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # number in a run: about a day of back-to-back rounds, hours of wall time
+MANY_ROUNDS = 100_000  # number of rounds in about a day of back-to-back rounds, which take hours of wall time
 SHORTEST_ROUND_S = 1e-9
 SLOWEST = 4  # links of a cell whose transfers are timed
 DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the mean

@@ -161,14 +161,14 @@ class RunProgress:
         self.rounds += 1
         self._time_s = max(self._time_s, row.end_s)
         if policy.count:
-            # sessions may end early: each counts as one session's share
+            # each session counts equally, since sessions may end early
             rounds = 0 if row.phase == PROBE else row.round
             within = rounds / policy.longest if policy.longest else 0.0
             self._cells[row.cell] = (row.session - 1 + within) / policy.count
 
     @property
     def share(self) -> float:
-        """The completed share of the run: of its duration, or of its sessions averaged over cells."""
+        """The completed share of the run's duration, or of its sessions averaged over cells."""
         duration_s = self._scenario.duration_s
         of_time = self._time_s / duration_s if duration_s else 0.0
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0

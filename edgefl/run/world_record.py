@@ -132,7 +132,7 @@ class _Seen(Nowhere):
         tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
         self.every_s = how.every_s or tick_s
         self.duration_s, self.links_s = duration_s, how.links_s
-        # one extra: a device is absent after its last sample
+        # one more sample, since a device is absent after its last one
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(
@@ -206,7 +206,7 @@ class _Seen(Nowhere):
         device, sample = np.nonzero(there)
         places = self.positions_m[sample, device]
         never = np.flatnonzero(~there.any(axis=1))
-        # a device that never comes gets a row before the beginning: ids are numbered in order of appearance
+        # a device that never comes gets a row before the beginning, as ids are numbered in order of appearance
         device, times_s = np.append(device, never), np.append(self.times_s[sample], np.full(len(never), -1.0))
         places = np.concatenate([places, np.zeros((len(never), 2))])
         order = np.argsort(device, kind="stable")

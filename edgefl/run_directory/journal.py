@@ -160,7 +160,7 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep a state-changing call and the call's journal entry together: a snapshot has both or neither."""
+        """Keep a state-changing call and its journal entry together, so that a snapshot has both or neither."""
         with held():
             self._settled = False
             yield

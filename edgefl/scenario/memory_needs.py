@@ -97,7 +97,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
     if learning is None:
         return []
     place, training = _least_participants(sections.rounds, world.devices, world.layout, world.members_count)
-    # besides the local models: the module and the global model
+    # the module and the global model exist besides the local models
     sent = len(world.served) if sections.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"

@@ -26,7 +26,7 @@ from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
-LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share a hash with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash; two of a million runs share a hash with probability 3e-8
 KEYS_SHOWN = 3
 
 
@@ -154,7 +154,7 @@ class Prepared:
 
     @cached_property
     def identity(self) -> Identity:
-        """The identity of the scenario's run: everything that determines the results.
+        """The identity of the scenario's run, which is everything that determines the results.
 
         Raises:
             EdgeflError: a file that the scenario names is missing.

@@ -274,7 +274,7 @@ def from_source(source: Source) -> Scenario:
     """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key of the scenario: it gives later errors their places
+    scenario._source = source  # not a key of the scenario, but the source of the places in later errors
     return scenario
 
 

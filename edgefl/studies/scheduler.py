@@ -224,7 +224,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to continue a study if its folder is gone: a new folder would hold half a study."""
+    """Refuse to continue a study if its folder is gone, since a new folder would hold half a study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"

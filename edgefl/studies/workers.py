@@ -122,7 +122,7 @@ def side_by_side(
                 worker = idle.pop() if idle else _start(work)
                 worker.task = task
                 busy[worker.pipe] = worker
-                with suppress(BrokenPipeError):  # the worker died while idle: the pipe shows that below
+                with suppress(BrokenPipeError):  # the worker died while idle, which the pipe shows below
                     worker.pipe.send(task)
             if not busy and not tasks.waits():
                 return
@@ -230,6 +230,6 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
 def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
         pipe.send((over, message))
-    except OSError:  # the other process is gone: the listening thread is about to end this process
+    except OSError:  # the other process is gone, and the listening thread is about to end this process
         while True:
             time.sleep(0.01)  # short, since a signal that comes just before a sleep is handled after it

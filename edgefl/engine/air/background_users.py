@@ -93,7 +93,7 @@ class BackgroundUsers:
         )
 
     def _walls(self, cell: int) -> Indoors | None:
-        """Return the walls around a cell's users, or None if no user can be indoors."""
+        """Return the penetration loss of a cell's users, or None if no user can be indoors."""
         share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None

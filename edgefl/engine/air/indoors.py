@@ -77,7 +77,7 @@ class Indoors:
 
     @classmethod
     def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
-        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
+        """Return the penetration losses set by the devices' classes; without buildings if depth_m is None."""
         coated = fleet.column(lambda kind: kind.coated_share)
         return cls(
             fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),

@@ -61,7 +61,7 @@ class DevicePositions:
         """Return [n] whether devices at positions [n, 2] are in the simulated area, which is all cells together."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
-        # a comparison with nan is false: an absent device is not in the area
+        # a comparison with nan is false, so an absent device is not in the area
         here = within(positions_m, self._radius_m)
         if self._reached is not None:
             here[here] = self._reached(positions_m[here])

@@ -118,7 +118,7 @@ class EventA3:
         served = serving >= 0
         own_db = power_db[self._everybody, np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
-        # few devices are near a cell edge: only their neighbours are examined one by one
+        # few devices are near a cell edge, so only these devices' neighbours are examined one by one
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
         self._timing &= served
         known = self._timing[self._ids]

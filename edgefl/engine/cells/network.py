@@ -79,7 +79,7 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # per cell: the list object is the same for as long as the ids do not change, even for a million devices
+        # by cell; as long as the ids do not change, the list object stays the same, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)

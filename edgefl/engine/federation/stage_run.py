@@ -142,7 +142,7 @@ class StageRun:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
         server.simulation.open_tails.release(now_s)  # readers need not wait until this round is over
-        if facts.evaluates:  # a probe does not count: the training round after it begins at once
+        if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
             server.timetable.begun(now_s)
         if work.is_over:
             self._since_s = now_s

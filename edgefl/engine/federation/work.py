@@ -105,7 +105,7 @@ class WorkUnderWay:
 
     @property
     def busy(self) -> set[int]:
-        """Devices that cannot be dispatched: they work, or their update waits."""
+        """Devices that cannot be dispatched, because they work or their update waits."""
         return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property

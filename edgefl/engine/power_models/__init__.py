@@ -32,7 +32,7 @@ class Connection(NamedTuple):
     release_s: float
 
 
-# without timers: a device is always connected and listens
+# without timers, a device is always connected and listens
 ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 

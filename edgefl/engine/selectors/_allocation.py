@@ -102,7 +102,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds: the slowest device's computing time plus the sum of all sending times.
+    """Minimise joules + kappa x seconds, with the slowest device's computing time plus the sum of all sending times.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
@@ -132,7 +132,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end time of the last upload: maximum power, maximum clock, and shares with which all end together.
+    """Minimise the end of the last upload, by maximum power and clock, and shares with which all end together.
 
     The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
     never overshoot the root.
@@ -279,7 +279,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # with a nearly infinite band short steps still matter: shares depend on the last digits of the time
+        # with a nearly infinite band short steps still matter, as shares depend on the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late

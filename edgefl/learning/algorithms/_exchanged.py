@@ -53,7 +53,7 @@ class _AtARate:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no model moved, and changes cannot be divided by the rate."""
+        """Whether the round's learning rate was 0, so that no model moved and no change can be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 

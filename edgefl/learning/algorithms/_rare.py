@@ -27,7 +27,7 @@ class RareVerbs:
     # whether all updates of an aggregation must begin from the same model and server state: the algorithm is then
     # refused if rounds overlap
     one_round: ClassVar[bool] = False
-    # whether updates must count as they were sent if rounds overlap: a server that weights updates is refused
+    # whether updates must count as they were sent if rounds overlap; a server that weights updates is then refused
     as_sent: ClassVar[bool] = False
     # whether a device sends its difference from what the server has decoded so far, so that a coding error is part
     # of the next difference, and needs no error-feedback memory

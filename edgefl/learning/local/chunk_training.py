@@ -97,7 +97,7 @@ class ChunkTraining:
         step, trained = first, len(positions)
         for step in range(first, end):
             active = int((steps > step).sum()) if fewest <= step else trained
-            if active < trained:  # views of the first rows: the other devices are done
+            if active < trained:  # the other devices are done; take views of the first rows
                 trained = active
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]

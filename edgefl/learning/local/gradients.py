@@ -117,7 +117,7 @@ class Kernel(ABC):
         """Compute the gradients [k, M] of k devices' losses in one step."""
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
-        # autocast's cache is off: it would keep casts of parameters that change between steps
+        # autocast's cache is off, since it would keep casts of parameters that change between steps
         return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
