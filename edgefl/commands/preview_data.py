@@ -35,8 +35,8 @@ from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
 PLAN = "{plan}"  # placeholder for the command or call that makes a plan
-PROBE_S = 1.5  # processor time of the probe
-WALK_S = 1.0  # processor time of the walk
+PROBE_S = 1.5  # processor time of the probe, s
+WALK_S = 1.0  # processor time of the walk, s
 TIMES = 150  # number of times at which the devices of each cell are counted
 WAYS = 20  # maximum number of places of a device between two of these times
 WAY_S = 5.0  # minimum time between two of these places

@@ -239,7 +239,7 @@ def planned(path: Path) -> int | None:
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:
             if all(setting["why"] for setting in csv.DictReader(answer)):
-                return None  # no more seeds are added
+                return None  # an answered question adds no seeds
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
         listed = len(data["seeds"])
         further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
@@ -290,7 +290,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     longest = max((len(run.label) for run in runs), default=0)
     heads = [len(str(column.header)) for column in shown.columns[1:]]
     room = _room(width, heads, cells)
-    if room < longest:  # progress is also shown in percent
+    if room < longest:  # without room for bars, percentages remain
         cells = [(*row[:-1], row[-1].rpartition(", ")[2]) for row in cells]
         room = _room(width, heads, cells)
     bars = room >= longest + GAP + BAR

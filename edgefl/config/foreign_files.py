@@ -18,7 +18,7 @@ from edgefl.errors import EdgeflError
 LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
 LONGEST_WORD = 1_000  # maximum length of a word in a Parquet table, in characters
 LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
-PIECE = 1 << 16  # bytes
+PIECE = 1 << 16  # number of bytes read at a time
 GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 

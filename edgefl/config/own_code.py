@@ -108,7 +108,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
     """Yield the dotted names that a source file imports; `from a import b` yields a.b, even if b is no module."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # the file may never be imported
+    except SyntaxError:  # no error, as the file may never be imported
         return
     package = source.parent.relative_to(root).parts
     for node in ast.walk(tree):

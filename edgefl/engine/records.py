@@ -123,7 +123,7 @@ class EventName(StrEnum):
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
-    BATTERY_BACK = "battery_back"  # charged enough to take part again
+    BATTERY_BACK = "battery_back"  # the battery has enough charge to take part again
 
 
 @dataclass

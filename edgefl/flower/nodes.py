@@ -53,8 +53,8 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
         self._contexts: dict[int, Context] = {}
         self._asked = 0
         self._replies: dict[str, Message] = {}
-        self._name: tuple[str | int, ...] = ()  # name of the current request
-        self.connected: tuple[int, ...] = ()  # devices
+        self._name: tuple[str | int, ...] = ()  # name of the random stream of the current request
+        self.connected: tuple[int, ...] = ()  # ids of the connected devices
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:

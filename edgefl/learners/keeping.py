@@ -75,7 +75,7 @@ class ModelKeeper:
         for path in self._learners:
             self._write(path, "")
         for folder in {path.parent for path in self._learners}:
-            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # left by a process that was killed
+            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # drafts left by a killed process
                 draft.unlink(missing_ok=True)
 
     def _tested(self, path: Path, evaluation: Evaluation) -> None:

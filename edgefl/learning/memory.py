@@ -22,7 +22,7 @@ class Need:
     """A need for memory, with a lower bound in bytes, the key that determines the bound, and the purpose in words."""
 
     place: tuple[str, ...]
-    size: float  # bytes
+    size: float  # lower bound in bytes
     what: str
 
 

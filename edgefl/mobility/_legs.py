@@ -57,7 +57,7 @@ class Legs(ABC):
         self._until_s = np.zeros(devices)
         # of the current legs: between the first two times no device starts or ends a leg
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
-        self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to make
+        self._number = np.zeros(devices, dtype=np.int64)  # number of each device's next leg
         # the leg after the current one, if it has been made
         self._made = np.zeros(devices, dtype=bool)
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))

@@ -53,7 +53,7 @@ class _StraightTrips(Legs):
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
         self._left_s = np.zeros(len(positions_m))  # rest of the trip; positive at a leg's end on the border
-        self._rest_s = np.zeros(len(positions_m))  # after the trip
+        self._rest_s = np.zeros(len(positions_m))  # rest after the trip
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
         self._trip[ids] = 0

@@ -233,7 +233,7 @@ class _Recorded:
         after[:, 0] = np.nextafter(samples[lasts, 0], np.inf)
         rows = np.insert(samples, np.append(lasts + 1, firsts), np.concatenate([after, before]), axis=0)
         sizes = counts + np.bincount(owner[lasts], minlength=devices) + 1
-        self._ends = np.cumsum(sizes)  # one past each device's last row
+        self._ends = np.cumsum(sizes)  # index after each device's last row
         self._begins = self._ends - sizes
         self._times_s = np.append(rows[:, 0], np.inf)
         self._places_m = np.append(rows[:, 1:].T, [[np.nan], [np.nan]], axis=1)

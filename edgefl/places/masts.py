@@ -176,7 +176,7 @@ class _Rows:
             column: set(map(str, values if isinstance(values, tuple) else (values,)))
             for column, values in file.where.items()
         }
-        self._azimuths: dict[tuple[float, float], list[float]] = {}  # by mast
+        self._azimuths: dict[tuple[float, float], list[float]] = {}  # azimuths of each mast's sectors
         self._with_azimuths = False
         self._cells = self._chosen = 0
 

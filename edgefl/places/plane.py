@@ -10,7 +10,7 @@ import numpy.typing as npt
 # WGS 84
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
-FARTHEST_DEG = 3.0  # of longitude from the origin
+FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
 SMALLEST_M = 1.0  # narrower places, away from [0, 0], are taken for degrees
 
 

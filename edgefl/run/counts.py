@@ -153,7 +153,7 @@ def _numbers(values: Any) -> FloatArray:
 
 
 GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
-OF_GLOBAL_MODEL = ("pilot", "train")  # phases
+OF_GLOBAL_MODEL = ("pilot", "train")  # phases that train the global model
 
 
 @dataclass
@@ -164,14 +164,14 @@ class Counts:
     """
 
     events: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
+    ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions that ended for it
     sessions: int = 0  # the largest number of a session
-    warm: int = 0  # sessions that began with saved models
-    rounds: Counter[int] = field(default_factory=Counter)  # cell -> rounds
+    warm: int = 0  # number of sessions that began with saved models
+    rounds: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
-    trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
+    trained: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds of its global model
     longest: int = 0  # largest number of rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
     extremes: Extremes = field(default_factory=Extremes)

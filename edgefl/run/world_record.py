@@ -169,7 +169,7 @@ class _Seen(Nowhere):
                 self._links += world_costs.links(simulation, radio, cells, self.bits, time_s, number)
         self._devices = world_costs.devices(simulation)
 
-    # the recorder's interface
+    # ---- methods of a recorder
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Store rows of events."""
         for row in rows:

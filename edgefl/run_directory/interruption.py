@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            continue  # nohup, or a job in the background
+            continue  # ignored by nohup, or for a background job
         try:
             before[number] = signal.signal(number, interrupt)
         except ValueError:

@@ -190,7 +190,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the journal's file, and keep journal and snapshots for a process that resumes the run."""
-        with suppress(OSError):  # on a full disk closing fails again
+        with suppress(OSError):  # on a full disk, closing fails like the last write
             self._file.close()
 
     def _take_snapshot(self) -> None:
@@ -200,7 +200,7 @@ class Journal:
     def _attempt(self, snapshots: Snapshots) -> bool:
         try:
             snapshots.take(self._training, self._count, self._digest.hexdigest())
-        except EdgeflError as error:  # the run itself goes on
+        except EdgeflError as error:  # the run continues without this snapshot
             self._note(f"no snapshot: {error}")
             return False
         return True

@@ -37,7 +37,7 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # written on request
+    Position: "positions.csv",  # only if record.positions_s is set
     DeviceScore: "evaluation.csv",  # created with its first rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.

@@ -188,7 +188,7 @@ class Snapshots:
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
-        with suppress(OSError):  # missing, or not empty
+        with suppress(OSError):  # the folder is missing, or not empty
             for draft in [
                 *self._folder.glob("*.part"),
                 *self._folder.glob(".tmp*"),

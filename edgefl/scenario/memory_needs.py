@@ -79,7 +79,7 @@ def of_places(world: World) -> list[Need]:
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
-    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # all heights share them
+    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # heights share these
     sites, devices = len(world.sites_m), len(world.fleet)
     what = (
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
@@ -120,7 +120,7 @@ def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]
     inner_m, outer_m = extent.kept_free_m, extent.area_radius_m
     density = devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
-    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # the number is Poisson distributed
+    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # lower bound of a Poisson number
 
 
 def _least_participants(

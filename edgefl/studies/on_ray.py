@@ -73,7 +73,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # warns of GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(

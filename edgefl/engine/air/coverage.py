@@ -44,7 +44,7 @@ class Coverage:
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
-        self._known: dict[int, _Known] = {}  # by cell
+        self._known: dict[int, _Known] = {}  # cell -> results known at the devices' places
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
         """Return [n] whether devices with ids [n] have a link to a cell's site; each device is judged once per place.

@@ -47,7 +47,7 @@ class Coats:
 
 
 class Indoors:
-    """Penetration loss of the walls between devices and sites.
+    """Penetration loss of the buildings in which devices are.
 
     A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
     finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
@@ -72,7 +72,7 @@ class Indoors:
         self._wall_db = wall_loss_db(carrier_hz, "low_loss")
         self._draws = draws
         self._coats = coats
-        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] wall loss
+        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] penetration loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
@@ -88,7 +88,7 @@ class Indoors:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the wall loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
+        """Return the penetration loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
@@ -123,7 +123,7 @@ class IndoorsByTrip:
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
-        buildings: walls of the devices' buildings, looked up here by a trip's number instead of a grid square's.
+        buildings: losses of the devices' buildings, looked up here by a trip's number instead of a grid square's.
         vehicle_above_m_s: [devices] speed above which each device is in a car; inf for a device that is never in one.
         trips: returns the current trips of all devices.
     """
@@ -150,7 +150,7 @@ class IndoorsByTrip:
         streams: Streams,
         trips: Callable[[], Trips],
     ) -> "IndoorsByTrip":
-        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
+        """Return the penetration losses set by the devices' classes; without buildings if depth_m is None."""
         return cls(
             Indoors.of_fleet(fleet, depth_m, carrier_hz, streams),
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),

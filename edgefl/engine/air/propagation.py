@@ -95,10 +95,10 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 def obstacles(
     extent: Extent, fleet: Fleet, streams: Streams, trips: Callable[[], Trips] | None
 ) -> Obstacles | None:
-    """Return the obstacles between devices and sites, walls and cars, or None.
+    """Return the obstacles between devices and sites, which are buildings and cars, or None.
 
     Args:
-        trips: returns the current trips of all devices, which change the walls, or None if walls depend on the place.
+        trips: returns the current trips of all devices, which change obstacles; None if these depend on the place.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

@@ -139,7 +139,7 @@ def _busy_s(
     A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """
     times_s = {
-        (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: never reached
+        (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: not reached
         for activity in Activity
         for edge in ("start", "end")
     }

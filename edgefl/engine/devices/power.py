@@ -54,7 +54,7 @@ class Power:
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
         self._sooner = [env.event() for _ in batteries]  # the battery will be empty earlier than expected
-        self._looks_s = np.full(len(batteries), np.inf)  # next check of each
+        self._looks_s = np.full(len(batteries), np.inf)  # time of each battery's next check
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
         self._powers_w: list[float | None] = [None] * devices  # power now besides a tail; None when idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer

@@ -27,7 +27,7 @@ class Tails:
     def __init__(self, tails: Sequence[Tail]) -> None:
         self.any = any(tails)
         self._tails = tails
-        self._since_s: list[float | None] = [None] * len(tails)  # of running tails
+        self._since_s: list[float | None] = [None] * len(tails)  # starts of running tails
         self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails that are not taken yet
         self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 

@@ -21,7 +21,7 @@ LN2 = float(np.log(2.0))
 STEPS = 200  # limit on Newton's steps; about ten are needed
 CLOSE, FITS = 1e-10, 1e-6  # relative distance to the earliest end; excess over 1 of the sum of shares
 LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that count as short, and as the last
-STRIDE = 4.0  # longest step of the price
+STRIDE = 4.0  # longest step of the price's logarithm
 NOTHING = 1e-30  # W
 WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest SNR
 
@@ -191,8 +191,8 @@ def least_energy(
     if end_s <= soonest_s * (1 + 1e-9):
         return fastest
     window_s = end_s - begun_s
-    longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
-    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
+    longest_s = window_s - of.shortest_s  # longest sending times, at the maximum clock
+    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # shortest sending times, with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
     if near is None:  # start halfway between the shortest and longest times, with the price at equal shares
         t = 0.5 * (shortest_s + longest_s)

@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import FileDataset
 
 PADDING, UNKNOWN = 0, 1
-RESERVED = 2  # tokens before the first word
+RESERVED = 2  # number of tokens before the first word
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 

@@ -11,7 +11,7 @@ from edgefl.config.clock import epoch_s
 from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
-MOST_M = 1e8  # more than twice around the Earth
+MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
 # A gap counts as an absence if it exceeds the usual interval between samples by this factor: in files that list all
 # present devices at each time step; in logs, where ten losses in a row are rare even if half of the samples are lost;
 # and with waypoints, which have no losses
@@ -56,7 +56,7 @@ class Samples:
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # factor by which a gap of each device must exceed its interval
-        self.skipped = 0  # rows
+        self.skipped = 0  # number of rows
         self.first_skipped = ""
         self.nameless = ""  # error text on a table without a column of ids
         self._path = Path()

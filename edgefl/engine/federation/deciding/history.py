@@ -44,7 +44,7 @@ class History:
         np.add.at(self.completed, ids[arrived], 1)
         for name, column in REPORTS.items():
             if column in local.scalars:
-                told = np.array(local.scalars[column], dtype=float)  # None becomes nan
+                told = np.array(local.scalars[column], dtype=float)  # numpy converts None to nan
                 there = arrived & np.isfinite(told)
                 getattr(self, name)[ids[there]] = told[there]
 
