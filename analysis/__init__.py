@@ -1,4 +1,4 @@
-"""Read run directories: tidy tables, the papers' metrics, comparisons and figures."""
+"""Read run directories into tidy tables; compute the papers' metrics; draw comparisons and figures."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

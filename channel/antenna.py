@@ -1,4 +1,4 @@
-"""Sector antennas: the gain of a panel in each direction, relative to an isotropic antenna."""
+"""Compute the gain of sector antennas in each direction, relative to an isotropic antenna."""
 
 import math
 from collections.abc import Sequence

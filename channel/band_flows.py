@@ -1,4 +1,4 @@
-"""The flows of a shared band: each transfer's properties, and the numbers of all flows as columns."""
+"""Store the flows of a shared band, and the numbers of all flows as columns."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -13,7 +13,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.interference import Interfered
 from edgefl.channel.units import FloatArray
 
-# Blocks of fading that a flow caches, so that replanning redraws nothing
+# Number of fading blocks that a flow caches, so that a new plan need not draw them again
 _KEPT_BLOCKS = 3
 
 
@@ -30,7 +30,7 @@ class BandFlow:
     background: bool = False  # background traffic, not a learning transfer
     neighbours: float = 0.0  # interference over noise per share that other transmitters use
     most: float = math.inf  # highest mean SNR on a resource block that power control allows
-    widest: float = 1.0  # largest part of the band that its radio can use
+    widest: float = 1.0  # largest part of the band that the flow's radio can use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
@@ -61,7 +61,7 @@ class BandFlow:
 
 
 class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, with their numbers as columns; a change makes a new tuple."""
+    """Flows in the order in which they joined, with their numbers as columns; each change makes a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""

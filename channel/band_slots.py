@@ -1,4 +1,4 @@
-"""Slot-by-slot transfer of the flows that share a band; `shared_band` decides which flows are active, and when."""
+"""Transfer the bits of flows that share a band, slot by slot; `shared_band` decides which flows are active."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -223,7 +223,7 @@ class BandRules:
 
     def _power(self, flows: BandFlows, first_slot: int, count: int, now: int, in_use: int) -> FloatArray:
         """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
-        # full power on one of n shares: interference on that share is n times as strong
+        # at full power on one of n shares, interference on that share is n times as strong
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
 
@@ -248,7 +248,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # one flow has the whole band: the common case, which this branch computes three times as fast
+                # in the common case one flow has the whole band, which this branch computes three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:

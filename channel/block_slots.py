@@ -17,8 +17,8 @@ from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 # Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
-# once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, a look-ahead goes slot
-# by slot, and the time spent on it is lost if a new flow invalidates it
+# once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, look-aheads are computed
+# slot by slot, so they begin shorter: a new flow invalidates them
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8
@@ -48,7 +48,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """Numbers of flows in the served slots of a block: an array [rows, numbers, slots] with room for more rows."""
+    """Numbers of flows in the served slots of a block, in an array [rows, numbers, slots] with room for more rows."""
 
     rows: FloatArray
     used: int = 0

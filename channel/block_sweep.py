@@ -15,7 +15,7 @@ from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
 from edgefl.channel.resource_blocks import divide
 from edgefl.channel.units import FloatArray
 
-# Approximate flows times served slots of a window, and its fewest slots: longer windows have more wrong guesses
+# Approximate size of a window in flows times served slots, and its minimum in slots; long windows need more guesses
 _AT_ONCE = (2048, 16)
 
 
@@ -34,24 +34,24 @@ class BlockSweep:
 
     def __init__(self, rules: BlockRules, flows: Sequence[tuple[int, BandFlow]], sent: float) -> None:
         self.sent = sent
-        self.slot = 0  # up to which the flows are served
+        self.slot = 0  # boundary up to which the flows are served
         self._rules = rules
         self._joins = [slot for slot, _ in flows]
         self._flows = columns = BandFlows([flow for _, flow in flows])
         self._numbers = np.stack([columns.snr, columns.most, columns.need, columns.widest])
         self._on_block = rules.power_on_block(columns)[:, None]
-        # what has been served, and in the uplink slots with any block and the power in them, as in `BandState`
+        # served part of each need; in the uplink also slots with any block, and their power, as in `BandState`
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # turns count served slots: those before a flow joins, in windows so far, and up to which airtime is counted
+        # numbers of served slots: before each flow joins, in all windows so far, and up to which airtime is counted
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
-        # flows after the last window, and how many have joined until then
+        # flows that are left after the last window, and how many have joined by then
         self._there, self._joined = np.empty(0, dtype=np.intp), 0
-        # ends in windows so far: turn, and the flow's row
+        # turn and row of each flow that has ended in the windows so far
         self._ends: deque[tuple[int, int]] = deque()
-        # windows whose airtime is not counted yet: first turn; presence and airtime of flows [n, slots]
+        # for each window with uncounted airtime, its first turn, and the presence and airtime of flows [n, slots]
         self._windows: deque[tuple[int, npt.NDArray[np.bool_], FloatArray]] = deque()
-        self._block, self._first = -1, 0  # of slots, whose fading is known, and its first turn
+        self._block, self._first = -1, 0  # slot block with known fading, and its first turn
         self._place, self._fading = np.empty(len(flows), dtype=np.intp), np.empty((0, 0))
 
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:

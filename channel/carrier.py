@@ -1,4 +1,4 @@
-"""The carrier of a transfer: bandwidth, slots, frame and rate rules, everything except the link."""
+"""The carrier of a transfer, with everything except the link: bandwidth, slots, frame and rate rules."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
+"""Model frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -19,16 +19,16 @@ _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
-# Pages of slots that a link keeps, and draws together: those of a read of 400 slots
+# Number of slot pages that a link keeps, and draws together: enough to read 400 slots
 _KEPT_OF_SLOTS = 3
-# Correlation of a part between two points above which the slots between them get no random numbers of their own
+# If two neighbouring points of a part are more correlated than this, the slots in between are interpolated
 SMOOTH = 0.99
 # Points that are drawn and filled in together: their numbers fit in a core's second-level cache
 _AT_ONCE = 2**14
 
 
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
-    """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
+    """Return the diversity order L of a band's mean power, the unrounded number of the band's independent parts.
 
     With paths whose power falls exponentially with their delay, and a root mean square delay of d, the fading at two
     frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1

@@ -8,7 +8,7 @@ __all__ = ["compute_energy_j", "compute_time_s", "transfer_energy_j"]
 def transfer_energy_j(
     power_w: Values, airtime_s: Values, wait_w: Values, wait_s: Values, bits_j: Values
 ) -> Values:
-    """Return the energy of a transfer: for the time the radio is on, for waiting, and for its bits.
+    """Return the energy of a transfer, which has parts for the radio's on-time, for waiting, and for its bits.
 
     With no waits and no joules per bit the energy is power times airtime, the journal paper's eq. (42).
     """

@@ -1,4 +1,4 @@
-"""Rayleigh fading as a function of time: any slot can be read, in any order."""
+"""Compute Rayleigh fading as a function of time; any slot can be read, in any order."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -78,7 +78,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
 
 class Fading(Protocol):
-    """Fading of a link: its power relative to the mean SNR, as a function of the slot."""
+    """Fading of a link, which gives its power relative to the mean SNR as a function of the slot."""
 
     @property
     def static(self) -> bool:
@@ -196,7 +196,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # independent points are not bridged: all links here have bridge weights
+    # all links here have bridge weights, as independent points are not bridged
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

@@ -18,7 +18,7 @@ NO_CORRELATION = 1e-6
 # A loop filters up to this many numbers, at 0.1 us each, before scipy.signal is imported, which takes a second.
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
-# Rows filtered side by side: each step of a loop computes one point of all rows
+# Number of rows from which on a loop filters all rows together, one point of each row per step
 _SIDE_BY_SIDE = 16
 
 

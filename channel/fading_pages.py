@@ -1,4 +1,4 @@
-"""Pages of fading: drawn for many links together, kept while they are read, and drawn again with the same numbers."""
+"""Draw pages of fading for many links together, cache the pages read last, and redraw pages with the same numbers."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ KEPT = 2
 _FADING_REGION = 0
 _STREAM_REGION = 1
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
-# one generator, reset for each page: takes a seventh of the time of a new one
+# one generator, reset for each page, since making a new one takes seven times as long
 _REUSED = np.random.Generator(np.random.Philox())
 
 
@@ -60,7 +60,7 @@ class _LinkDraws:
         counter = np.array((0, index, level, region), dtype=np.uint64)
         if reused is None:
             return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
-        # in a seventh of the time
+        # seven times as fast as a new generator
         fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
         state = {"counter": counter, "key": self._words}
         reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
@@ -104,7 +104,7 @@ class PagedFading(_LinkDraws):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: for a static link its power, for any other the expectation, 1."""
+        """Mean power over time, which is the power of a static link, and otherwise the expectation, 1."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def power(self, first_slot: int, count: int) -> FloatArray:

@@ -12,17 +12,17 @@ import numpy.typing as npt
 from edgefl.channel.gaussian_fields import Float32Array, GaussianFields
 from edgefl.channel.units import FloatArray
 
-# Maximum number of places that are cached for the next read of the same places
+# Maximum number of places whose nodes are cached for the next read of the same places
 _REMEMBERED = 64
 # Numbers of fields with which a node is read as one item of 4, 8, 16 or 32 bytes: in half the time of, say, 28 bytes
 _READ_AS_ONE = (1, 2, 4, 8)
-# Angle between the grid of repeating fields and the axes, in radians: streets mostly follow the axes, and a line of
-# this slope, the golden ratio less 1, takes as long as a line can to come back near places that it has passed
+# Angle between the grid of repeating fields and the axes, in radians. Streets mostly follow the axes; with a slope of
+# the golden ratio minus 1, values along a straight line repeat as late as possible
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
-# The last values made, keyed by everything that they depend on. Devices at other heights read the same values, and so
-# does a study's next run in this process if it has the same seed and area.
+# The newest values, under a key of everything that determines them. Devices at all heights read the same values, and
+# so does a study's next run in this process if it has the same seed and area.
 _made: dict[Hashable, Float32Array] = {}
 
 
@@ -51,7 +51,7 @@ def _values(
 class _FieldPlaces(NamedTuple):
     """The four nodes around each of n places, in each layer.
 
-    nodes: [4, layers, n] rows of the table: lower left, lower right, upper left, upper right. weights: likewise.
+    nodes: [4, layers, n] rows of the table: lower left and right, upper left and right. weights: [4, layers, n].
     """
 
     nodes: npt.NDArray[np.intp]

@@ -25,16 +25,16 @@ ROUGHENING = 1.5
 # Memory above which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
-# Fields and rows of nodes written to the table together; fewer fields if they are large
+# Number of fields, and of rows of nodes, written to the table together; large fields are written fewer at a time
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Peak memory per node of a torus: while a field's law is computed, and while its values are
+# Peak memory per node of a torus, bytes: while a field's law is computed, and while its values are drawn
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 
 @dataclass(frozen=True)
 class Common:
-    """A field that other fields have in common: its random key, and its share of their variance.
+    """The common part of several fields, with its random key and its share of their variance.
 
     Each field becomes sqrt(share) common + sqrt(1 - share) own. Each field stays standard normal, with the same
     correlation over distance; any two fields have the correlation `share` at the same place.
@@ -158,7 +158,7 @@ class GaussianFields:
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # a few rows of several fields at a time stay in the cache: ten times as fast as field by field
+            # a few rows of several fields stay in the cache, which is ten times as fast as field by field
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield fields, a few at a time: the number of the first, and each one's [width, width] values at nodes."""
+        """Yield a few fields at a time: the first one's number, and each one's values [width, width] at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -252,11 +252,11 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0
-    # all in place: each of these arrays is as large as several fields
+    # computed in place, since each of these arrays is as large as several fields
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # the lag to a copy is the lag from the torus's other end: the expensive exponentials are computed once
+    # the lag to a copy is the lag from the torus's other end, so the slow exponentials are computed once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):

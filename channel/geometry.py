@@ -1,4 +1,4 @@
-"""Random device positions: a Poisson point process on a ring around the base station."""
+"""Draw random device positions from a Poisson point process on a ring around the base station."""
 
 import math
 
@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 def sample_ring(
     rng: np.random.Generator, count: int, *, inner_radius_m: float, outer_radius_m: float
 ) -> FloatArray:
-    """Draw points uniform in area on a ring: a Poisson point process conditioned on its number of points.
+    """Draw points uniform in area on a ring, a Poisson point process conditioned on its number of points.
 
     The 2D distance has density 2 d / (outer^2 - inner^2). The first points do not depend on `count`.
 

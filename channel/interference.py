@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.intp]
 
 
 class TransmitterActivity:
-    """The slots in which each of n transmitters sends: independent, with one probability.
+    """The slots in which each of n transmitters sends, drawn independently with one probability.
 
     A function of key and slot, the same for all receivers.
 
@@ -77,7 +77,7 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if one of a cell's several levels is drawn
+        self._sums: _Sums | None = None  # None if a cell has several levels, one drawn per slot
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
@@ -122,7 +122,7 @@ class Heard:
                 together.setdefault(id(one._sums), []).append(place)
         for places in together.values():
             first = receivers[places[0]]
-            assert first._sums is not None  # as above
+            assert first._sums is not None  # since the loop above has grouped these receivers
             rows = [receivers[place]._row for place in places]
             total, *others = (
                 sums[rows].take(senders[start : start + count], axis=1, mode="clip")
@@ -158,7 +158,7 @@ class Heard:
 
 
 class _Sums:
-    """Interference of all combinations of a group's transmitters at many receivers; computed when first read.
+    """Interference of all combinations of a group's transmitters at many receivers, computed when first read.
 
     The majority of receivers need only the mean interference.
 
@@ -184,7 +184,7 @@ class _Sums:
 
 
 class Interfered:
-    """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
+    """A link's power over noise and interference, |h|^2 / (1 + I_n / N).
 
     The SNR of a link with this fading excludes interference. The mean-noise shortcut adds the mean of I to the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,

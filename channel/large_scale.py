@@ -1,4 +1,4 @@
-"""Large-scale gain as a function of place: path loss, line of sight and shadowing."""
+"""Compute the large-scale gain as a function of place, from path loss, line of sight and shadowing."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -131,7 +131,7 @@ class LargeScale:
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
-        # the states that occur, line of sight first
+        # whether in sight, for each state that occurs: with line of sight first
         sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"

@@ -32,7 +32,7 @@ def site_count(rings: int) -> int:
 
 
 def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
-    """Place sites on a triangular grid: one in the centre, and full rings around it.
+    """Place sites on a triangular grid, with one site in the centre and full rings around it.
 
     Args:
         rings: number of rings around the central site; 0, 1, 2 give 1, 7, 19 sites.

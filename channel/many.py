@@ -1,4 +1,4 @@
-"""Fast path of `Flow.slots`: count the slots of many transfers together."""
+"""Count the slots of many transfers together, as a fast path of `Flow.slots`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,9 +27,9 @@ IntArray = npt.NDArray[np.int64]
 
 # Maximum of links times slots that are read at once; half a dozen such arrays take 50 MB.
 _LARGEST_CHUNK = 2**20
-# Slots first read beyond the expected rest of the transfers; doubled each time
+# Number of slots first read beyond the expected end of the transfers; doubled with each further read
 _MORE_SLOTS = 8
-# Part of the expected rest that is read at once if only whole pages are read
+# Fraction of the expected remaining slots that is read at once if only whole pages are read
 _SURE = 0.7
 # The same operation on a number and on an array may round differently, by far less than this relative tolerance.
 _CLOSE = 1e-9

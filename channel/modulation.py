@@ -1,4 +1,4 @@
-"""Rates in steps: the rates of NR's modulations and codes, and the SNR that each needs."""
+"""Compute rates in steps, those of NR's modulations and codes, and the SNR that each step needs."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -154,7 +154,7 @@ class Steps:
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
-        # by SNR, and at one SNR the highest rate first: each rate must exceed all rates before it
+        # sorted by SNR, and at one SNR the highest rate first; rates count that exceed all rates before them
         order = np.lexsort((-rates, needs))
         rates, needs = rates[order], needs[order]
         best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])
@@ -196,7 +196,7 @@ class Steps:
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
-        """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
+        """Return the mean `efficiency` over fading of mean 1, the sum of each step times the probability to reach it.
 
         A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
@@ -221,7 +221,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     from scipy import special
 
     gamma = np.asarray(snr, dtype=float)
-    # the largest g that matters: its tail is e^-40 for one tap, and less for more taps
+    # the largest g that matters; larger ones have probability e^-40 with one tap, and less with more taps
     top = np.log1p(gamma * (1.0 + 40.0 / np.sqrt(taps))) / np.log(2.0)
     top = top if cap is None else np.minimum(top, cap)
     nodes, weights = np.polynomial.legendre.leggauss(256)

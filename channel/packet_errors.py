@@ -1,4 +1,4 @@
-"""Packet errors: by the waterfall model, or by a threshold of the SNR."""
+"""Compute packet errors by the waterfall model, or by a threshold of the SNR."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from edgefl.channel.units import FloatArray, db_to_linear
 
 Walls = Literal["low_loss", "high_loss"]
-# loss inside, TR 38.901, Table 7.4.3-2
+# loss per metre inside a building, TR 38.901, Table 7.4.3-2
 INSIDE_DB_PER_M = 0.5
 # standard deviation of the loss, same table
 STD_DB = {"low_loss": 4.4, "high_loss": 6.5}

@@ -1,11 +1,11 @@
-"""Uplink power control: a device sends with the power that its path loss requires."""
+"""Uplink power control, by which a device sends with the power that its path loss requires."""
 
 import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray, dbm_to_watt
 
-SUBCARRIERS = 12  # of a resource block
+SUBCARRIERS = 12  # per resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
@@ -36,7 +36,7 @@ def wanted_power(
     rate needs.
 
     Args:
-        path_loss_db: [devices] path loss, with shadowing and walls.
+        path_loss_db: [devices] path loss, including shadowing and penetration loss.
         blocks: [devices] number M of resource blocks of the transmission.
         max_power_w: [devices] maximum power Pmax, or one value for all.
         p0_dbm: target received power per 180 kHz at a path loss of 0 dB.

@@ -12,12 +12,12 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point, splined between; for rates in
-# steps at every second SNR, as the mean of many parts of a band moves from one step to the next within a dB
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point and splined in between; with
+# rates in steps at every second SNR, since the mean of many parts of a band crosses a step within a dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
-_TERMS = 256  # of the Laguerre series that are summed one by one
+_TERMS = 256  # number of terms of the Laguerre series that are summed one by one
 
 _LARGEST_G = 80.0  # beyond it g e^-g L_m(g) is below rounding for every term
 # With a cap, later terms are summed in bins, up to here and while the nodes resolve m g.
@@ -25,7 +25,7 @@ _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-_SMALLEST = 1e-290  # lower bound of s2: weak links with rates in steps have hardly any variance
+_SMALLEST = 1e-290  # lower bound of s2, since weak links with rates in steps have hardly any variance
 
 # A rate f(g): its cap, its steps, and the number of independent parts of the band that g is the mean of
 Law = tuple[float | None, Steps | None, int]
@@ -155,7 +155,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     exponent = orders[:, None] * np.exp(coarse_decay)
     pull = sum(np.exp(-j * exponent) * correlation[j] for j in range(1, frame.period + 1))
     pull = 2.0 * pull / -np.expm1(-frame.period * exponent)
-    # einsum and not @: the sums must not depend on the number of threads of a BLAS library
+    # with einsum, unlike @, the sums do not depend on the number of threads of a BLAS library
     s2 = correlation[0] * variance[:, None] + np.einsum("sm,md->sd", squares, pull)
     return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(np.maximum(s2, _SMALLEST)))(
         db, decay
@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return the largest ln(1 + snr g) [snr] that affects a rate: its cap, or where g becomes too rare to matter."""
+    """Return the largest ln(1 + snr g) [snr] that affects a rate, at its cap or where larger g are too rare."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 

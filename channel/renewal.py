@@ -32,8 +32,8 @@ def slots_renewal(
     crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10 m/s. T
     grows with the payload for the same X, so paired studies stay paired.
 
-    With the weights of a TDD frame the mean of S_n is known slot by slot: the transfer ends in the slot in
-    which its airtime reaches mean(w) T, at the phase given by first_slot.
+    With the weights of a TDD frame the mean of S_n is known slot by slot: the transfer, which starts in
+    first_slot of the frame, ends in the slot in which its airtime reaches mean(w) T.
 
     Args:
         carrier: the link's share of the band.

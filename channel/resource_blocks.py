@@ -1,4 +1,4 @@
-"""Resource blocks: how many a band has, how a slot's blocks are divided among flows, and what each flow carries."""
+"""Count a band's resource blocks, divide a slot's blocks among flows, and compute what each flow carries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _BLOCKS = {
     60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65}
     | {60: 79, 70: 93, 80: 107, 90: 121, 100: 135},
 }
-# How many steps above the one reached on all blocks are tried on fewer blocks: with one layer, with several layers
+# Number of steps above the step reached on all blocks that are tried on fewer blocks: with one layer, with several
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
@@ -107,11 +107,11 @@ def carried(
         rate = np.log1p(snr) / np.log(2.0)
         return given * (rate if cap is None else np.minimum(rate, cap)), given
     step = link.steps_of(steps)
-    # of flows that power control limits: their SNR is the same on fewer blocks
+    # rates of flows that power control limits, which have the same SNR on fewer blocks
     rates = given * steps.rates.take(step)
     if link.alone is None:
         return rates, given
-    # without power control this multiplies 0 blocks by infinity, and no power can be divided by 0 blocks
+    # with 0 blocks, `given * link.most` is 0 times infinity without power control, and `alone / given` divides by 0
     with np.errstate(invalid="ignore", divide="ignore"):
         limited = given * link.most > link.alone
         if not limited.any():
@@ -134,7 +134,7 @@ def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -
     blocks = np.minimum(given, alone / needs.take(tried)).astype(np.int64)
     carries = table.take(tried) * blocks
     best = np.maximum.reduce(carries, axis=0)
-    # on the fewest blocks, if several steps carry as much
+    # of several steps that carry equally much, take the one with the fewest blocks
     return best, np.minimum.reduce(np.where(carries == best, blocks, given), axis=0)
 
 
@@ -142,7 +142,7 @@ def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -
 def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
     """Return how many steps are tried above the one reached on all blocks, and SNRs and rates of all steps.
 
-    In front of the steps are as many as are tried, with an SNR that is never reached and the rate 0.
+    The result begins with as many padding steps as are tried, which have an infinite SNR and the rate 0.
     """
     more = _STEPS_MORE[steps.layers > 1]
     none = np.zeros(more)

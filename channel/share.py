@@ -96,7 +96,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     Source: Alouini and Goldsmith, IEEE Trans. Veh. Technol. 1999.
     """
     if isinstance(snr, float):
-        # a single transfer passes a float: ten times as fast
+        # a single transfer passes a float, for which plain arithmetic is ten times as fast
         return np.float64(_ergodic_rate_of(snr, cap))
     gamma = np.asarray(snr, dtype=float)
     if not np.all(gamma >= 0):
@@ -108,7 +108,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             top = np.expm1(check_cap(cap) * _LN2)
             nats = nats - np.exp(-x * top) * scaled_exp1(x * (1.0 + top))
-        # at infinite SNR the line above subtracts infinities
+        # at infinite SNR the line above subtracts infinity from infinity
         nats = np.where(x == 0, cap * _LN2, nats)
     return nats / _LN2
 
@@ -177,7 +177,7 @@ def scaled_exp1(x: FloatArray) -> FloatArray:
     """Compute e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
     from scipy import special
 
-    # e^x overflows and E1 underflows for large x: each branch gets only arguments within its range
+    # e^x overflows and E1 underflows for large x, so each branch gets only arguments within its range
     near = x < _FRACTION_FROM
     if near.all():
         return np.exp(x) * special.exp1(x)

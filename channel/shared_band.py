@@ -27,12 +27,12 @@ _LARGEST_RUN = 2**21
 
 @dataclass
 class _Plan:
-    """The flows' future, as computed for the case that no flow joins or leaves."""
+    """The flows' states in the coming slots, provided that no flow joins or leaves."""
 
-    shares: FloatArray | None  # held, or None if decided in every slot
+    shares: FloatArray | None  # fixed shares, or None if a scheduler decides in every slot
     states: list[BandState]  # in order of time; the plan ends with the last
     ended: list[int] = field(default_factory=list)  # flows that are complete in the last state
-    looks: int = 0  # runs so far
+    looks: int = 0  # number of look-aheads so far
 
 
 class SharedBand:
@@ -63,11 +63,11 @@ class SharedBand:
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
         self._done: list[BandFlow] = []
-        self._ids: set[Hashable] = set()  # of all these flows
+        self._ids: set[Hashable] = set()  # of the flows in `_flows` and `_done`
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
-        self._joins = NEVER  # no later than the next flow joins, if known: a plan is invalid from then on
+        self._joins = NEVER  # lower bound on the slot of the next join, which invalidates a plan
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which the next end of a flow is searched: a flow that joins or leaves invalidates the plan."""
+        """Slot up to which to search for the next end of a flow, since flows that join or leave invalidate a plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -231,7 +231,7 @@ class SharedBand:
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
-        """Advance to a slot boundary and return the flows that are complete: each has moved its payload.
+        """Advance to a slot boundary and return the flows that have moved their payloads by then.
 
         Raises:
             ValueError: the slot is past, or flows end before the slot.

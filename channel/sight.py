@@ -19,11 +19,11 @@ _CERTAIN = 100.0
 
 @dataclass(frozen=True)
 class StateLoss:
-    """Path loss and shadowing of places in one state: with line of sight, or without."""
+    """Path loss and shadowing of places in one state, with or without line of sight."""
 
-    lines: tuple[int, ...]  # indices of its lines among all that are computed
+    lines: tuple[int, ...]  # indices of this state's lines among all lines
     std_db: float
-    shadowing: int | None  # index of its layer of fields
+    shadowing: int | None  # index of the layer with this state's shadowing
 
     @classmethod
     def of(
@@ -102,7 +102,7 @@ class Thresholds:
         self._step = np.diff(quantile).astype(np.float32)
 
     def at(self, log_square: Float32Array) -> Float32Array:
-        # take() and in-place operations: four times as fast as plain indexing here
+        # take() and in-place operations are four times as fast as plain indexing here
         position = (log_square - self._first) * self._per_unit
         cell = position.astype(np.intp)
         position -= cell.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Time-division duplex: the share of each slot that serves the downlink and the uplink.
+"""Time-division duplex frames, which state the share of each slot that serves the downlink and the uplink.
 
 A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, and
 for a special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects
@@ -149,7 +149,7 @@ class Frame:
         rest = until - periods * self._airtime
         if rest <= 0 < periods:  # the quotient above was rounded up
             periods, rest = periods - 1, self._airtime
-        rest = min(rest, self._airtime)  # or the product was rounded down: end with the last serving slot
+        rest = min(rest, self._airtime)  # or, if the product was rounded down, end with the last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def autocorrelation(self) -> FloatArray:
@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on: in each slot, the share given by the frame's weight.
+    """On-time of a radio from a slot boundary on; in each slot it is the share given by the frame's weight.
 
     The share of a special slot is spread evenly over the slot.
 

@@ -1,6 +1,6 @@
-"""Values that engine and learning exchange: payload bits, iterations, device ids; neither clocks nor tensors.
+"""Values that engine and learning exchange, such as payload bits, iterations and device ids, but no tensors.
 
-A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
+A session is a sequence of stages, and a stage a sequence of rounds. The server loops over the stages that the learner
 yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
@@ -50,7 +50,7 @@ class Staleness:
             s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness that counts; larger values count as this one; None without a cap.
+        cap: upper bound on the staleness; larger values are clipped to it; None without a bound.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -166,7 +166,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class DeviceScores:
-    """Scores of devices on their own test data: rows of evaluation.csv.
+    """Scores of devices on their own test data, the rows of evaluation.csv.
 
     columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
         those of `edgefl.engine.records.DeviceScore`.
@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round that is still being trained: everything except its scalars is known; `whole` waits for the scalars."""
+    """A round in training, with everything known but its scalars, for which `whole` waits."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
@@ -251,7 +251,7 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv that sum up a column of devices: mean, deviation, mean over samples."""
+    """Return the columns of rounds.csv that summarise a column of devices: mean, deviation, mean over samples."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 
@@ -292,13 +292,13 @@ class Stage(Protocol):
 
     @property
     def facts(self) -> StageFacts:
-        """The facts of the stage that the server needs."""
+        """The properties of the stage that the server needs."""
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """Train on given devices (sorted) in a round of this phase (1, 2, ...), which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Aggregate the updates that arrived: the latest outstanding update of each given device.
+        """Aggregate the updates that arrived, which are the latest outstanding updates of the given devices.
 
         A device has at most one update under way, so its id identifies the update. `ids` is never empty.
         """
@@ -326,7 +326,7 @@ class ForetellingStage(Stage, Protocol):
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that counts each device's uploads; needed if a round has columns that are filled after `UPLOAD`."""
+    """A stage that counts each device's uploads, as columns filled after `UPLOAD` require."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
@@ -340,10 +340,10 @@ class AccountingStage(Stage, Protocol):
 
 
 class Learner(Protocol):
-    """The interface through which a server trains: sessions of stages."""
+    """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a model transfer if all are equal; a round's bits: LocalRound
+    payload_bits: int  # size of a transfer, if all are equal; see LocalRound for a round's bits
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

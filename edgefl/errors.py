@@ -11,7 +11,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 __all__ = ["Divergence", "EdgeflError"]
 
 LONGEST_QUOTE = 80  # characters of a value in a message
-LONGEST_PATH = 300  # a path is cut in front: its end has the name that the reader looks for
+LONGEST_PATH = 300  # a path is cut at its beginning, since the name at its end matters most
 OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<blank> (?=[\w'\"\[.]))?")
 ARGUMENTS = {
     "set": "overrides",
@@ -59,7 +59,7 @@ class EdgeflError(ValueError):
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
-        # both in args: SimPy and pickle rebuild an exception from its args
+        # args holds both, since SimPy and pickle rebuild an exception from its args
         super().__init__(message, place)
         self.place = place
 
@@ -136,7 +136,7 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
 
 
 def _plain_signature(function: Callable[..., Any]) -> Any:
-    """Return a function's signature without the command line's annotations: each parameter's plain type."""
+    """Return a function's signature with each parameter's plain type instead of the command line's annotation."""
     from inspect import signature  # slow to import
 
     found = signature(function)

@@ -1,4 +1,4 @@
-"""Commands that read run directories: they report errors, and take their options from a report's function."""
+"""Commands that read run directories, report errors on one line, and take their options from a report's function."""
 
 import inspect
 import warnings

@@ -109,7 +109,7 @@ def study_of(path: str | Path) -> StudyRecord:
             )
     home = by_setting.first.home or folder
     files = sorted(file for pattern in FILES for file in home.glob(pattern))
-    if (folder / "run.json").exists():  # a single run: its tables belong to no comparison
+    if (folder / "run.json").exists():  # tables of a single run belong to no comparison
         files = []
     notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)
     return StudyRecord(folder, name, records, files, tuple(notes))

@@ -11,7 +11,7 @@ import pandas as pd
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 from edgefl.analysis.runs.reading import EXACT
 
-WHOLE = "complete"  # marks a run folder as finished; an unfinished one is written again
+WHOLE = "complete"  # a file that marks a run folder as complete; incomplete ones are written again
 
 
 def write(study: StudyRecord, out: Path) -> Exported:
@@ -40,7 +40,7 @@ def _is_there(out: Path, key: str) -> bool:
 def _begun(study: StudyRecord, out: Path, key: str, **about: Any) -> Any:
     import wandb
 
-    # leave this machine's details out of a simulation's results
+    # a simulation's results should not contain details of this machine
     settings = wandb.Settings(console="off", x_disable_stats=True, x_disable_meta=True, silent=True)
     return wandb.init(
         mode="offline", dir=str(out), project=study.name, id=_id(key), settings=settings, **about
@@ -73,6 +73,6 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
         elif file.suffix == ".png":
             run.log({file.name: wandb.Image(str(file))})
         else:
-            # a copy: a link would break once the study moves
+            # copied, since a link would break once the study moves
             run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
     _ended(run)

@@ -1,4 +1,4 @@
-"""The figures of a comparison: accuracy over time and what a target costs, or latency and energy alone."""
+"""Draw a comparison: accuracy over time and the cost of a target, or without training latency and energy."""
 
 import math
 
@@ -128,7 +128,7 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
         curve[["mean", "std"]] *= 100
         curves[name] = curve
-        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 may be below 0, off the axis
+        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 below 0 is off the axis
         ax.plot(
             opened["x"],
             opened["mean"],
@@ -184,7 +184,7 @@ def _cost_bars(
 
 
 def _scope_words(comparison: Comparison) -> str:
-    """Name the sessions that a bar averages over: by their numbers or, if a clock starts sessions, by their count."""
+    """Name the sessions that a bar averages over by their numbers or, if a clock starts sessions, by their count."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
     many, _ = comparison.in_scope
@@ -192,7 +192,7 @@ def _scope_words(comparison: Comparison) -> str:
 
 
 def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.DataFrame:
-    """Turn columns of the comparison's table into bars: variant, group, mean, std, missed."""
+    """Turn columns of the comparison's table into bars, with columns variant, group, mean, std and missed."""
     table = comparison.table
     parts = []
     for group, column in enumerate(names):
@@ -202,7 +202,7 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
 
 
 MOST_BARS_WITH_VALUES = 12
-WIDEST_BAR, WIDEST_SHARE = 0.4, 0.16  # shares of the group and of the axis: few bars stay slim
+WIDEST_BAR, WIDEST_SHARE = 0.4, 0.16  # shares of the group and of the axis, which keep few bars slim
 
 
 def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:

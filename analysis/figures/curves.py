@@ -84,6 +84,6 @@ def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Evaluate a step function: each point gets the value of the last step up to it; NaN before the first step."""
+    """Evaluate a step function, which has the value of the last step so far, and NaN before the first step."""
     index = np.searchsorted(places, at, side="right") - 1
     return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

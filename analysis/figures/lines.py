@@ -92,7 +92,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
             labels = compact_labels(about["labels"])
             again = {"recurring": "again", "returning": "same devices again", "pilot": "pilot"}.get(kind, "")
             known = labels and labels != DIFFER
-            # in runs without labels, no labels are new
+            # without labels, the kind `new labels` is not written
             words += (
                 [f"labels {labels}", again] if known else ["", KIND_WORDS[kind] if labels or again else ""]
             )

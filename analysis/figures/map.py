@@ -1,4 +1,4 @@
-"""Draw a map: cells, areas, streets and sites, and on it devices with their trails and handovers."""
+"""Draw a map of cells, areas, streets and sites, with devices, their trails and handovers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ MAP_POINTS = 350.0
 STEP_DEG = 3.0
 MOST_NAMED = 6  # if more cells than this have a server, only the first cell is named
 MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
-MANY = 150  # up to this many devices, markers have their usual size
+MANY = 150  # number of devices up to which markers have their full size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
 NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip": True}
 
 
 class MapDrawing:
-    """A square map drawn on axes; `show` moves the devices drawn on it.
+    """A square map on axes, on which `show` moves the drawn devices.
 
     Args:
         served: cells with a server, in the order of their colours; all other cells are grey.
@@ -201,7 +201,7 @@ def area_patch(area: Mapping[str, Any], **look: Any) -> Patch:
 
 
 def cells_of(layout: Mapping[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell: the region nearest to its site, split by sector."""
+    """Return the corners [n, 2] of each cell, the points nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}
     corners = []

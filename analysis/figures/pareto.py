@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.style import INK, SMALL, SOFT, legend, mark, note, panels, series_styles
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
-CLOSE = 0.02  # share of an axis: points closer than this share one label
+CLOSE = 0.02  # points closer than this, as a share of an axis, have one label
 RING = 3.0  # points by which the lower of two coinciding marks is larger
 
 
@@ -41,7 +41,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     for name, style in series_styles(names).items():
         own = np.flatnonzero(points["series"] == name)
         ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
-        for i in own:  # of marks that coincide, later ones are smaller and lie on top
+        for i in own:  # among coinciding marks, later ones are smaller and drawn on top
             mark(ax, x[[i]], y[[i]], style, best[[i]], 4.2 + RING * rings.get(int(i), 0))
     labels = [f"{'> ' if lower else ''}{label}" for label, lower in zip(points["label"], missed, strict=True)]
     named = (points["label"] == points["series"]).all()  # every series is a single point
@@ -62,7 +62,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
 
 def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the efficient points: no other point is smaller in one value and no larger in the other."""
+    """Mark the points to which no other point is smaller in one value and no larger in the other."""
     better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 

@@ -1,4 +1,4 @@
-"""Figures of a sweep, at column width: metrics against one key, or a map of two keys."""
+"""Draw metrics against one key, or a map of two keys, at column width."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ UNITS: dict[str, Units] = {
     "accuracy_first": (("%", 0.01),),
 }
 LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to smallest value
-MOST_ABOVE = 2.5  # times the largest mean: a whisker stretches the axis up to here
+MOST_ABOVE = 2.5  # whiskers stretch the axis up to this multiple of the largest mean
 DODGE = 0.012  # share of an axis between series
 MOST_MAPS = 4  # number of maps stacked in a column
 
@@ -55,7 +55,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
         unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
         for name, style in styles.items():
             rows = sweep.table[sweep.table["series"] == name].sort_values(key)
-            # side by side: where series agree, one would hide the other's whisker
+            # side by side, since one series would hide the whisker of another series with equal values
             shift = DODGE * (list(styles).index(name) - (len(styles) - 1) / 2)
             spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
             x, y = rows[key] / size + shift * spread, rows[f"{cost}_mean"] / scale
@@ -75,7 +75,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
         tallest = float(sweep.table[f"{cost}_mean"].max())
         tops = sweep.table[f"{cost}_mean"] + _whiskers(sweep.table, cost, sweep.layout)[1]
-        # with two seeds a whisker may be many times the mean: cut it off instead of flattening the curves
+        # with two seeds a whisker may be many times the mean; cutting it off keeps the curves from being flat
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
         ax.set_ylabel(label_of(cost, sweep.target, unit))
     values = sorted(sweep.table[key].unique() / size)
@@ -123,7 +123,7 @@ def heat_figure(sweep: Sweep) -> Figure:
         )
         bounds = own.assign(lower=lower_bounds(own, cost).astype(int))
         lower = bounds.pivot(index=down, columns=across, values="lower").reindex_like(grid)
-        # cividis: lightness changes evenly, also for colour-blind readers and in greyscale
+        # the lightness of cividis changes evenly, also for colour-blind readers and in greyscale
         image = ax.imshow(grid / scale, cmap="cividis", origin="lower", aspect="auto", **limits)
         middle = (limits["vmin"] + limits["vmax"]) / 2
         for i, j in np.ndindex(grid.shape):

@@ -1,4 +1,4 @@
-"""A run or study as one self-contained HTML file: `write_report`."""
+"""Write a run or study as one self-contained HTML file with `write_report`."""
 
 from edgefl.analysis.html.page import report, write_report
 

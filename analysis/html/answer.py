@@ -1,4 +1,4 @@
-"""The report's first section: what variants need to reach the target, in words, as bars, and in a table."""
+"""Write the report's first section: in words, bars and a table, what variants need to reach the target."""
 
 import html
 import math

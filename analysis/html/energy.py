@@ -1,4 +1,4 @@
-"""The report's section on energy: stacked bars by class of devices and share, the charge they take, and a table."""
+"""Write the report's section on energy: bars by class of devices and use, battery charge, and a table."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ ABOUT = (
 
 
 def energy(runs: Runs) -> str:
-    """Write the report's section on energy: joules by use in the runs, means over seeds."""
+    """Write the report's section on energy, with the runs' joules by use as means over seeds."""
     bars = bars_of(energy_by_class(runs), variants_of(runs.info, None))
     longest = max(float(of["total_j"]) for of in bars.values())
     shown = [name for name in SHARES if any(of[name] for of in bars.values())]

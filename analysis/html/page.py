@@ -1,4 +1,4 @@
-"""Write a report as one HTML file: text, tables, charts, a replay, the scenario, and their origin."""
+"""Write a report as one HTML file with text, tables, charts, a replay, the scenario and its origin."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""Collect what a replay shows of one run: positions, activities and events of its devices."""
+"""Collect the positions, activities and events of one run's devices for a replay."""
 
 import base64
 import math
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 
 def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
-    """Pack columns into values for JSON: whole multiples of a unit, differences, deflated, in base64.
+    """Pack columns for JSON as differences of whole multiples of a unit, deflated and in base64.
 
     A track of positions changes little from one time to the next, so differences deflate well: 100 devices for an
     hour at 5 s take a quarter of a megabyte. A browser unpacks the columns with DecompressionStream("deflate"); see
@@ -47,8 +47,8 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
             raise ValueError(f"column {name}: {most:.3g} units of {unit:g} do not fit in 32 bits")
         kind = np.dtype("<i2" if most < 2**15 - 1 else "<i4")
         whole = np.where(known, np.round(np.where(known, units, 0.0)), np.iinfo(kind).min).astype(kind)
-        steps = np.diff(whole, axis=-1, prepend=kind.type(0))  # wraps round, as does the browser's sum
-        # bytes of equal significance together: the high bytes of small differences are mostly the same
+        steps = np.diff(whole, axis=-1, prepend=kind.type(0))  # wraps around, as the browser's sum does
+        # group bytes of equal significance, since the high bytes of small differences are mostly equal
         parts.append(np.ascontiguousarray(steps).view(np.uint8).reshape(-1, kind.itemsize).T.tobytes())
         heads.append({"name": name, "shape": list(whole.shape), "unit": unit, "bytes": kind.itemsize})
     data = zlib.compress(b"".join(parts), 9)
@@ -63,8 +63,8 @@ def unit_of(largest: float, steps: float = 2e9) -> float:
 MOST_PLACES = 800_000  # number of devices x number of times: about 2.5 MB
 MOST_ROWS = 60_000  # number of rows of devices and rounds: about 1.5 MB
 MOST_EVENTS = 40_000
-FRAMES = 240  # number of frames without recorded positions
-LARGE_M = 3000.0  # 16 bits hold 0.1 m up to here, and 1 m up to ten times as far
+FRAMES = 240  # number of frames if no positions are recorded
+LARGE_M = 3000.0  # 16 bits resolve 0.1 m up to here, and 1 m up to ten times as far
 JOULES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
 EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "battery_empty", "battery_back")
 

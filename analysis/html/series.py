@@ -1,4 +1,4 @@
-"""The report's charts as plain numbers: accuracy, length of rounds, energy, and devices present."""
+"""Compute the report's charts of accuracy, length of rounds, energy, and devices present, as plain numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The report in words: sentences about the runs, and the report's tables."""
+"""Describe runs in sentences, and make the report's tables."""
 
 import html
 from typing import Any
@@ -49,7 +49,7 @@ def summary(runs: Runs) -> list[str]:
 
 
 def in_short(runs: Runs) -> str:
-    """Describe a run on one line: rounds, simulated time, joules, last accuracy."""
+    """Describe a run on one line, with rounds, simulated time, joules and last accuracy."""
     rounds = runs.rounds
     count = len(training_rounds(rounds))
     known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
@@ -87,7 +87,7 @@ def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
-    """Make a table with a row per run: accuracy, time and energy."""
+    """Make a table of accuracy, time and energy, with a row per run."""
     rows = []
     for run in runs.info.itertuples():
         rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)

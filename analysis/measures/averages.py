@@ -1,4 +1,4 @@
-"""Quantities of variants over seeds: means, deviations, 95 % intervals, and paired ratios and differences."""
+"""Average quantities of variants over seeds, with deviations, 95 % intervals, and paired ratios and differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,7 +188,7 @@ def to_targets(
     targets: Sequence[Target],
     reference: str | None,
 ) -> pd.DataFrame:
-    """Measure what reaching each target costs: a row per target and variant.
+    """Measure the cost of reaching each target, in a row per target and variant.
 
     Args:
         scope: the sessions to average over, with the columns variant, seed, cell, session.
@@ -213,7 +213,7 @@ def to_targets(
 def tests(
     detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str], reference: str | None
 ) -> pd.DataFrame:
-    """Test each variant against the reference, paired by seed: a row per quantity and variant.
+    """Test each variant against the reference, paired by seed, in a row per quantity and variant.
 
     Returns:
         quantity, variant, and the fields of `uncertainty.Paired` of variant minus reference.
@@ -233,7 +233,7 @@ def tests(
 def of_sessions(
     detail: pd.DataFrame, variants: Sequence[str], again: str, clock: Clock | None, sessions: pd.DataFrame
 ) -> pd.DataFrame:
-    """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
+    """Make a table of sessions with labels, kind, and each variant's opening accuracy and transition.
 
     With a clock there is a row per cell and session, in order of time; the row has the beginning and the number of
     devices of the first variant and seed that has the session.

@@ -1,4 +1,4 @@
-"""Measure a run under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
+"""Measure a run under concept drift by paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from dataclasses import dataclass
@@ -108,14 +108,14 @@ class Reading:
         ]
 
 
-AFTER = (1, 10, 40, 80)  # numbers of rounds after the drift is complete
-TAIL = 20  # rounds averaged to a level, before the drift and at the end
+AFTER = (1, 10, 40, 80)  # rounds after the drift's last step at which accuracy is reported
+TAIL = 20  # number of rounds whose mean is a level, before the drift and at the end
 PLAIN = Reading()
 
 
 @dataclass(frozen=True)
 class Change:
-    """Drift in one direction: rounds (from 1) of its first and last step, and the last round of the new concept."""
+    """A drift in one direction, with the rounds (from 1) of its first and last step, and its concept's last round."""
 
     first: int
     last: int
@@ -129,7 +129,7 @@ def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFrame:
-    """Summarise each round's participants: personal accuracy (mean), epochs (sum); NaN without participants.
+    """Compute each round's mean personal accuracy and sum of epochs over participants; NaN without participants.
 
     Returns:
         variant, seed, cell, session, round, accuracy_personal, epochs.
@@ -212,7 +212,7 @@ def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the columns that are measured, by name; NaN if the run lacks a column."""
     missing = np.full(len(run), np.nan)
     series = {name: run[name].to_numpy(float) if name in run else missing for name in MEASURED}
-    # untested rounds have no share of drifted devices: the share of the last tested round holds
+    # untested rounds, which record no share of drifted devices, take the share of the last tested round
     return series | {"drifted": run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)}
 
 

@@ -67,7 +67,7 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
 
 
 def energy_of_all(by_class: pd.DataFrame) -> pd.DataFrame:
-    """Sum the classes of each run of `energy_by_class`: one row per run, with the same columns."""
+    """Sum the classes of each run in `energy_by_class`; return a row per run, with the same columns."""
     sums = by_class.groupby(RUN, sort=False)[[*SUMS]].agg(_known_sum).reset_index()
     sums.insert(len(RUN), "class", ALL)
     return _with_battery(sums)

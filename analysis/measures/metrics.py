@@ -20,9 +20,9 @@ RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
 # accuracy on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
-SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
-KINDS = ("rounds", "seconds", "joules")  # costs of a target
-# accuracies are decimal shares of test samples: a difference up to this is a tie, and a tie reaches the target
+SPELL = ["seed", "cell", "session"]  # identifies a session in all variants of a study
+KINDS = ("rounds", "seconds", "joules")  # costs of reaching a target
+# rounding error of an accuracy, a share of test samples: smaller differences are ties, and a tie reaches a target
 TIE = 1e-9
 
 
@@ -32,7 +32,7 @@ def of_run(table: pd.DataFrame, run: Any) -> pd.DataFrame:
 
 
 def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Keep the rounds that train the session's model: pilot and train, not probe."""
+    """Keep the rounds that train the session's model, those of the phases pilot and train."""
     return rounds[rounds["phase"] != "probe"]
 
 
@@ -114,7 +114,7 @@ def _judged(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds in order of time, with the joules spent so far in their session: `spent_j`."""
+    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`."""
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
     return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
 
@@ -193,7 +193,7 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute how much faster than each variant the reference reaches the target: rounds, seconds and joules.
+    """Compute by which factors in rounds, seconds and joules the reference reaches the target before each variant.
 
     Args:
         times: cost of each session to its target, as `time_to_target` returns it.
@@ -213,7 +213,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
 
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute G_total: the sum over a session's training rounds of the reference's accuracy minus the variant's.
+    """Compute G_total, the sum over a session's training rounds of the reference's accuracy minus the variant's.
 
     Rounds that only one of the two variants has are left out.
 
@@ -225,7 +225,7 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     of_reference = training[training["variant"] == reference].drop(columns="variant")
     paired = training.merge(of_reference, on=[*SPELL, "round"], suffixes=("", "_reference"))
     paired["gain"] = paired["accuracy_reference"] - paired["accuracy"]
-    # min_count: a session without any accuracy has no gain, instead of a gain of zero
+    # with min_count, a session without any accuracy has no gain, instead of a gain of zero
     return paired.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
 
 

@@ -1,4 +1,4 @@
-"""Read a run's moving network: positions and serving cells of devices, and a cell's accuracy over time."""
+"""Read a moving network: its devices' positions and serving cells, and a cell's accuracy over time."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from edgefl.analysis.runs.vocabulary import HANDOVER
 
 ANY = "devices"  # the class of devices without classes
 JUST_NOW = 0.5  # share of the trail in which handovers are marked
-TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of a drawn trail: in runs with a day; share of a shorter run
+TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # longest trail; its share of a shorter run
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MovingRun:
         before_s, after_s = self.times_s[after - 1], self.times_s[after]
         share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
         here_m, there_m = self.places_m[after - 1], self.places_m[after]
-        # entered on the other side
+        # a device that wraps around to the other side is not interpolated
         jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.ground.layout["radius_m"]
         between_m = (1 - share) * here_m + share * there_m
         return np.where(jumped[:, None], there_m, between_m), self.serving[after - (share < 0.5)]

@@ -14,7 +14,7 @@ from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.servers import several_servers
 
-# columns of time and energy: to a target, or per round without a target
+# columns of time and energy to a target, or without a target per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
@@ -87,7 +87,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant that costs are compared with: the reference or, if there is none, the first variant."""
+        """The variant that costs are compared with, the reference or, without a reference, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property

@@ -1,4 +1,4 @@
-"""Choose what to compare: the seeds that all variants have, the reference, the sessions to average."""
+"""Choose the seeds, the reference and the sessions that a comparison covers."""
 
 from typing import Any, NamedTuple
 

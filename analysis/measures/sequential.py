@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# g: mean, in deviations, that the weight expects; intervals are narrowest at 10 to 30 pairs
+# variance g of the weight: with 1, intervals are narrowest at 10 to 30 pairs
 SPREAD = 1.0
 
 

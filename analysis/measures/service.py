@@ -1,4 +1,4 @@
-"""Devices served by each cell over time; their number weights the cells' models in averages."""
+"""Count the devices that each cell serves over time; the counts weight the cells' models in averages."""
 
 from collections.abc import Mapping
 from typing import Any

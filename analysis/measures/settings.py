@@ -1,4 +1,4 @@
-"""Compute the numbers of every setting of a grid: accuracies or costs, a column per variant."""
+"""Compute accuracies or costs of every setting of a grid, with a column per variant."""
 
 from collections.abc import Sequence
 

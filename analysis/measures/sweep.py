@@ -1,4 +1,4 @@
-"""Compute the numbers of a sweep: costs of each value over seeds, and their ratio to the first value."""
+"""Compute the costs of a sweep's values over seeds, and their ratios to the costs of the first value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ def table_of(
     reference: str | None,
     notes: list[str],
 ) -> pd.DataFrame:
-    """Measure all runs: one row per series and value of the swept key, with ratios for one key; see `results.Sweep`.
+    """Measure all runs in a row per series and value of the swept key; with one key also ratios: see `results.Sweep`.
 
     Args:
         reference, notes: variant that defines relative goals; notes, to which those on left-out runs are appended.
@@ -91,9 +91,9 @@ def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None
 
 
 def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
-    """Return each point's series by name: points that differ only in the swept keys share a series."""
+    """Return the name of each point's series; points that differ only in the swept keys share a series."""
     others = [key for key in differing(points.values()) if key not in keys and not follows(points, key, keys)]
-    # if the component's name differs, its parameters follow from it
+    # leave out parameters of components whose names differ, too
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
     groups: dict[tuple[str, ...], list[Any]] = {}
     for place, point in points.items():

@@ -1,4 +1,4 @@
-"""Target accuracies: absolute, or relative to the best accuracy of a variant."""
+"""Target accuracies, which are absolute, or relative to the best accuracy of a variant."""
 
 import math
 import re

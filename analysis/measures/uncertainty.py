@@ -1,4 +1,4 @@
-"""Uncertainty of a mean over seeds: 95 % intervals, and paired tests of two variants on the same seeds."""
+"""Compute the uncertainty of a mean over seeds: 95 % intervals, and paired tests of two variants."""
 
 import math
 from collections.abc import Sequence

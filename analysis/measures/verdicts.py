@@ -1,4 +1,4 @@
-"""Write a comparison's verdicts, one sentence per variant: time and energy relative to another, with intervals."""
+"""Write a comparison's verdicts, a sentence per variant on its relative time and energy with their intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from edgefl.analysis.runs.choices import FIRST_ROUNDS
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
-# part of run.json's `stopped` in which seeds differ
+# part of run.json's `stopped` that differs between seeds
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LOWER_TARGET = "give a lower target to compare their costs"
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
@@ -66,7 +66,7 @@ class Versus:
 
 
 def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """Describe how `stop` ended the runs, a sentence per variant: each reason, with the runs' numbers of rounds."""
+    """Describe how `stop` ended the runs, in a sentence per variant with each reason and numbers of rounds."""
     ended = info[info["stopped"] != ""]
     reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
     sentences = []
@@ -85,7 +85,7 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
 def ratios(
     detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str], base: str, target: Target | None
 ) -> pd.DataFrame:
-    """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
+    """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
     With a target, costs are those of reaching it. A session that missed it is charged its whole length, less than
     reaching the target would cost, so its ratio is a bound. Without a target, costs are those of a round.
@@ -211,7 +211,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
-    if not row["of"]:  # its only session may be a pilot
+    if not row["of"]:  # for example, only a pilot session
         return f"{name} has none of the sessions that are compared, so its cost to {target.short} is unknown."
     if not (missed[name] or missed[base]):
         return Versus(name, base, time, energy, f"to {target.short}").sentence()
@@ -219,7 +219,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     said = f"{name} misses {target.short} in {missed[name]} of {of}, {base} in {missed[base]}"
     how, beyond = ("more", 1.0) if missed[name] else ("less", -1.0)
     bounds = {f"the time of {base}": time, "the energy": energy}
-    telling = [  # a bound on the other side of 1 compares nothing
+    telling = [  # a lower bound below 1, or an upper bound above 1, says nothing
         f"{how} than {_times(ratio.mean)} {what}"
         for what, ratio in bounds.items()
         if beyond * (ratio.mean - 1) >= 0.05
@@ -233,7 +233,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
 def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
     """Compare two variants' accuracies; `what` names the rounds over which accuracies are averaged."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
-    near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
+    near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end would be printed as 0 or -0
     low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))
     within = f"95 % interval {low_text} to {high_text}"
     if found.decided or found.pairs < LEAST:

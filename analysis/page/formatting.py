@@ -1,4 +1,4 @@
-"""Numbers as text: digits, units, spreads, lists."""
+"""Format numbers, units, spreads and lists as text."""
 
 import difflib
 import math
@@ -69,7 +69,7 @@ def amount(value: float, decimals: int | None = None) -> str:
 
 def _decimals_of(value: float) -> int:
     """Return how many decimals give a number three significant digits; 0 from 100 on."""
-    exponent = int(f"{value:.2e}".partition("e")[2])  # of the rounded number: 9.996 is written 10.0
+    exponent = int(f"{value:.2e}".partition("e")[2])  # those of the rounded number: 9.996 is written 10.0
     return 0 if value == 0 else max(0, 2 - exponent)
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 DPI = 144
 WIDEST_INCH = 8.0  # maximum width of a figure in a cell; smaller figures keep their size
-# colours are the page's own, light or dark; a figure has a white ground, since its ink is dark
+# colours follow the page, light or dark; figures have a white background, since their lines are dark
 STYLE = """<style>
 .edgefl {max-width: 60em; line-height: 1.45}
 .edgefl p, .edgefl ul {margin: .4em 0}

@@ -1,4 +1,4 @@
-"""Command output for programs: one JSON document with the same keys for every command."""
+"""Write a command's output for programs as one JSON document with the same keys for every command."""
 
 import json
 import math

@@ -31,7 +31,7 @@ def markdown_table(table: pd.DataFrame, corner: str) -> str:
 
 
 def markdown_escape(text: str) -> str:
-    """Escape text so that Markdown reads no HTML in it: a run may be called <img>."""
+    """Escape text, such as the name <img> of a run, so that Markdown reads no HTML in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 

@@ -1,4 +1,4 @@
-"""Reports of the commands that read runs: all write and print tables, figures and sentences in the same way."""
+"""Write and print the tables, figures and sentences of all commands that read runs."""
 
 import sys
 import textwrap

@@ -1,4 +1,4 @@
-"""Words for the score: texts are written with "accuracy", which is replaced if the score is R2, say."""
+"""Replace the word "accuracy" in texts if runs have another score, such as R2."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Display units by the end of a key's name: bandwidth_hz in MHz."""
+"""Choose display units by the end of a key's name, such as MHz for bandwidth_hz."""
 
 from collections.abc import Iterable, Sequence
 

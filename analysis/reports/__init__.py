@@ -1,1 +1,1 @@
-"""Reports: each module measures runs and shows the result in tables, figures and sentences."""
+"""Reports, each in a module that measures runs and shows the result in tables, figures and sentences."""

@@ -111,7 +111,7 @@ def _axis(loaded: Settings, key: str | None) -> str:
 
 
 def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """Write a sentence per variant: the chosen value, and its score on the test data."""
+    """Write a sentence per variant on the chosen value and its score on the test data."""
     names = (made["variant"] + " " + made["rest"]).str.strip()
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Compare a study's variants: adaptation and cost over seeds, as tables, files and figures."""
+"""Compare the adaptation and cost of a study's variants over seeds, in tables, files and figures."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -310,7 +310,7 @@ def report(comparison: Comparison) -> Report:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation and curves (untrained: costs) and, with several variants, time against energy."""
+    """Draw adaptation and curves, or costs without training, and with several variants time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

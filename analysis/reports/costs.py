@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, shares of a battery's charge, and J's cost analysis."""
+"""Report the costs of runs: joules and seconds by use, battery charge, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -148,7 +148,7 @@ ENERGIES = {  # energy columns of a run without a ledger
     "energy_compute_j": "compute_j",
     "energy_tail_j": "tail_j",
 }
-ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are rounding errors of sums
+ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are rounding errors of sums
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -253,7 +253,7 @@ ABOVE = (
     "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
-SMALLEST = 1e-4  # of the unit of a table: a row of smaller means is written in its own unit
+SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
     "Energy: every joule that learning causes in the devices; circuits: the part of uploads that does not depend on "
     "the radiated power, waits and access included; wasted: on updates that were not aggregated; idle: drawn by "
@@ -321,7 +321,7 @@ def _spreads(
 
 
 def _told(frame: pd.DataFrame, name: str) -> bool:
-    """Return whether a column gets a row in a table: it holds numbers and, if it is optional, not only zeros."""
+    """Return whether a column gets a row in a table: if it has numbers and, if optional, not only zeros."""
     return name in frame and bool((frame[name].notna() & (frame[name].ne(0) | (name not in OPTIONAL))).any())
 
 

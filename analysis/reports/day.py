@@ -1,4 +1,4 @@
-"""Draw a day in one cell: its population, and the accuracy of each variant's model."""
+"""Draw the population of one cell over a day, and the accuracy of each variant's model."""
 
 import math
 import re
@@ -33,7 +33,7 @@ from edgefl.analysis.runs.choices import OVERLAP, Names, Out, Overlap, Partial, 
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
-SHORTEST_H = 0.5  # hours of the clock: a shorter run has too few means of ten minutes for a curve
+SHORTEST_H = 0.5  # hours; a shorter run has too few ten-minute means for a curve
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
@@ -108,7 +108,7 @@ def _described(sessions: pd.DataFrame, pilots: set[int], clock: Clock, overlap: 
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
-    """Write a note on each session's population: the same as in an earlier session (pilots included), or new."""
+    """Note for each session whether its population is that of an earlier session (pilots included), or new."""
     notes = []
     for number, mine in enumerate(members):
         alike = [jaccard(mine, others) for others in members[:number]]
@@ -246,7 +246,7 @@ GAP = 0.05  # gap between two panels, as a share of the box
 def _draw_openings(
     figure: Figure, box: tuple[float, float, float, float], spent: pd.DataFrame, styles: Styles, target: str
 ) -> None:
-    """Draw a row per variant and a panel per quantity: means as bars, seeds as small circles.
+    """Draw a row per variant and a panel per quantity, with means as bars and seeds as small circles.
 
     Args:
         box: left, bottom, width and height as shares of the figure.

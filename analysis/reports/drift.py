@@ -1,4 +1,4 @@
-"""Report runs under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift by paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence
@@ -198,7 +198,7 @@ def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
 
 
 def report(comparison: DriftComparison) -> Report:
-    """Return the report of a comparison: a table for each change of concept."""
+    """Return the report of a comparison, with a table for each change of concept."""
     title = f"Concept drift ({named_seeds(comparison.seeds)})"
     changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
     latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
@@ -222,7 +222,7 @@ def report(comparison: DriftComparison) -> Report:
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
-SMOOTHED = 200  # number of points of a line, at most doubled: 1,000 rounds look like noise otherwise
+SMOOTHED = 200  # number of points of a line, at most doubled, as 1,000 rounds would look like noise
 BEFORE = 0.15  # share of the time axis that shows the time before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 

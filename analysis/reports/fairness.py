@@ -1,4 +1,4 @@
-"""Report how evenly a model serves its devices: quantiles of scores, the worst tenth, gaps by cell and class."""
+"""Report how evenly a model serves its devices, by quantiles, the worst tenth, and gaps of cells and classes."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Draw a moving network as a picture or film: devices on the map, and a cell's accuracy and number of devices."""
+"""Draw a moving network as a picture or film, with a map of devices and a cell's accuracy and number of devices."""
 
 import math
 from pathlib import Path
@@ -149,7 +149,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 def draw_moving(
     runs: Paths | Runs, out: str | Path, *, cell: int = 0, at_hour: float | None = None, phone: bool = False
 ) -> Path:
-    """Draw a run at a time, or as a film: the map next to a cell's accuracy and devices.
+    """Draw a run at a time, or as a film, with the map next to a cell's accuracy and devices.
 
     Args:
         runs: one run directory, of a run with recorded positions (record.positions_s).

@@ -30,7 +30,7 @@ from edgefl.analysis.runs.vocabulary import (
 )
 
 PERIODS = 30  # number of periods of a run, for averages over time
-# columns that the figures need: with a thousand runs, every further column is copied a thousand times
+# only the columns that the figures need, since each column is copied once per run
 OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
@@ -177,7 +177,7 @@ def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataF
 
     def of(run: Any) -> pd.DataFrame:
         own = rows.get((run.variant, run.seed), np.empty(0, np.intp))
-        if len(own) and own[-1] - own[0] + 1 == len(own):  # contiguous, as read: a view costs nothing
+        if len(own) and own[-1] - own[0] + 1 == len(own):  # rows of a run are contiguous: a view suffices
             return some.iloc[own[0] : own[-1] + 1]
         return some.iloc[own]
 

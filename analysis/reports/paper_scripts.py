@@ -21,7 +21,7 @@ ALIKE = 1e-5  # relative difference to the recorded numbers
 
 
 def computed(script: str) -> pd.DataFrame:
-    """Run a script and put its numbers beside the paper's: the columns of `COLUMNS`, in the paper's order.
+    """Run a script; return its numbers beside the paper's, in the columns of `COLUMNS` and the paper's order.
 
     Raises:
         ValueError: the script fails, or does not compute one of the paper's numbers.

@@ -24,7 +24,7 @@ SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see
 # A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
 # the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
-SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
+SEEDS_OF_PAPERS = 3  # number of seeds behind a standard deviation that a paper prints
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
 JUDGED = COLUMNS[2:]
 State = Literal["ran", "ready", "closed", "same"]
@@ -171,7 +171,7 @@ def record(one: Reproduction) -> Path:
 
 
 def compared(result: Result) -> pd.DataFrame:
-    """Read a result's numbers: the columns of `COLUMNS`, and `agrees`, whether our number is within the band."""
+    """Read a result's numbers in the columns `COLUMNS`, and in `agrees` whether our number is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
     rows = table[JUDGED].itertuples(index=False, name=None)
@@ -243,7 +243,7 @@ def contents(one: Paper) -> pd.DataFrame:
 
 
 def sentences(result: Result) -> list[str]:
-    """Describe a paper's result: what it shows, its state, the needs of a run, and how well our numbers agree."""
+    """Describe a paper's result by what it shows, its state, the needs of a run, and how well our numbers agree."""
     if result.state == "same":
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
@@ -280,7 +280,7 @@ def _spread(value: float, std: float) -> str:
 
 
 def audit(known: Sequence[Paper]) -> str:
-    """Write docs/audit.md: every published number that was compared, by paper and result."""
+    """Write every published number that was compared, by paper and result, to docs/audit.md."""
     parts = [(PAPERS / "audit.md").read_text(encoding="utf-8").rstrip()]
     found = {
         (one, result): numbers for one in known for result in one.results if len(numbers := compared(result))

@@ -1,4 +1,4 @@
-"""Answer a study's question: which of two variants is better, by how much, and with what confidence."""
+"""Answer which of two variants is better in a study, by how much, and with what confidence."""
 
 import itertools
 import json
@@ -67,7 +67,7 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether the question is answered: no setting needs more seeds."""
+        """Whether the question is answered, so that no setting needs more seeds."""
         return bool((self.table["why"] != "").all())
 
     def wanted(self) -> dict[Setting, int]:
@@ -91,9 +91,9 @@ def answer(
         ValueError: no run is completed, or a variant of the question is unknown.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
+        warnings.simplefilter("ignore", UserWarning)  # of unfinished and failed runs, noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(seeds)  # errors in all settings together: at most `question.error`
+    error = question.error / len(seeds)  # error probabilities of all settings sum to `question.error`
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING

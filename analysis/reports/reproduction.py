@@ -89,7 +89,7 @@ class Reproduction:
         return pd.DataFrame(rows, columns=[*self.axes, self.by, "ours", "paper", "same"])
 
     def pairs(self) -> tuple[int, int]:
-        """Count pairs of variants in one setting and session: the pairs in the paper's order, and all pairs."""
+        """Count the pairs of variants in one setting and session that are in the paper's order, and all pairs."""
         agreeing = count = 0
         for _, cell in self.table.groupby([*self.axes, self.by], sort=False):
             values = cell.dropna(subset=["ours"])[["ours", "paper"]].to_numpy().tolist()
@@ -187,7 +187,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Write docs/reproduction.md: one section per study, with a table for each of its folders."""
+    """Write docs/reproduction.md with a section per study, and in it a table for each of the study's folders."""
     parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
     for study in dict.fromkeys(one.study for one in reproductions):
         folders = [one for one in reproductions if one.study == study]
@@ -252,7 +252,7 @@ def _summary(one: Reproduction) -> str:
 
 
 def _table(one: Reproduction) -> str:
-    """Tabulate "our number / the paper's": rows are settings and sessions, columns are variants."""
+    """Tabulate "our number / the paper's", with settings and sessions as rows and variants as columns."""
     rows = {}
     for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
         texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}

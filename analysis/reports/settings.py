@@ -128,7 +128,7 @@ COSTS_EXPLAINED = (
 
 
 class _Group(NamedTuple):
-    """Columns that belong together: the accuracy in one session, or one cost, of every variant.
+    """Columns of every variant that belong together, for the accuracy in one session or for one cost.
 
     Attributes:
         short: prefix of the variants' names in column headings.
@@ -278,7 +278,7 @@ def _is_number(label: object) -> bool:
 ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
 LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # letter width beside the panels; density of the title
 MARKS = "oDsv^P"
-DODGE = 0.16  # share of a row between marks of costs: equal marks would hide one another
+DODGE = 0.16  # distance between marks of costs, as a share of a row, so that equal marks stay visible
 WIDEST = 6  # panels side by side; a page does not hold more
 
 

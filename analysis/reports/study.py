@@ -13,7 +13,7 @@ from edgefl.analysis.runs.load import Paths, load_runs, load_settings
 
 
 def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -> list[Found]:
-    """Measure a study's results: the main result first; with a swept key also the comparison in every setting.
+    """Measure a study's main result first, and with a swept key also the comparison in every setting.
 
     Args:
         write: whether to write the files of each answer.

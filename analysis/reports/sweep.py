@@ -1,4 +1,4 @@
-"""Report a swept key: costs of a target or a round by the key's value, maps of two keys, time against energy."""
+"""Report the costs of a target or a round by a swept key, maps of two keys, and time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ def sweep(
 
 
 def grid_key(runs: Settings) -> str | None:
-    """Return the key of a study's grid if it sweeps one number: one axis of settings that differ only in this key."""
+    """Return the key of a study's grid if the grid has one axis, with settings that differ only in this number."""
     info = runs.info
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
@@ -142,7 +142,7 @@ def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Find the swept keys: the requested ones, or all keys with numbers in which the points differ."""
+    """Find the swept keys, either the requested keys or all keys with numbers that differ between points."""
     every = differing(points.values())
     swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
     if not wanted:
@@ -278,7 +278,7 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
 
 
 def report(sweep: Sweep) -> Report:
-    """Return the report of a sweep: costs by value."""
+    """Return the report of a sweep, with the costs by value."""
     title, table = _caption(sweep), headline(sweep)
     axis = str(table.index.name)
     # LaTeX names the axis even if it is in the head

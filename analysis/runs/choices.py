@@ -1,4 +1,4 @@
-"""Options of reports with their defaults; the command line reads them without importing pandas."""
+"""Options of reports with their defaults, which the command line reads without importing pandas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import typer
 
 FIRST_ROUNDS = 10  # rounds of a session in the compared mean accuracy; J, Tables II, III and X to XII
 OVERLAP = 0.5  # minimum Jaccard index of two sessions with the same population
-SMOOTH = 10  # rounds whose mean accuracy must return for a recovery from drift
-MARGIN = 0.01  # accuracy that may be missing from the level to regain after drift
+SMOOTH = 10  # rounds over which accuracy is averaged to detect recovery from drift
+MARGIN = 0.01  # shortfall in accuracy that still counts as recovered from drift
 Weights = Literal["devices", "samples"]
 Recovery = Literal["level", "plateau"]
 Recurring = Literal["labels", "population"]

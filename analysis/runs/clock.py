@@ -1,4 +1,4 @@
-"""The clock of runs without a schedule of rounds: the hour of the day, or the time since the start."""
+"""The clock of runs without a schedule of rounds, which shows the hour of the day or the time since the start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

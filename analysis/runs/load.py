@@ -1,4 +1,4 @@
-"""Run directories as tidy tables: one row per run, round, participation, event, session or device."""
+"""Load run directories as tidy tables with one row per run, round, participation, event, session or device."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -86,7 +86,7 @@ class Runs:
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Read the table positions of the runs that recorded it: where each device was, at intervals.
+        """Read the table of positions, which has each device's place at intervals, of the runs that recorded it.
 
         Raises:
             ValueError: no run has this table.
@@ -141,7 +141,7 @@ class Settings(dict[Setting, Runs]):
 
     @property
     def first(self) -> Runs:
-        """The runs of the first setting, which gives what all settings share: the reports' folder, and the score."""
+        """The runs of the first setting, which has the reports' folder and the score that all settings share."""
         return next(iter(self.values()))
 
     @property

@@ -17,7 +17,7 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 class Ground(NamedTuple):
-    """The parts of a map that do not move: cells, areas and streets.
+    """The immobile parts of a map: cells, areas and streets.
 
     Attributes:
         layout: sites and cells, as `layout_of` returns them.

@@ -1,4 +1,4 @@
-"""Read the tables of many runs into one frame each: CSV files with the same header are parsed at once."""
+"""Read the tables of many runs into one frame each; CSV files with equal headers are parsed together."""
 
 import io
 from itertools import groupby
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-# exact to the last digit: pandas does so by default since 3.1, and warns of the option
+# read numbers exactly to the last digit; from 3.1 on pandas does so by default, and warns if asked to
 BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 EXACT = {} if BY_ITSELF else {"float_precision": "round_trip"}
 
@@ -32,7 +32,7 @@ REQUIRED_COLUMNS = {
     "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
     "evaluation": ["session", "round", "cell", "end_s", "device", "samples", "accuracy", "loss"],
 }
-# columns of words or of lists: "3" in them is a list of one, not a number
+# columns of text, including lists: "3" is a list with one entry, not a number
 TEXT_COLUMNS = {
     "rounds": {"phase"},
     "devices": {"phase", "outcome", "class"},
@@ -69,7 +69,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     Raises:
         ValueError: a file cannot be read; the error names the file and the remedy.
     """
-    # the same for runs read together
+    # all runs that are read together have the same score
     score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
     files = [
         _File(Path(str(path)), _text(Path(str(path), f"{table}.csv")), (variant, seed))
@@ -78,7 +78,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for _, alike in groupby(files, lambda file: _header(file.text)):
         frames += _read_alike(list(alike), table, score)
-    # an empty table has no dtypes for other columns
+    # leave out empty tables, which would change the columns' dtypes
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 

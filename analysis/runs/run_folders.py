@@ -23,7 +23,7 @@ INFO_COLUMNS = [
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
-MOST_OF_AN_ERROR = 160  # characters of an error that are shown; run.json has the whole text
+MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the whole text
 
 # types of the values in run.json, if present
 KINDS = {
@@ -88,7 +88,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
 
 
 def _beside(roots: Sequence[Path]) -> Path | None:
-    """Return the folder for reports on several folders of runs: beside or above them, never inside one."""
+    """Return the folder for reports on several folders of runs, which is beside or above these folders."""
     parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
     if parent == parent.parent:
         return None

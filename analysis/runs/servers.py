@@ -1,4 +1,4 @@
-"""Detect runs with different servers: their rounds mean different things and cannot be compared."""
+"""Detect runs with different servers, which cannot be compared by rounds since their rounds mean different things."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The words that edgefl writes into its tables (docs/run-directory.md): outcomes of participations, and events.
+"""The words for outcomes and events that edgefl writes into its tables (docs/run-directory.md).
 
 These words are repeated here since `analysis` only reads files and never imports edgefl.
 """
@@ -25,8 +25,8 @@ CAUSES = {
     "lost": "it arrived with errors",
     "unusable": "its update was not finite",
 }
-STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
-ONLY_IN = {  # stages of causes limited to some: a device has no link while it computes
+STAGES = ("downlink", "compute", "uplink")  # activities that a cause may cut off
+ONLY_IN = {  # causes limited to some stages: a device has no link while it computes
     "failed": ("downlink", "uplink"),
     "lost": ("uplink",),
     "unusable": ("uplink",),
@@ -34,7 +34,7 @@ ONLY_IN = {  # stages of causes limited to some: a device has no link while it c
 # causes at the device; the others are decisions of the server
 GONE = frozenset({"left", "off", "empty", "failed"})
 OUTCOMES: dict[str, Cut | None] = {
-    COMPLETED: None,  # nothing cut it off
+    COMPLETED: None,  # not cut off
     **{
         f"{cause}_{stage}": Cut(cause, stage)
         for cause in CAUSES

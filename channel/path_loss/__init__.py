@@ -18,7 +18,7 @@ DISTANCE_ROUNDING = 1e-9
 
 
 class Line(NamedTuple):
-    """Path loss that is linear in the logarithm of distance: intercept_db + slope_db log10 d3D."""
+    """Path loss that is linear in the logarithm of distance, intercept_db + slope_db log10 d3D."""
 
     intercept_db: float  # at d3D = 1 m
     slope_db: float  # per decade
@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """A pair of numbers: one with line of sight, and one without."""
+    """A pair of numbers, one with line of sight and one without."""
 
     los: float
     nlos: float

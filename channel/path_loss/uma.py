@@ -1,4 +1,4 @@
-"""UMa: base stations above the roofs."""
+"""Urban macro (UMa), with base stations above the roofs."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""UMi street canyon: base stations below the roofs."""
+"""Urban micro (UMi) street canyon, with base stations below the roofs."""
 
 import math
 from dataclasses import dataclass

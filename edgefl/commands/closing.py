@@ -1,4 +1,4 @@
-"""Write the last two lines of a run: its costs and scores, and the command that shows more."""
+"""Write the last two lines of a run, with its costs and scores, and the command that shows more."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ WIDTH = 80  # width of a line in columns
 
 
 def closing(path: Path) -> tuple[str, str]:
-    """Return a completed run's two closing lines: seconds, joules, scores and epsilon; then the next command."""
+    """Return two closing lines: a completed run's seconds, joules, scores and epsilon, and the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one entry per federation
     simulated, *scores = _reached(about, runs)
     clocks = f"{simulated} in {wall_time(about['wall_s'])} of wall time"
@@ -30,7 +30,7 @@ def closing(path: Path) -> tuple[str, str]:
 
 
 def of_study(report: Round | Path) -> Round | Reached:
-    """Return what a study's progress display shows of a run: a finished round, or what the completed run reached."""
+    """Return what a study's progress display shows of a run, a finished round or the completed run's scores."""
     return report if isinstance(report, Round) else partial(_reached_in, report)
 
 
@@ -42,7 +42,7 @@ def _reached_in(path: Path) -> Sequence[str]:
 
 
 def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> list[str]:
-    """Return a completed run's simulated time, then the score of each federation: its mean over cells."""
+    """Return a completed run's simulated time, and the score of each federation, a mean over cells."""
     return [
         f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated",
         *(

@@ -1,4 +1,4 @@
-"""`edgefl list`, `edgefl describe` and `edgefl schema`: look up what a scenario may contain."""
+"""Look up what a scenario may contain, by `edgefl list`, `edgefl describe` and `edgefl schema`."""
 
 from pathlib import Path
 from typing import Annotated

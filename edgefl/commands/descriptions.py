@@ -1,4 +1,4 @@
-"""The text of `edgefl describe` and `edgefl list`: meaning and values of components, sections and keys."""
+"""Write the text of `edgefl describe` and `edgefl list`, on meaning and values of components, sections and keys."""
 
 import inspect
 import re
@@ -28,7 +28,7 @@ from edgefl.studies.study_file import Study
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 WHOLE: dict[str, type[BaseModel]] = {"scenario": Scenario, "study": Study}
-MOST_NAMES = 8  # number of names with a word in them that an error suggests
+MOST_NAMES = 8  # maximum number of names that contain the word and that an error suggests
 DIGITS = 12  # digits of a number; a longer number, such as 2 / 3, is rounded
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}

@@ -1,4 +1,4 @@
-"""Collect what `edgefl preview` shows: a world before it runs, tracks of devices, and a few rounds without training.
+"""Collect what `edgefl preview` shows: the world at the start, devices' tracks, and a few rounds without training.
 
 Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
 and joules come from a probe (`edgefl.run.probe`) without training.
@@ -34,17 +34,17 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
-PLAN = "{plan}"  # placeholder for the call that makes a plan
-PROBE_S = 1.5  # processor time of the probe
-WALK_S = 1.0  # processor time of the walk
+PLAN = "{plan}"  # placeholder for the command or call that makes a plan
+PROBE_S = 1.5  # processor time of the probe, s
+WALK_S = 1.0  # processor time of the walk, s
 TIMES = 150  # number of times at which the devices of each cell are counted
 WAYS = 20  # maximum number of places of a device between two of these times
 WAY_S = 5.0  # minimum time between two of these places
-MOST_PLACES = 3_000_000  # places of all devices together
-GRID = 110  # points across the map
-MOST_SESSIONS = 8  # sessions whose labels are shown
+MOST_PLACES = 3_000_000  # maximum number of places of all devices together
+GRID = 110  # number of points along each side of the map
+MOST_SESSIONS = 8  # maximum number of sessions with labels in the picture
 OPEN_END_S = 3600.0  # length that is shown if a run has no foreseeable end
-MOST_SWITCHES = 1_000_000  # switches of all devices together
+MOST_SWITCHES = 1_000_000  # maximum number of switching times of all devices together
 
 
 @dataclass(frozen=True)

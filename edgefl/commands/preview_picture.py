@@ -1,4 +1,4 @@
-"""Draw the picture of `edgefl preview`: map, devices per cell over time, labels. Drawing needs no display."""
+"""Draw the map, devices per cell over time, and labels of `edgefl preview`. Drawing needs no display."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from edgefl.mobility.static import Static
 SIZE_INCH = (32 / 3, 19 / 3)
 MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
 WHOLE, TOP, BOTTOM = (0.55, 0.135, 0.41, 0.72), (0.55, 0.565, 0.41, 0.29), (0.55, 0.088, 0.41, 0.31)
-SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # weak places are dark
+SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # a weak signal is dark
 SHADES = "Blues"
 MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
 MOST_LABELS = 20  # labels with names

@@ -1,4 +1,4 @@
-"""Show from Python what the commands show: `edgefl.preview`, `validate`, `describe` and `report`."""
+"""Show from Python what the commands show, by `edgefl.preview`, `validate`, `describe` and `report`."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -135,7 +135,7 @@ def _planned(
         file.write_text(write(content), encoding="utf-8")
         try:
             plan = studies.plan(file, () if variants else seeds, scenario.source)
-        except EdgeflError as error:  # the caller never saw the temporary file: leave its name out
+        except EdgeflError as error:  # leave out the temporary file, which the caller never saw
             text = re.sub(rf"{re.escape(str(file))}:(\d+:? )?", "", str(error))
             raise EdgeflError(text, error.place) from None
         yield plan

@@ -1,4 +1,4 @@
-"""Counts shown by `edgefl describe`: the cells of a layout, the parameters and FLOPs of a model."""
+"""Count the cells of a layout, and the parameters and FLOPs of a model, for `edgefl describe`."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from edgefl.run.progress import ProgressDisplay
     from edgefl.studies.study_file import ChoiceSettings
 
-ELSEWHERE = 3  # exit code: other processes still do some of the runs
+ELSEWHERE = 3  # exit code if other processes are still executing some of the runs
 
 
 def study(

@@ -1,4 +1,4 @@
-"""The output of a command: printed as it comes, or collected for a program."""
+"""Print the output of a command as it comes, or collect it for a program."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`edgefl validate` and `edgefl preview`: show what a run will be before it runs."""
+"""Show what a run will be before it runs, by `edgefl validate` and `edgefl preview`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Read the state of running runs from their directories; nothing is written."""
+"""Read the state of running runs from their directories, without writing anything."""
 
 import csv
 import math
@@ -42,7 +42,7 @@ SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.y
 
 @dataclass
 class Standing:
-    """The state of a watched run: its status, rounds and accuracy.
+    """The status, rounds and accuracy of a watched run.
 
     Attributes:
         share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
@@ -69,7 +69,7 @@ class Standing:
 
 
 class _Watched:
-    """A run directory that is read repeatedly; each reading continues where the last one ended.
+    """A run directory that is read repeatedly, each time from where the last reading ended.
 
     Args:
         scenarios: object that loads the run's scenario, shared by the runs of a study.
@@ -239,7 +239,7 @@ def planned(path: Path) -> int | None:
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:
             if all(setting["why"] for setting in csv.DictReader(answer)):
-                return None  # no more seeds are added
+                return None  # an answered question adds no seeds
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
         listed = len(data["seeds"])
         further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
@@ -290,7 +290,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     longest = max((len(run.label) for run in runs), default=0)
     heads = [len(str(column.header)) for column in shown.columns[1:]]
     room = _room(width, heads, cells)
-    if room < longest:  # progress is also shown in percent
+    if room < longest:  # without room for bars, percentages remain
         cells = [(*row[:-1], row[-1].rpartition(", ")[2]) for row in cells]
         room = _room(width, heads, cells)
     bars = room >= longest + GAP + BAR

@@ -1,1 +1,1 @@
-"""Read settings: YAML files, strict types, components by name, and error messages."""
+"""Read settings from YAML files, with strict types, components by name, and error messages."""

@@ -1,4 +1,4 @@
-"""Refuse a wrong answer of a component's method: name the method, its file and line, and what it must return."""
+"""Refuse a wrong answer of a component's method, naming the method, its file and line, and the required answer."""
 
 from collections.abc import Callable
 from typing import Any

@@ -38,7 +38,7 @@ class Words:
 
     def _number(self, value: Any) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return 0.0 if value == 0 else value  # -0.0 is a 0
+            return 0.0 if value == 0 else value  # write -0.0 as 0
         return self.read(value)
 
 
@@ -57,7 +57,7 @@ def epoch_s(text: str) -> float:
 
 def _seconds(value: Any) -> float:
     try:
-        return epoch_s(str(value) if isinstance(value, date) else value)  # a date, from another YAML reader
+        return epoch_s(str(value) if isinstance(value, date) else value)  # from another YAML reader
     except (ValueError, OverflowError, AttributeError) as error:
         raise _slip(
             f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"

@@ -1,4 +1,4 @@
-"""Components: the pluggable parts of a scenario, and their common base class.
+"""Components, the pluggable parts of a scenario, and their common base class.
 
 Components of `edgefl` are pydantic models. `channel` does not depend on pydantic: its components are frozen
 dataclasses. `parameters_of`, `build` and `values_of` handle both kinds.
@@ -44,7 +44,7 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     return _parameters(one)
 
 
-@cache  # creating a class takes longer than reading the rest of a scenario
+@cache  # cached, since creating a class takes longer than reading the rest of a scenario
 def _parameters(cls: Any) -> type[BaseModel]:
     types = get_type_hints(cls)
     declared: dict[str, Any] = {each.name: (types[each.name], each) for each in fields(cls) if each.init}

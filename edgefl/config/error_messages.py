@@ -94,7 +94,7 @@ def flat(
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # the error of a check over several keys names the wrong key
+            # a check of several keys stores the wrong key in its error
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -214,10 +214,10 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's key for another tool's key, if this kind of document has it: a study has no `stop`."""
+    """Return edgefl's key for another tool's key, if documents of this kind have it; a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
-    there = top in root.model_fields if root else bool(below)  # a part, whose document is unknown
+    there = top in root.model_fields if root else bool(below)  # without root, the document is unknown
     return here if there or top in known else ""
 
 
@@ -241,7 +241,7 @@ def _schema(root: type[BaseModel]) -> dict[str, Any]:
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place with a key: its dotted name and [], or a component's place and the components with the key.
+    """Yield each place that has a key, as its dotted name and [], or as a component's place and the components.
 
     If the key is a component's name, yield what to write to name the component there, and [].
     """

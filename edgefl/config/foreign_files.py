@@ -18,7 +18,7 @@ from edgefl.errors import EdgeflError
 LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
 LONGEST_WORD = 1_000  # maximum length of a word in a Parquet table, in characters
 LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
-PIECE = 1 << 16  # bytes
+PIECE = 1 << 16  # number of bytes read at a time
 GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 
@@ -34,7 +34,7 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
-    """Return values that differ if a file's content differs: working directory, modification time, size.
+    """Return values that change when a file's content changes: working directory, modification time, size.
 
     Raises:
         EdgeflError: the file does not exist.
@@ -79,7 +79,7 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
 def text_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, plain or compressed by gzip; raise as `opened` and `lines` do."""
     with opened(path) as file:
-        # utf-8-sig: spreadsheets write a byte-order mark
+        # utf-8-sig, since spreadsheets write a byte-order mark
         yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
@@ -149,7 +149,7 @@ class ForeignParquet:
         self._failure = ArrowException
         with self._reading():
             schema = parquet.read_schema(path)
-            # text columns stay dictionary-encoded: a million rows may share one long text
+            # text columns stay dictionary-encoded, since a million rows may share one long text
             words = [
                 each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
             ]

@@ -1,4 +1,4 @@
-"""Keys of earlier versions: removed keys with the reason, and keys that moved to a new section."""
+"""Keys of earlier versions that were removed, with the reason, or moved to a new section."""
 
 GONE = {
     "algorithm.correction": "use feddyn, which is feddc without it",

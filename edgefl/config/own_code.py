@@ -1,4 +1,4 @@
-"""Hash the code of the user's own components: a run with edited code is a different run.
+"""Hash the code of the user's own components, since a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
 imported. For a module of an installed distribution the hash covers only name and version. Data that the code reads,
@@ -17,9 +17,9 @@ from types import CodeType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-LENGTH = 16  # hexadecimal digits of a hash: a million versions collide with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash, with which a million versions collide with probability 3e-8
 OURS = "edgefl"
-INSTALLED = {"site-packages", "dist-packages"}  # of any environment: the system's may lie below a virtual one
+INSTALLED = {"site-packages", "dist-packages"}  # of any environment; virtual ones may use the system's
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -50,7 +50,7 @@ def name_of(learner: Any) -> str:
 
 
 def _defined(part: Any) -> Any:
-    """Return the class or function that defines an object: the object itself, or its class."""
+    """Return an object if it is a class or function, and otherwise the object's class."""
     return part if hasattr(part, "__qualname__") else type(part)
 
 
@@ -108,7 +108,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
     """Yield the dotted names that a source file imports; `from a import b` yields a.b, even if b is no module."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # the file may never be imported
+    except SyntaxError:  # no error, as the file may never be imported
         return
     package = source.parent.relative_to(root).parts
     for node in ast.walk(tree):
@@ -121,7 +121,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
 
 
 def _files(name: str, root: Path) -> Iterator[Path]:
-    """Yield the files below `root` that run when a dotted name is imported: packages first."""
+    """Yield the files below `root` that run when a dotted name is imported, packages before their modules."""
     parts = name.split(".")
     if _is_ours(parts[0]):
         return

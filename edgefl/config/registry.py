@@ -1,4 +1,4 @@
-"""The registry of components: a component is named in YAML by its file, so a new one edits no other file.
+"""The registry of components, which are named in YAML by their files, so that a new one edits no other file.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
@@ -153,7 +153,7 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
         )
     try:
         parameters_of(component_class)
-    except Exception as error:  # unreadable annotations, nonsensical bounds
+    except Exception as error:  # such as unreadable annotations or impossible bounds
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     outside.require_methods(path, component_class, parent)
     return component_class

@@ -1,4 +1,4 @@
-"""Locate the files that a scenario names: in the scenario's folder, or in the current folder."""
+"""Locate the files that a scenario names, in the scenario's folder or in the current folder."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""The shipped scenarios, studies and examples: find them from any folder, and copy them."""
+"""Find the shipped scenarios, studies and examples from any folder, and copy them."""
 
 import shutil
 from pathlib import Path

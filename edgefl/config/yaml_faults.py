@@ -125,7 +125,7 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
     first = here
     while first and indents[first - 1][1] > own:
         first -= 1
-    if first < here:  # indented less than the line above: compare with the block that ends here
+    if first < here:  # compare a line that is indented less than the line above with the block that ends here
         level = min(indent for _, indent in indents[first:here])
     else:
         while first and indents[first - 1][1] >= level:

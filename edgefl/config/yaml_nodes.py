@@ -56,7 +56,7 @@ class Node:
     height: int = 0
 
     def __deepcopy__(self, memo: Any) -> "Node":
-        return self  # never changed after reading
+        return self  # nodes are not changed after they are read
 
     def data(self) -> Any:
         """Return the value as new dicts and lists, copied for each alias."""
@@ -117,11 +117,11 @@ class _Composer:
         self._unfolded = 0
 
     def document(self) -> Node | None:
-        self._next()  # the stream's start
+        self._next()  # skip the event of the stream's start
         if isinstance(self._next(), yaml.StreamEndEvent):
             return None
         root = self._node(self._next(), 0)
-        self._next()  # the document's end
+        self._next()  # skip the event of the document's end
         further = self._next()
         if not isinstance(further, yaml.StreamEndEvent):
             raise _fault(further, "a second document begins here (---); a file holds one")

@@ -1,1 +1,1 @@
-"""SimPy processes: servers, devices, network, radio, sessions. The engine handles time and bits, but no tensors."""
+"""Simulate servers, devices, network, radio and sessions as SimPy processes, with time and bits but no tensors."""

@@ -13,7 +13,7 @@ from edgefl.config.scenario_fields import Named, Section
 
 # Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9
-# Names of classes appear in cells of tables: no name may need quoting or look like a number
+# Tables have columns of class names: no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
@@ -61,7 +61,7 @@ class DeviceFile(Section):
 
 
 class EveryDevice(_DeviceNumber):
-    """Properties of devices: keys of `devices`, each optional in a class."""
+    """Properties of devices, which are keys of `devices`, and optional in a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="how devices move: mobility model"
@@ -180,7 +180,7 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices: a key left out is taken from `devices`; a key set to null has no value here."""
+    """One class of devices; a missing key is taken from `devices`, a key set to null has no value in the class."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity; null: mains"
@@ -214,7 +214,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null: the class has no value for these keys, even if `devices` has."""
+        """Keys that the class sets to null and so has no value for, even if `devices` has one."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 

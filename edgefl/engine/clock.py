@@ -1,4 +1,4 @@
-"""A run's clock: SimPy's environment, in which an error ends the run at once."""
+"""A run's clock, SimPy's environment in which an error ends the run at once."""
 
 import simpy
 from simpy.core import SimTime

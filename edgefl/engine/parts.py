@@ -1,4 +1,4 @@
-"""The part of one device in one round, as a value: the result of its SimPy process.
+"""The part of one device in one round as a value, the result of its SimPy process.
 
 These values are named tuples, because a run makes four per device and round, and making a frozen dataclass takes
 three times as long.
@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The end of a device's part of a round: completed, or cut off by a cause during an activity."""
+    """The end of a device's part of a round, completed or cut off by a cause during an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"
@@ -144,7 +144,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
 
 class DeviceTask(NamedTuple):
-    """A device's work in a round: bits to receive and to send, iterations and samples of local training.
+    """A device's work in a round, with bits to receive and to send, and iterations and samples of local training.
 
     patient: whether the round has a deadline, until which a device that has lost its link looks for another.
     clock_hz: clock of the processor, or None for the highest. usable: whether the update is finite. slowness: factor
@@ -161,7 +161,7 @@ class DeviceTask(NamedTuple):
     slowness: float = 1.0
 
     def seen(self, upload: Span) -> Span:
-        """Return a completed upload as the server sees it: an update that is not usable is dropped."""
+        """Return a completed upload as the server sees it, marked as dropped if the update is not usable."""
         return upload if self.usable or upload.cut is not None else upload._replace(cut=Cause.UNUSABLE)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the run directory's tables, as the engine writes them; their names are a contract with readers."""
+"""Define the rows of the run directory's tables; the columns' names are a contract with readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ class EventName(StrEnum):
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
-    BATTERY_BACK = "battery_back"  # charged enough to take part again
+    BATTERY_BACK = "battery_back"  # the battery has enough charge to take part again
 
 
 @dataclass
@@ -152,8 +152,8 @@ class LedgerRow:
 class Position:
     """A row about a device's position at a time; absent devices have none.
 
-    cell: serving cell, or None. gain_db: large-scale gain of the cell's link, walls included; None without a serving
-    cell, or if gains are drawn for each round. sinr_db: mean SINR of the downlink over fading, for a round alone in
+    cell: serving cell, or None. gain_db: large-scale gain of the link, with penetration loss; None without a cell,
+    or if gains are drawn by round. sinr_db: mean SINR of the downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
     sending with full power in `radio.neighbour_load` of the slots. Without that load, the SINR is the SNR.
     """
@@ -230,8 +230,8 @@ class Nowhere:
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
 # extra column of Round with coverage: devices in the cell without a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
-# extra column of Round if links can fail: devices in an interruption when the round was due; a synchronous round has
-# waited for them
+# extra column of Round if links can fail: devices being interrupted when the round was due; synchronous rounds
+# waited for these devices
 CONNECTING = "connecting"
 
 

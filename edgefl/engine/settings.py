@@ -1,4 +1,4 @@
-"""Settings of the engine: cells, devices, rounds. Defaults are Table I of the journal paper."""
+"""Settings of the engine's cells, devices and rounds. Defaults are Table I of the journal paper."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -73,7 +73,7 @@ class HandoverSettings(Section):
     l3_filter_k: int = Field(
         4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filter"
     )
-    # s: a return to the last cell within this time is a ping-pong, TR 36.839, 5.5.2
+    # s; a device that returns to its last cell within this time makes a ping-pong handover, TR 36.839, 5.5.2
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",

@@ -1,4 +1,4 @@
-"""The state of a Flower run as arrays and JSON for a snapshot; nothing is pickled, so loading runs no code.
+"""Store the state of a Flower run as arrays and JSON in a snapshot, without pickles, so that loading runs no code.
 
 A strategy's state consists of those attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
 and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated in the same way.

@@ -1,4 +1,4 @@
-"""Simulated devices as Flower nodes: each runs the ClientApp in this process, and keeps its context."""
+"""Simulate devices as Flower nodes, which run the ClientApp in this process and keep their contexts."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,8 +53,8 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
         self._contexts: dict[int, Context] = {}
         self._asked = 0
         self._replies: dict[str, Message] = {}
-        self._name: tuple[str | int, ...] = ()  # name of the current request
-        self.connected: tuple[int, ...] = ()  # devices
+        self._name: tuple[str | int, ...] = ()  # name of the random stream of the current request
+        self.connected: tuple[int, ...] = ()  # ids of the connected devices
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Sessions of a wrapped strategy: progress of the current session, and models of past sessions."""
+"""Track the progress of a wrapped strategy's session, and keep the models of past sessions."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace

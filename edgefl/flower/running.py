@@ -29,8 +29,8 @@ from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of,
 from edgefl.learners.own import Assignment
 
 ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
-OF_BYTES = np.dtype(np.uint8)  # for models that are not arrays of numbers, such as trees
-FLOPS_PER_PARAMETER = 6.0  # FLOPs per sample in a dense layer: 2 forward, 4 backward
+OF_BYTES = np.dtype(np.uint8)  # type of models that are not arrays of numbers, such as trees
+FLOPS_PER_PARAMETER = 6.0  # FLOPs per sample and parameter of a dense layer: 2 forward, 4 backward
 
 
 def learner(
@@ -118,7 +118,7 @@ def _check_first_use(strategy: Any) -> None:
 
 @dataclass(eq=False)
 class _FlowerLearner:
-    """The learner of one cell: a Flower strategy, and devices that run a ClientApp."""
+    """The learner of one cell, made of a Flower strategy and devices that run a ClientApp."""
 
     rounds: Any
     nodes: Nodes
@@ -253,7 +253,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
 
 @dataclass(frozen=True)
 class _FlowerStage:
-    """A stage of a Flower learner's session: probe rounds or training."""
+    """A stage of a Flower learner's session, either probe rounds or training."""
 
     learner: _FlowerLearner
     facts: StageFacts

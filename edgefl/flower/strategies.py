@@ -1,4 +1,4 @@
-"""One interface to Flower's two kinds of strategies: with messages (flwr.serverapp), and older ones (flwr.server)."""
+"""Give Flower's two kinds of strategies, with messages (flwr.serverapp) and older (flwr.server), one interface."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +222,7 @@ class _Proxy(ClientProxy):  # type: ignore[misc]
 
 
 class _Manager(SimpleClientManager):  # type: ignore[misc]
-    """The client manager of older strategies: the currently connected devices."""
+    """The client manager of older strategies, which knows the currently connected devices."""
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__()

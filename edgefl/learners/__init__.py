@@ -1,1 +1,1 @@
-"""The learners of a run: PyTorch's, one without training, or your own."""
+"""The learners of a run, which are PyTorch's, one without training, or your own."""

@@ -1,4 +1,4 @@
-"""Train in a process beside the engine's; the results are byte for byte those of a single process.
+"""Train in a process beside the engine's, with results that are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
 the learners and the journal as they are, the parent with the engine. From then on the parent forwards the engine's
@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether a fork is safe: a lock held by another thread would never be released in the child."""
+    """Return whether a fork is safe, since a lock held by another thread would stay locked in the child."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)
@@ -87,7 +87,7 @@ class _LearnerBeside(Answering):
 
 
 class TrainingProcess:
-    """The process in which a run's learners train: the engine's own process, or later a child forked from it.
+    """The process in which a run's learners train, the engine's own process or later a child forked from it.
 
     Use the result of `around` as a context manager: on exit, the process that writes the journal closes the journal.
 
@@ -174,7 +174,7 @@ class TrainingProcess:
             self._journal.__exit__(kind, error, trace)
             return
         try:
-            if error is not None:  # the child's current result is not needed
+            if error is not None:  # the result that the child is computing is no longer needed
                 os.kill(self._child, signal.SIGUSR1)
             self._send("leave", (error is not None, isinstance(error, KeyboardInterrupt)))
             self._until(lambda: self._left, raises=error is None)
@@ -198,7 +198,7 @@ class TrainingProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
-            except OSError:  # no memory for another process: this one continues to train
+            except OSError:  # without memory for another process, training continues in this one
                 self._forks = False
                 ours.close()
                 theirs.close()
@@ -226,7 +226,7 @@ class TrainingProcess:
                 if comes:
                     self._receive()
                 else:
-                    with suppress(BrokenPipeError):  # the child has ended: nothing reads the rest
+                    with suppress(BrokenPipeError):  # the child has ended: the rest has no reader
                         left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
         return answer
 
@@ -246,7 +246,7 @@ class TrainingProcess:
                 raise self._failure
             if enough():
                 return
-            select.select([self._socket], [], [])  # here, a signal interrupts at once
+            select.select([self._socket], [], [])  # not held: a signal interrupts at once
             with held():
                 self._receive()
 

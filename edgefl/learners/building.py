@@ -81,7 +81,7 @@ def _check_name(device: str) -> None:
 
 @dataclass(frozen=True)
 class Means:
-    """The resources with which learners are built: name of the torch device, number of threads, data loader."""
+    """The resources with which learners are built: torch device, number of threads, and data loader."""
 
     device: str
     threads: int
@@ -231,7 +231,7 @@ def _of_cells(
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:
-    """Return what training depends on besides scenario, data and code: hashes of files, version of numba."""
+    """Return hashes of files, and numba's version, on which training depends besides scenario, data and code."""
     further = {}
     if settings.initial is not None:
         further["learning.initial"] = hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Model files in a run directory: the last models, the best models, and the models of every n-th round."""
+"""Write model files into a run directory: the last models, the best, and those of every n-th round."""
 
 import math
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class ModelKeeper:
         for path in self._learners:
             self._write(path, "")
         for folder in {path.parent for path in self._learners}:
-            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # left by a process that was killed
+            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # drafts left by a killed process
                 draft.unlink(missing_ok=True)
 
     def _tested(self, path: Path, evaluation: Evaluation) -> None:
@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # do not make the run's folder: a missing folder was moved
+                path.parent.mkdir(exist_ok=True)  # not the run's folder: a missing one was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

@@ -27,7 +27,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class _SizedLearner:
-    """A stand-in for a learner: its devices' data, its payload and FLOPs, but no model."""
+    """A stand-in for a learner that knows its devices' data, its payload and FLOPs, but has no model."""
 
     device_data: DeviceData
     payload_bits: int

@@ -1,4 +1,4 @@
-"""External learners: any object that implements `edgefl.contract.Learner` can replace the PyTorch learner.
+"""Replace the PyTorch learner by any object that implements `edgefl.contract.Learner`.
 
     edgefl.simulate(scenario, learner=make)
 

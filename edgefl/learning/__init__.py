@@ -1,1 +1,1 @@
-"""Training with PyTorch: models, data, local training, algorithms and warm starts, without simulated time."""
+"""Train with PyTorch, without simulated time: models, data, local training, algorithms and warm starts."""

@@ -1,4 +1,4 @@
-"""Random numbers for algorithms and codecs, in named streams: for each device and round, and for the server."""
+"""Draw random numbers for algorithms and codecs from named streams, for each device and round, and for the server."""
 
 from __future__ import annotations
 

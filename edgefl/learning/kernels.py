@@ -1,4 +1,4 @@
-"""Check what `learning.kernels: numba` can train, and load numba."""
+"""Load numba, and name the settings that `learning.kernels: numba` cannot train."""
 
 from collections.abc import Iterator
 from importlib.metadata import version

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
-# parameters of glibc's mallopt: how much freed memory is kept, and from which size memory is returned
+# parameters of glibc's mallopt: how much freed memory is kept, and the size from which freed memory is returned
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
-MUCH = 100_000_000  # bytes; at least this much is available, or the program would not have started
+MUCH = 100_000_000  # bytes; smaller needs are not checked, since the program needs as much to start
 
 
 @dataclass(frozen=True)
 class Need:
-    """A need for memory: a lower bound in bytes, the key that determines the bound, and the purpose in words."""
+    """A need for memory, with a lower bound in bytes, the key that determines the bound, and the purpose in words."""
 
     place: tuple[str, ...]
-    size: float  # bytes
+    size: float  # lower bound in bytes
     what: str
 
 

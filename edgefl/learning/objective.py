@@ -1,4 +1,4 @@
-"""Find a run's task, which defines the devices' loss and the models' score, from settings and data."""
+"""Determine a run's task, which defines the devices' loss and the models' score, from settings and data."""
 
 from edgefl.config import registry
 from edgefl.errors import EdgeflError, about

@@ -1,4 +1,4 @@
-"""Partial work: stragglers do fewer epochs or steps, and their updates are aggregated."""
+"""Let stragglers do fewer epochs or steps, and aggregate their updates."""
 
 from collections.abc import Sequence
 

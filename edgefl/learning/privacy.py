@@ -1,4 +1,4 @@
-"""Differential privacy of updates: clipping, Gaussian noise, and a privacy account for each device.
+"""Make updates differentially private by clipping and Gaussian noise, and keep a privacy account for each device.
 
 Data sets are neighbours if they differ in one device's update, which is zero in one of the two data sets. n updates
 of a device, each with noise of z times its sensitivity, amount to one Gaussian mechanism with noise z / sqrt(n), so

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # settings load without PyTorch
     from edgefl.learning.tasks import Task
 
 
-# keys of `learning` that must be unset for the theorem, and their effect on a local step or a transfer
+# keys of `learning` that the theorem requires to be unset, and the effect of each on a local step or a transfer
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "shortens gradients",
@@ -322,7 +322,7 @@ class LearningSettings(Section):
     @property
     def copies_in_transfers(self) -> int:
         """How many models per participant codecs and privacy keep in memory, besides the local model."""
-        # a device's upload; the model that it received, and its upload as the server counts it
+        # the upload of the device; the model that the device received, and the upload as the server counts it
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 
     @property

@@ -19,7 +19,7 @@ class ThreadPool:
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # id of the process that has the threads: a forked process has none of them
+        self._process = 0  # id of the process that started the threads; a fork does not inherit them
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
         """Call do(hand, job) once for each job; `hand` is the number of the thread, 0 for the calling thread."""
@@ -37,7 +37,7 @@ class ThreadPool:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():
-            # one thread for PyTorch's operations in each, since jobs run in parallel
+            # PyTorch's operations use one thread each, since jobs already run in parallel
             self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", torch.set_num_threads, (1,))
             self._process = os.getpid()
         return self._pool

@@ -1,4 +1,4 @@
-"""Find the user's folders: the cache of downloads, and the home folder."""
+"""Find the user's cache of downloads, and the user's home folder."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Mobility models: positions as functions of time, device and seed. NumPy only, without a clock."""
+"""Mobility models, which give positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod
@@ -124,7 +124,7 @@ class Mobility(Component):
 
     @property
     def places(self) -> Places:
-        """The scenario's map: its areas by name, and its position on Earth."""
+        """The scenario's map: its areas by name, and its geographic location."""
         return self._places
 
     def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:

@@ -19,7 +19,7 @@ class Trips(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """One leg of n devices: a straight walk at constant speed, then a rest."""
+    """A straight walk of n devices at constant speed, followed by a rest."""
 
     to_m: np.ndarray  # [2, n] end of the walk
     walk_s: np.ndarray  # [n] >= 0; 0 if the device stays
@@ -52,12 +52,12 @@ class Legs(ABC):
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
         self._velocity_m_s = np.zeros((2, devices))
-        self._start_s = np.full(devices, math.inf)  # later than any time: the first call starts the legs
+        self._start_s = np.full(devices, math.inf)  # in the future, so that the first call starts the legs
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
         # of the current legs: between the first two times no device starts or ends a leg
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
-        self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to make
+        self._number = np.zeros(devices, dtype=np.int64)  # number of each device's next leg
         # the leg after the current one, if it has been made
         self._made = np.zeros(devices, dtype=bool)
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
@@ -87,9 +87,9 @@ class Legs(ABC):
         return self._speeds_m_s
 
     def trips(self, time_s: float) -> Trips:
-        """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
+        """Return the trips at a time; a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # while moving the device's mean speed: a slow leg does not mean that the device left its vehicle
+        # a moving device counts with its mean speed, since a slow leg does not mean that it left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:

@@ -1,4 +1,4 @@
-"""Parameters shared by several mobility models: the size of the area, and the devices' speeds."""
+"""Parameters of the area's size and of the devices' speeds that several mobility models share."""
 
 from typing import Self
 

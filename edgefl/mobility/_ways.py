@@ -30,7 +30,7 @@ class Ways:
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # searched from the later place for both directions: homes, the first place, are the most scattered
+            # both directions are searched from the later place, since homes, the first place, are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):

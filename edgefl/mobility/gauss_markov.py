@@ -94,7 +94,7 @@ class _Steps(Legs):
         speed_m_s = model.speed_mean_m_s + self._off[0, ids]
         heading = self._mean_heading[ids] + self._off[1, ids]
         velocity_m_s = speed_m_s * np.stack([np.cos(heading), np.sin(heading)])
-        # the step ends on an absolute grid: reflections do not shift it
+        # steps end on an absolute grid, which reflections do not shift
         left_s = np.maximum(self._step[ids] * model.step_s - now_s, 0.0)
         to_border_s = border_s(here_m, velocity_m_s, self._radius_m)
         walk_s = np.minimum(to_border_s, left_s)

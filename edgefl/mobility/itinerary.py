@@ -1,4 +1,4 @@
-"""Commutes: people with a home, other places and a plan by the clock."""
+"""Move people between home and other places by a daily or weekly plan."""
 
 import zlib
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ from edgefl.rng import Streams
 FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
-# Offsets in a person's streams of random numbers. Habits: one number for each entry of the plan. From this offset,
-# each place has five, found by its name: four for the person's spot there, one for whether the person ever goes there
+# Offsets in a person's two random streams. Habits begin with a number for each entry of the plan; at this offset plus
+# one that follows from a place's name, four numbers give the person's spot and one whether the person ever goes there
 _SPOTS = 2**40
-# Days: a sequence for each entry of the plan, with one number a day from this offset
+# The stream of days has a sequence for each entry of the plan, with one number per day from this offset on
 _DAYS, _TODAY = 2**32, 2**16
 Share = Annotated[float, Field(ge=0, le=1)]
 Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
@@ -271,7 +271,7 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people: all days' entries one after another; number 0 is the first on the day of time 0.
+    """Departures of people, with all days' entries in a row; number 0 is the first on the day of time 0.
 
     Attributes:
         first: time at which the row of entries starts: a day before time 0, or a week before if days differ.

@@ -1,4 +1,4 @@
-"""Trips between areas at hourly rates: origins and destinations as in a traffic count."""
+"""Move devices between areas at hourly rates, as in a traffic count of origins and destinations."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -72,7 +72,7 @@ class OdFlows(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the flows: the part that applies at each time."""
+        """The calendar of the flows, which tells the part that applies at each time."""
         return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -111,7 +111,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how long devices stay from times [n] on, s (inf: forever), and their next destinations, [n] each."""
+        """Return for how long devices stay from times [n] on, s, or inf, and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)
@@ -158,7 +158,7 @@ class _TripsBetweenAreas(Legs):
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         area = self._goal[ids]
         uniform = self._draws.uniform(ids, _TRIPS + _PER_TRIP * number, _PER_TRIP)
-        # at time 0 devices are at their first places
+        # before any trip, at time 0, devices are at their first places
         to_m = np.where(number > 0, points_in(self._regions, area, uniform[2:]), here_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
         rest_s, exponential = np.empty(len(ids)), -np.log(uniform[0])

@@ -53,7 +53,7 @@ class _StraightTrips(Legs):
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
         self._left_s = np.zeros(len(positions_m))  # rest of the trip; positive at a leg's end on the border
-        self._rest_s = np.zeros(len(positions_m))  # after the trip
+        self._rest_s = np.zeros(len(positions_m))  # rest after the trip
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
         self._trip[ids] = 0
@@ -81,7 +81,7 @@ class _StraightTrips(Legs):
         self._heading[ids] = 2.0 * math.pi * turn
         self._left_s[ids] = -self._model.travel_s * np.log(travel)
         self._rest_s[ids] = -self._model.pause_s * np.log(pause)
-        # exponential times have no memory: the rest of a pause under way is distributed as a whole pause
+        # exponential times have no memory, so the rest of a pause under way is distributed like a whole pause
         cycle_s = self._model.pause_s + self._model.travel_s
         at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

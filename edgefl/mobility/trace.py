@@ -1,4 +1,4 @@
-"""Recorded paths as a mobility model: tables, GPS tracks, and the traces of other simulators."""
+"""Move devices along recorded paths from tables, GPS tracks, and the traces of other simulators."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +17,9 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
+# twice the 30 s in which a satellite sends the ephemeris that a receiver needs after a loss (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
-MILLISECONDS = 1e11  # a time above this number is in the year 5138, or not in seconds
+MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
@@ -121,7 +121,7 @@ class Trace(Mobility):
 
     @property
     def _origin(self) -> tuple[float, float] | None:
-        """The longitude and latitude of [0, 0], if known."""
+        """The geographic location of [0, 0] (longitude, latitude), if known."""
         plane = self.places.plane
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
@@ -233,7 +233,7 @@ class _Recorded:
         after[:, 0] = np.nextafter(samples[lasts, 0], np.inf)
         rows = np.insert(samples, np.append(lasts + 1, firsts), np.concatenate([after, before]), axis=0)
         sizes = counts + np.bincount(owner[lasts], minlength=devices) + 1
-        self._ends = np.cumsum(sizes)  # one past each device's last row
+        self._ends = np.cumsum(sizes)  # index after each device's last row
         self._begins = self._ends - sizes
         self._times_s = np.append(rows[:, 0], np.inf)
         self._places_m = np.append(rows[:, 1:].T, [[np.nan], [np.nan]], axis=1)
@@ -277,7 +277,7 @@ class _Recorded:
         velocity_m_s = (self._places_m[:, low + 1] - from_m) / (until_s - start_s)
         self._row[ids], self._start_s[ids], self._until_s[ids] = low, start_s, until_s
         self._from_m[:, ids] = from_m
-        # a segment before an absence has no velocity: the device stays at its last place until it is absent
+        # a segment before an absence has no velocity, so the device stays at its last place until it is absent
         self._velocity_m_s[:, ids] = np.nan_to_num(velocity_m_s)
 
 

@@ -1,1 +1,1 @@
-"""Maps: areas by name, and their position on Earth."""
+"""Maps: named areas, streets and masts, and their geographic location."""

@@ -1,4 +1,4 @@
-"""Named areas where people live, work and meet: discs, rectangles, polygons, or shapes from a map file."""
+"""Named areas where people live, work and meet, as discs, rectangles, polygons, or shapes from a map file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ class _Region(Protocol):
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return what a picture of the region needs: centre and radius, or points, the corners of each ring, m."""
+        """Return the shape of the region for a picture: centre and radius, or points, the corners of each ring, m."""
 
 
 class _Streets(Protocol):
@@ -66,7 +66,7 @@ class Places:
     plane: LocalPlane | None = None
     streets: _Streets | None = None
     notes: list[str] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)  # "plane", once something in degrees has been converted
+    used: set[str] = field(default_factory=set)  # contains "plane" once degrees have been converted
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [4, n] to spots [2, n] in an area, or in several areas by their shares."""
@@ -89,10 +89,10 @@ class Places:
         """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
-            path: the file to convert, for errors. lines: its coordinates, each [n, 2] longitudes and latitudes.
+            path: the file to convert, for errors. lines: the file's lines, each [n, 2] longitudes and latitudes.
 
         Raises:
-            EdgeflError: the scenario does not give the origin's place on Earth; the message proposes a place.
+            EdgeflError: the scenario lacks the origin's geographic location; the message proposes one.
         """
         if self.plane is None:
             middle = np.median(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]), axis=0)
@@ -221,7 +221,7 @@ class _MapSource(Protocol):
 def places(
     areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: _MapSource | None = None
 ) -> Places:
-    """Return the map of a scenario: the regions of its areas, and its streets.
+    """Return the map of a scenario, which has the regions of its areas, and its streets.
 
     Raises:
         EdgeflError: an area or the streets are invalid; the message names the place in the scenario.

@@ -1,4 +1,4 @@
-"""Read map files in GeoJSON: shapes of the selected features, in degrees."""
+"""Read the shapes of selected features of GeoJSON map files, in degrees."""
 
 import json
 import math
@@ -18,8 +18,8 @@ from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, clipped, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_VALUES = 8_000_000  # lists, numbers and keys of a file, 100 bytes each in memory
-MOST_NAMES = 10  # in an error
+MOST_VALUES = 8_000_000  # lists, numbers and keys in a file; each takes 100 bytes of memory
+MOST_NAMES = 10  # maximum number of names in an error
 Pair = tuple[float, float]
 Pairs = list[tuple[float, float]]
 # WGS 84, and ETRS89, which is less than a metre from it (EPSG Geodetic Parameter Dataset, operation 1149: 1 m)
@@ -277,7 +277,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
         crs: the file's member `crs`, or None if coordinates are degrees, as in RFC 7946.
 
     Raises:
-        EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.
+        EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for invalid coordinates.
     """
     name = _name_of(crs)
     if name is None or DEGREES.search(name):

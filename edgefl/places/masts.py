@@ -1,4 +1,4 @@
-"""Read masts from files: tables of cells, such as OpenCelliD's or an operator's, and GeoJSON points."""
+"""Read masts from tables of cells, such as OpenCelliD's or an operator's, and from GeoJSON points."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError, moved, quoted
 from edgefl.places.geojson_files import POINTS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
 
-NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are outside any world, and outside the plane
+NEAR_DEG = 0.7  # degrees of latitude, 78 km; farther masts are outside any world, and outside the plane
 SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
 # the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
@@ -180,7 +180,7 @@ class _Rows:
             column: set(map(str, values if isinstance(values, tuple) else (values,)))
             for column, values in file.where.items()
         }
-        self._azimuths: dict[tuple[float, float], list[float]] = {}  # by mast
+        self._azimuths: dict[tuple[float, float], list[float]] = {}  # azimuths of each mast's sectors
         self._with_azimuths = False
         self._cells = self._chosen = 0
 

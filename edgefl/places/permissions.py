@@ -101,7 +101,7 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
 
 def _may(tags: Mapping[str, str], keys: Sequence[str], *, by_default: bool) -> bool:
-    """Return whether a mode may use a line; keys: the mode's access keys, from general to specific."""
+    """Return whether a mode may use a line, given the keys of the mode's access from general to specific."""
     may = by_default
     for key in keys:
         if tags.get(key) in CLOSED:
@@ -112,7 +112,7 @@ def _may(tags: Mapping[str, str], keys: Sequence[str], *, by_default: bool) -> b
 
 
 def name_of(tags: Mapping[str, str]) -> str:
-    """Return a line's kind by its tags, for notes: highway=motorway, or highway=service with access=private."""
+    """Return a line's kind for notes, such as highway=motorway, or highway=service with access=private."""
     kind = next((f"{key}={tags[key]}" for key in ("highway", *OTHERS) if key in tags), "no highway")
     closed = [f"{key}={tags[key]}" for key in ("access", "foot") if tags.get(key) in CLOSED]
     return " with ".join([kind, *closed[-1:]])

@@ -1,4 +1,4 @@
-"""A plane around a place on Earth: converts longitude and latitude to metres east and north."""
+"""Convert longitude and latitude to metres east and north of a geographic location, in a local plane."""
 
 import math
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ import numpy.typing as npt
 # WGS 84
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
-FARTHEST_DEG = 3.0  # of longitude from the origin
-SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie around [0, 0]
+FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
+SMALLEST_M = 1.0  # narrower places, away from [0, 0], are taken for degrees
 
 
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
@@ -59,7 +59,7 @@ class LocalPlane:
             lon_lat_deg: [n, 2] longitude and latitude.
 
         Raises:
-            ValueError: the place is not on Earth, or too far away for a plane.
+            ValueError: the coordinates are invalid, or too far from the origin for a plane.
         """
         lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
         away_deg = (lon_deg - self.lon_deg + 180.0) % 360.0 - 180.0

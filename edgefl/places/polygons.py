@@ -1,4 +1,4 @@
-"""Polygons: their union, and trapezoids between horizontal lines to draw exactly uniform points in them."""
+"""Unite polygons, and cut them into horizontal trapezoids to draw exactly uniform points in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import shapely
 
-MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while trapezoids are made
-MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon: some seconds
+MOST_TRAPEZOIDS = 2_000_000  # each takes 200 bytes while trapezoids are made
+MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon; takes some seconds
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 

@@ -1,4 +1,4 @@
-"""Streets as a graph: where people enter the streets, and the shortest route between two places."""
+"""Find where people enter the streets of a map, and the shortest route along them, in a graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points closer than this are one corner
-MOST_PIECES = 5_000  # pieces of lines that are cut where they cross, as all pairs are compared
+MOST_PIECES = 5_000  # pieces of lines that can be cut at crossings; all pairs are compared
 
 
 class _Entries(NamedTuple):
@@ -84,7 +84,7 @@ class StreetMap:
 
     @cached_property
     def _graph(self) -> csr_array:
-        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # as csgraph requires
+        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # csgraph's type
         size = self.corners_m.shape[1]
         return coo_array((np.tile(self.lengths_m, 2), tuple(both)), shape=(size, size)).tocsr()
 

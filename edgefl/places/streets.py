@@ -1,4 +1,4 @@
-"""Streets of a map: lines from the scenario, a GeoJSON file or a SUMO network, and the modes that may use them."""
+"""Read the streets of a map from the scenario, a GeoJSON file or a SUMO network, with the modes that may use them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Line = Annotated[tuple[Point, ...], Field(min_length=2)]
 MOST_DRAWN = 5000
-MOST_KINDS = 5  # of closed streets in a note
+MOST_KINDS = 5  # maximum number of kinds of closed streets in a note
 
 
 class _Street(NamedTuple):
-    """A street: its corners [points, 2] in m, its kind as tagged in the map, and the modes that may use it."""
+    """A street with its corners [points, 2] in m, its kind as tagged in the map, and the modes that may use it."""
 
     line_m: np.ndarray
     kind: str = ""

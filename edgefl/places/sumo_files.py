@@ -1,4 +1,4 @@
-"""Read map files of SUMO: streets and boundary of a network."""
+"""Read the streets and the boundary of a network from map files of SUMO."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge: its shape, with the junctions in place of the shape's ends.
+    """Return the corners of an edge, those of its shape with the junctions in place of the shape's ends.
 
     Raises:
         ValueError: a position is malformed, or a junction is missing; the message names the edge.

@@ -1,1 +1,1 @@
-"""One run: check, compose, execute in processes, resume, record."""
+"""Check, compose and record one run, carry it out in processes, and resume it."""

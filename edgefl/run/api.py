@@ -1,4 +1,4 @@
-"""Runs from Python: `edgefl.simulate` and `edgefl.resume`. Slow imports are delayed until progress is shown."""
+"""Run scenarios from Python (`edgefl.simulate`, `edgefl.resume`). Slow imports wait until progress is shown."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run controlled from outside: it runs in a thread and waits for each decision."""
+"""Run a scenario in a thread that waits for each decision from outside."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Totals and extremes of a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
+"""Sum up a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections
 
-HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
+HUGE_LOSS = 1e6  # training begins with a cross-entropy near ln C for C classes, or a squared error near 1
 # a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
@@ -48,7 +48,7 @@ class Extremes:
     rows_of: Counter[str] = field(default_factory=Counter)
     unusable: int = 0
     unusable_j: float = 0.0
-    _long: bool = False  # the next rows of devices may hold a long transfer
+    _long: bool = False  # whether the next rows of devices may contain a long transfer
 
     def see(self, row: Any, further: Mapping[str, Any] | None = None) -> None:
         """Update the extremes with a row as it is written; `further` holds values of extra columns."""
@@ -153,7 +153,7 @@ def _numbers(values: Any) -> FloatArray:
 
 
 GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
-OF_GLOBAL_MODEL = ("pilot", "train")  # phases
+OF_GLOBAL_MODEL = ("pilot", "train")  # phases that train the global model
 
 
 @dataclass
@@ -164,14 +164,14 @@ class Counts:
     """
 
     events: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
-    sessions: int = 0  # the highest session number
-    warm: int = 0  # sessions that began with saved models
-    rounds: Counter[int] = field(default_factory=Counter)  # cell -> rounds
+    ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions that ended for it
+    sessions: int = 0  # the largest number of a session
+    warm: int = 0  # number of sessions that began with saved models
+    rounds: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
-    trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
+    trained: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds of its global model
     longest: int = 0  # largest number of rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
     extremes: Extremes = field(default_factory=Extremes)

@@ -24,14 +24,14 @@ from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # number in a run: about a day of back-to-back rounds, hours of wall time
+MANY_ROUNDS = 100_000  # number of rounds in about a day of back-to-back rounds, which take hours of wall time
 SHORTEST_ROUND_S = 1e-9
 SLOWEST = 4  # links of a cell whose transfers are timed
 DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the mean
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all
-LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years: more is surely a mistake
+LONGEST_S = 1e9  # some 30 years; a longer computing time of a device in a round must be a mistake
 
 
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
@@ -93,10 +93,10 @@ def _check_first_round(
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
     task = own.learning.local if own.learning else own.workload
-    assert task is not None  # the schema requires one of the two
+    assert task is not None  # the schema requires a workload or learning
     work = task.steps * task.batch
     with refused("radio"):
-        # the same work for all devices, instead of a learner whose session has not begun
+        # the workload is the same for all devices; a learner cannot be asked before its session has begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)

@@ -1,4 +1,4 @@
-"""Describe a run before it begins: its parts, by building it, and its costs, by a probe of its first rounds.
+"""Describe a run before it begins, by building its parts and probing the costs of its first rounds.
 
 Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk space
 are measured by the probe. Rounds of later sessions may take longer or shorter, so the figures are rough.
@@ -127,7 +127,7 @@ def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Rang
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = own.latest_end_s
-    # with every_s, probes take none of the slots
+    # with every_s, probe rounds do not occupy times of the grid
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]

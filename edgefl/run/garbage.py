@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Number of new objects that triggers a collection of the youngest, and how often older generations follow.
-USUAL = gc.get_threshold()  # 700, 10 and 10
+USUAL = gc.get_threshold()  # Python's defaults are 700, 10 and 10
 AT_START = (50_000, *USUAL[1:])
 WHILE_A_RUN_GOES = (2_000, 10, 100)
 

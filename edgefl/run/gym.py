@@ -1,4 +1,4 @@
-"""A run as a Gymnasium environment: a step is a round; the action chooses the participants and their resources.
+"""A run as a Gymnasium environment, with a round as a step; an action chooses participants and their resources.
 
 Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written. Importing
 this module registers `RoundEnv` with Gymnasium as `edgefl/Round-v0`.

@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, on settings of the scenario that never took effect.
+"""Write a run's notes at its end, above all on settings of the scenario that never took effect.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """

@@ -1,4 +1,4 @@
-"""Plan a run: build and check it, without starting it or writing anything."""
+"""Build and check a run without starting it or writing anything."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class RunPlan:
         return about
 
     def untrained(self) -> "RunPlan":
-        """Return the plan of the same run without training: its learners only send bits and compute."""
+        """Return the plan of the same run without training, in which learners only send bits and compute."""
         return replace(self, learners={name: self._untaught(name) for name in self.learners}, training=None)
 
     def _untaught(self, federation: str) -> Mapping[int, Any]:
@@ -82,7 +82,7 @@ class RunPlan:
 
 
 class _Untaught(Untrained):
-    """A stand-in for a learner, which trains nothing: all devices report the same loss and norm."""
+    """A stand-in for a learner, which trains nothing and lets all devices report the same loss and norm."""
 
     def session(self, start: SessionStart) -> Iterator[Untrained]:
         asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}

@@ -65,7 +65,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
             "an external learner works round by round, but with this server rounds overlap: use synchronous",
             ("rounds", "server"),
         )
-    # not a rule of the schema: in a test's small world a workload may replace a learner that reports
+    # not checked by the schema, since in a test's small world a workload may stand for a learner that reports
     if own.workload is None or reports:
         return
     if own.stop is not None:
@@ -123,7 +123,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     """Deal samples for the sessions after the first, to find errors in label sets that only these sessions have."""
-    # any cell's data, since all cells deal alike; a copy, so that the first session's samples stay as dealt
+    # all cells deal alike, so any cell's data will do; a copy leaves the samples of the first session as dealt
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
@@ -200,7 +200,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield the parts of a transfer that the costs leave out: everything besides one model."""
+    """Yield the parts of a transfer that the costs leave out, which are all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all but one of the models in the downlink"
@@ -212,7 +212,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out: passes through models besides local training."""
+    """Yield the computation that the costs leave out, passes through models besides those of local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

@@ -74,7 +74,7 @@ def probe(
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        # see all first rounds that end at the same time
+        # process all first rounds that end at this time
         all_began = len(rows) >= servers or row.end_s > rows[0].end_s
         if len(rows) >= most_rounds or (all_began and over()):
             raise ProbeEnds

@@ -1,4 +1,4 @@
-"""A live display of runs; without a terminal it prints a line when a run ends."""
+"""Show runs in a live display; without a terminal, print a line when a run ends."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from edgefl.engine.records import Round
     from edgefl.scenario.scenario import Scenario
 
-MOST_BARS = 12  # with more runs, only the running ones and a total are shown
+MOST_BARS = 12  # with more runs, only those under way and a total are shown
 WIDE = 110  # columns of a terminal from which on a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
-Reached = Callable[[], Sequence[str]]  # reads what a completed run has reached: simulated time and scores
+Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
 
 
 class Row(NamedTuple):
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class ProgressDisplay:
-    """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left.
+    """A live display with a bar per run, and its session, rounds, accuracy, time of day, and wall time left.
 
     Without a terminal, such as in a log, each finished run prints a line.
     """
@@ -81,7 +81,7 @@ class ProgressDisplay:
 
     def update(self, label: str, row: "Round | Reached") -> None:
         """Show that a round of a run has ended, or that the run is complete and what it has reached."""
-        if self._live:  # started late, so that an error before the first round is printed alone
+        if self._live:  # the display starts late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]
         progress = self._of_runs[label]
@@ -161,14 +161,14 @@ class RunProgress:
         self.rounds += 1
         self._time_s = max(self._time_s, row.end_s)
         if policy.count:
-            # sessions may end early: each counts as one session's share
+            # each session counts equally, since sessions may end early
             rounds = 0 if row.phase == PROBE else row.round
             within = rounds / policy.longest if policy.longest else 0.0
             self._cells[row.cell] = (row.session - 1 + within) / policy.count
 
     @property
     def share(self) -> float:
-        """The completed share of the run: of its duration, or of its sessions averaged over cells."""
+        """The completed share of the run's duration, or of its sessions averaged over cells."""
         duration_s = self._scenario.duration_s
         of_time = self._time_s / duration_s if duration_s else 0.0
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0

@@ -1,4 +1,4 @@
-"""The results of a run or a study: its directory, which is a path, with tables, figures and a page."""
+"""The results of a run or a study, in a directory that is a path with tables, figures and a page."""
 
 import html
 import warnings
@@ -228,7 +228,7 @@ class StudyResults(_Directory):
 
 
 def _if_readable(write: Callable[[], str]) -> str:
-    """Return a directory's description, or '' if the directory cannot be read: a description must not raise."""
+    """Return a directory's description, or '' if the directory cannot be read, since a description must not raise."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes

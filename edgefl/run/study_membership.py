@@ -1,4 +1,4 @@
-"""A run as part of a study: its place in the study, and the training that it shares with other runs."""
+"""Describe a run as part of a study, by its place in the study and the training that it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -80,7 +80,7 @@ class TrainingReuse:
             return loan(self.lender, here, training, sessions=pilots)
 
         def opened(session: int, opening: Opening) -> Opening:
-            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # no model is saved at first
+            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # at first there is no saved model
             return replace(opening, warm_start=own.plain, weights=weights)
 
         return loan(self.lender, here, training, sessions=pilots + AS_PREVIOUS, opened=opened)

@@ -1,4 +1,4 @@
-"""Load the models that a run has trained: modules with their parameters, and how their inputs are scaled."""
+"""Load the models that a run has trained, as modules with their parameters and the scaling of their inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How Python displays a text, a page or a picture: as lines in a terminal, rendered in a notebook."""
+"""Show a text, a page or a picture as lines in a terminal, or rendered in a notebook."""
 
 import html
 from base64 import b64encode

@@ -15,11 +15,11 @@ from edgefl.scenario.world import World
 
 MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
-DAY_S = 86_400.0  # a mobility model is checked for at most this long, a file to its end
-# number of times at which all devices are checked; the factor for devices that were never in range
+DAY_S = 86_400.0  # longest time for which a mobility model is checked; a file is checked to its end
+# number of times at which all devices are checked, and factor on it for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
-MOST_LINKS = 5_000_000  # links looked at, at most, to find cells that no device visits
-MOST_NAMED = 20  # cells that a note names
+MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
+MOST_NAMED = 20  # maximum number of cells that a note names
 UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 
 
@@ -57,7 +57,7 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
 def never_served(world: World) -> Iterator[str]:
     """Look for moving devices in each cell with a server, over the longest wait of a run without a duration.
 
-    Devices in a handover, switches and batteries are left out; a device may enter a cell between two looks.
+    Devices in a handover, switches and batteries are left out; a device may enter a cell between two checks.
 
     Yields:
         A note on cells in which no device is seen; without devices there, their servers cannot go on.

@@ -1,4 +1,4 @@
-"""Costs of a recorded world: seconds and joules of its links at a time, and the differences between its devices."""
+"""Compute the costs of a recorded world: seconds and joules of its links at a time, and those of its devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -84,7 +84,7 @@ def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time
 
 
 def devices(simulation: Simulation) -> Columns:
-    """Return a row for each device: seconds and joules of 1e9 FLOPs, and the device's powers."""
+    """Return a row for each device, with seconds and joules of 1e9 FLOPs and the device's powers."""
     fleet = simulation.fleet
     ids = list(range(len(fleet)))
     costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]

@@ -11,7 +11,7 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
                    these values times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
     availability.json   when each device is present in some cell, in the format documented by FedScale
-    switched.json       when each device is switched on, likewise
+    switched.json       when each device is switched on, in the same format
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at which resolution, by which version
 
@@ -51,7 +51,7 @@ from edgefl.version import __version__
 NOWHERE = -1
 BEHIND_S = 1e-9  # because of rounding, a tick of the network may come slightly late
 DEFAULT_BITS = 1_000_000
-MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
+MOST_SAMPLES = 200_000_000  # maximum number of positions in memory, 16 bytes each
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class _Seen(Nowhere):
         tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
         self.every_s = how.every_s or tick_s
         self.duration_s, self.links_s = duration_s, how.links_s
-        # one extra: a device is absent after its last sample
+        # one more sample, since a device is absent after its last one
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(
@@ -169,7 +169,7 @@ class _Seen(Nowhere):
                 self._links += world_costs.links(simulation, radio, cells, self.bits, time_s, number)
         self._devices = world_costs.devices(simulation)
 
-    # the recorder's interface
+    # ---- methods of a recorder
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Store rows of events."""
         for row in rows:
@@ -206,7 +206,7 @@ class _Seen(Nowhere):
         device, sample = np.nonzero(there)
         places = self.positions_m[sample, device]
         never = np.flatnonzero(~there.any(axis=1))
-        # a device that never comes gets a row before the beginning: ids are numbered in order of appearance
+        # a device that never comes gets a row before the beginning, as ids are numbered in order of appearance
         device, times_s = np.append(device, never), np.append(self.times_s[sample], np.full(len(never), -1.0))
         places = np.concatenate([places, np.zeros((len(never), 2))])
         order = np.argsort(device, kind="stable")
@@ -286,7 +286,7 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
-    # lists of devices by session, rather than by time, stay as they are
+    # churn that lists devices by session, not by time, is kept
     listed = world.fleet.members(1) is not None
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)

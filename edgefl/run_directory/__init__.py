@@ -1,1 +1,1 @@
-"""A run on disk: its tables and status, the journal of its learner's answers, and how to resume it."""
+"""A run on disk, with tables and status, the journal of its learners' answers, and the way to resume it."""

@@ -39,7 +39,7 @@ def draft_of(path: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file atomically: readers never see half a file, and concurrent writers do not collide."""
+    """Write a file atomically, so that readers never see half a file and concurrent writers do not collide."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         draft.write_text(text, encoding="utf-8")

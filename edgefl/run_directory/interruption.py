@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # both in args: pickle rebuilds an exception from its args
+        # args holds both, since pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_
@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            continue  # nohup, or a job in the background
+            continue  # ignored by nohup, or for a background job
         try:
             before[number] = signal.signal(number, interrupt)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The journal of a run: every call to its learners and every answer, in order.
+"""The journal of a run, which has every call to its learners and every answer, in order.
 
 The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
 again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
@@ -160,7 +160,7 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep a state-changing call and the call's journal entry together: a snapshot has both or neither."""
+        """Keep a state-changing call and its journal entry together, so that a snapshot has both or neither."""
         with held():
             self._settled = False
             yield
@@ -190,7 +190,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the journal's file, and keep journal and snapshots for a process that resumes the run."""
-        with suppress(OSError):  # on a full disk closing fails again
+        with suppress(OSError):  # on a full disk, closing fails like the last write
             self._file.close()
 
     def _take_snapshot(self) -> None:
@@ -200,7 +200,7 @@ class Journal:
     def _attempt(self, snapshots: Snapshots) -> bool:
         try:
             snapshots.take(self._training, self._count, self._digest.hexdigest())
-        except EdgeflError as error:  # the run itself goes on
+        except EdgeflError as error:  # the run continues without this snapshot
             self._note(f"no snapshot: {error}")
             return False
         return True

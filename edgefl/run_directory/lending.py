@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Entry = dict[str, Any]
-PROBE, TRAIN = "probe", "train"  # phases
+PROBE, TRAIN = "probe", "train"  # names of phases
 
 
 @dataclass

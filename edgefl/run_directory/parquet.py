@@ -1,4 +1,4 @@
-"""Parquet tables: each is a folder of complete files, with some hundred thousand rows per file."""
+"""Write Parquet tables as folders of complete files, with some hundred thousand rows per file."""
 
 import dataclasses
 import types
@@ -76,7 +76,7 @@ class ParquetTable:
             self._put()
 
     def flush(self) -> None:
-        """Do nothing: a file is written once it is full."""
+        """Do nothing, since a file is written once it is full."""
 
     def close(self) -> None:
         """Write a Parquet table's remaining rows; an empty table gets a file without rows."""

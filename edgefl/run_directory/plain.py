@@ -18,7 +18,7 @@ _PLAIN = {int, float, str, bool, type(None)}  # JSON's own types
 
 
 def encoded(value: Any) -> Any:
-    """Return a value as JSON: a dataclass under its name, a mapping as pairs, equal or successive items shortened."""
+    """Encode a value for JSON: dataclasses by name, mappings as pairs, equal or successive items shortened."""
     if is_dataclass(value):
         return {type(value).__name__: {one.name: encoded(getattr(value, one.name)) for one in fields(value)}}
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A learner's calls as questions (a name and arguments each), to be recorded, compared and repeated."""
+"""Express a learner's calls as questions (names and arguments), which are recorded, compared and repeated."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence

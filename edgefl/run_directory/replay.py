@@ -1,4 +1,4 @@
-"""Learners of a resumed run, which answer from the journal as far as it goes."""
+"""Learners of a resumed run, which answer from the journal as far as the journal goes."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -22,7 +22,7 @@ class JournaledLearner(Answering):
         super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
         self._own = Asked(learner)
         self._journal = journal
-        # the latest training known only from the journal: its arguments and answer
+        # arguments and answer of the latest training, if it is known only from the journal
         self._untrained: tuple[Mapping[str, Any], Now, LocalRound] | None = None
         self._unlike: dict[int, str] = {}  # device -> how its repeated training differs
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
@@ -66,7 +66,7 @@ class JournaledLearner(Answering):
             asked, moment, recorded = self._untrained
             self._untrained = None
             again: LocalRound = self._own.ask("train", asked, moment)
-            # a device that has changed its cell may differ: its update does not arrive here
+            # a device that has changed its cell may differ, since its update does not arrive here
             self._unlike = {
                 id_: f"makes {now} iterations, but made {then}"
                 for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)

@@ -1,4 +1,4 @@
-"""The run directory: the contract between edgefl and everything that reads it.
+"""The run directory, the contract between edgefl and everything that reads it.
 
 Tables are CSV, appended and flushed each round, so that a killed process leaves readable files. run.json has the
 status `running`, with the process, until the run is `completed`, `interrupted` or `failed`.
@@ -37,7 +37,7 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # written on request
+    Position: "positions.csv",  # only if record.positions_s is set
     DeviceScore: "evaluation.csv",  # created with its first rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.
@@ -225,7 +225,7 @@ class RunDirectory:
             fresh_directory(path)
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
-            except EdgeflError:  # such as a full disk: leave the folder free for the next attempt
+            except EdgeflError:  # such as a full disk: the folder stays free for the next attempt
                 for part in scenario.parts:
                     shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
@@ -277,7 +277,7 @@ class RunDirectory:
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
         """Mark the run as interrupted; return the `Interrupted` to raise."""
-        # the main process may be signalled several times: with all processes of a job, then by two of the others
+        # the main process may get several signals, with all processes of a job and then from two of these
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)

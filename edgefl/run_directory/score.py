@@ -1,10 +1,10 @@
-"""Names of the score's columns in tables: accuracy, or the name of the task's own score."""
+"""Names of the score's columns in tables, accuracy or the name of the task's own score."""
 
 ACCURACY = "accuracy"
 
 
 def column_name(name: str, score: str) -> str:
-    """Return a column's name in tables with a given score: `accuracy_std` becomes `r2_std` with r2."""
+    """Return a column's name in tables with a given score; with r2, `accuracy_std` becomes `r2_std`."""
     return score + name.removeprefix(ACCURACY) if name.startswith(ACCURACY) else name
 
 

@@ -1,4 +1,4 @@
-"""Snapshots: all tensors of a run's training, so that a resumed run need not train again.
+"""Store all tensors of a run's training in snapshots, so that a resumed run need not train again.
 
 `snapshots/NNNNNN.safetensors` is the state after the first NNNNNN entries of the journal; `NNNNNN.json` has the
 checksums of the file and of these entries. If a snapshot is incomplete, the previous snapshot is used.
@@ -188,7 +188,7 @@ class Snapshots:
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
-        with suppress(OSError):  # missing, or not empty
+        with suppress(OSError):  # the folder is missing, or not empty
             for draft in [
                 *self._folder.glob("*.part"),
                 *self._folder.glob(".tmp*"),

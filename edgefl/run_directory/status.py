@@ -1,4 +1,4 @@
-"""run.json: a run's description, status and process."""
+"""Write and read run.json, with a run's description, status and process."""
 
 import json
 import math
@@ -21,9 +21,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEARTBEAT_S = 10.0
-# A process on another machine cannot be looked up, and its rounds, after which it beats, may be long.
+# The only sign of life of a process on another machine is a heartbeat after each round, and rounds may be long.
 SILENT_S = 3600.0
-# A full disk has no room for a new file: the existing file is padded, and overwritten in place.
+# The file is padded to this size, so that it can be overwritten in place when the disk is full.
 ROOM = 4096
 
 

@@ -1,4 +1,4 @@
-"""Settings of several federations that share cells and band: each one's devices, and its own sections."""
+"""Settings of several federations that share cells and band, with each one's devices and its own sections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettin
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
-# a federation's task: one of the two
+# sections that set a federation's task, which has exactly one of them
 TASKS = ("learning", "workload")
 # the scenario's sections that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
-# keys of `rounds` about the common world
+# keys of `rounds` that concern the world, which federations share
 OF_ALL = ("movement_tick_s", "max_wait_s")
-SNAPSHOTS = "snapshots"  # a folder in every run directory
+SNAPSHOTS = "snapshots"  # name of a folder in every run directory, which no federation may have
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
@@ -105,7 +105,7 @@ def size_of(
         of_each = zip(federations.values(), sizes(list(federations.values()), count), strict=True)
         return next(int(size) for each, size in of_each if each is one)
     if devices.classes_by == "types":
-        return None  # only the trace has the number of devices of each type
+        return None  # only the trace knows how many devices each type has
     classes = devices.classes or {}
     of_classes = dict(zip(classes, class_sizes(classes, count), strict=True))
     return int(sum(of_classes[each] for each in one.classes))

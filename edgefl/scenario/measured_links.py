@@ -1,4 +1,4 @@
-"""Refuse settings that conflict with measured links: keys that compute rates, cells or powers."""
+"""Refuse settings that conflict with measured links, such as keys that compute rates, cells or powers."""
 
 from collections.abc import Iterator
 from typing import Any

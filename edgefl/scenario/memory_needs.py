@@ -22,8 +22,8 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # bytes of the objects and arrays of a device; measured 330 to 360
-CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is better (8), and the measured power (4)
-REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
+CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is stronger (8), and measured power (4)
+REUSED_WEIGHTS = 20  # FLOPs per sample and parameter; more mean convolutions, whose freed memory is kept
 STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # bytes of a number in a model
 
@@ -72,14 +72,14 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return the memory need of a world's line of sight and shadowing: a few bytes per site and square metre.
+    """Return the memory need of a world's line of sight and shadowing, a few bytes per site and square metre.
 
     Both are drawn at the first measurement; the need includes the memory for drawing.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
-    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # all heights share them
+    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # heights share these
     sites, devices = len(world.sites_m), len(world.fleet)
     what = (
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
@@ -97,7 +97,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
     if learning is None:
         return []
     place, training = _least_participants(sections.rounds, world.devices, world.layout, world.members_count)
-    # besides the local models: the module and the global model
+    # the module and the global model exist besides the local models
     sent = len(world.served) if sections.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
@@ -120,7 +120,7 @@ def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]
     inner_m, outer_m = extent.kept_free_m, extent.area_radius_m
     density = devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
-    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # the number is Poisson distributed
+    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # lower bound of a Poisson number
 
 
 def _least_participants(

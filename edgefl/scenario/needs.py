@@ -96,7 +96,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
                     else ": define it below areas:"
                 )
                 raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
-    if radio.measured is not None:  # measured rates involve no path loss, walls or band
+    if radio.measured is not None:  # measured rates involve no path loss, penetration loss or band
         return
     extent.check()
     for name, one in (devices.classes or {}).items():

@@ -1,4 +1,4 @@
-"""The sections of a scenario that apply to one federation: its own, and those that all federations share."""
+"""The sections of a scenario that apply to one federation, its own and those that all federations share."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ class OwnSections:
         return min(until_s, end_s if self.sessions.count else math.inf)
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the place of a section: below the federation if it is the federation's own, otherwise at the top."""
+        """Return the place of a section, which is below the federation if the federation has its own section."""
         has_own = section in OWN_SECTIONS and getattr(self.settings, section, None) is not None
         return (*(("federations", self.name) if has_own else ()), section, *keys)
 

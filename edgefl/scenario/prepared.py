@@ -26,7 +26,7 @@ from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
-LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share a hash with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash; two of a million runs share a hash with probability 3e-8
 KEYS_SHOWN = 3
 
 
@@ -59,7 +59,7 @@ class Identity:
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Return the differences to another run's identity, key by key: `learning.local.lr is 0.1, here 0.2`."""
+        """Return the differences to another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
@@ -154,7 +154,7 @@ class Prepared:
 
     @cached_property
     def identity(self) -> Identity:
-        """The identity of the scenario's run: everything that determines the results.
+        """The identity of the scenario's run, which is everything that determines the results.
 
         Raises:
             EdgeflError: a file that the scenario names is missing.
@@ -167,7 +167,7 @@ class Prepared:
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # a run without the external learner is a different run
+        if self._learner is not None:  # the same scenario without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
         # the path of a file whose content is hashed does not count; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}
@@ -206,7 +206,7 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        # a lender's state then contains the joined models
+        # with a cloud, a lender's state also contains the cloud's models
         told += ["cloud"] * (joined := own.cloud is not None)
         if code := own_code.named_in([settings]):
             told.append(code)

@@ -29,7 +29,7 @@ from edgefl.errors import EdgeflError
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
-    # a transfer carries one model, and passes that only run forward cost nothing
+    # a transfer counts as one model, and forward passes without training cost nothing
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
@@ -68,7 +68,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
-    if radio.get("measured") is not None:  # measured rates include walls, antennas and the rules of handover
+    if radio.get("measured") is not None:  # measured rates include all of these
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)

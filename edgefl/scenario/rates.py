@@ -9,7 +9,7 @@ from edgefl.learning.settings import LearningSettings
 
 def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s: float | None) -> None:
     """Check that the learning rate stays above 0 in all rounds of a run, if the number of rounds is known."""
-    # a run with a duration may end before the rate is 0
+    # a run with a duration may end before the rate reaches 0
     if learning is None or duration_s is not None or sessions.count is None:
         return
     least, count = shortest(sessions), sessions.count

@@ -1,4 +1,4 @@
-"""The scenario of a run: frozen, validated and complete, with units in the keys' names.
+"""The scenario of a run, which is frozen, validated and complete, with units in the keys' names.
 
 `load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
 `scenario.yaml` gives the same run again. A key that is left out has the preset's value, or the field's default.
@@ -224,7 +224,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together for a federation: its own, and those of all federations."""
+        """Return the sections that must fit together for a federation, its own and those of all federations."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
@@ -274,7 +274,7 @@ def from_source(source: Source) -> Scenario:
     """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key of the scenario: it gives later errors their places
+    scenario._source = source  # not a key of the scenario, but the source of the places in later errors
     return scenario
 
 

@@ -1,4 +1,4 @@
-"""The physical world of a scenario: sites, moving devices, network and radio."""
+"""The physical world of a scenario, with sites, moving devices, network and radio."""
 
 import copy
 import math
@@ -90,7 +90,7 @@ class World:
 
     @cached_property
     def places(self) -> Places:
-        """The areas by name, the world's place on Earth, and its streets."""
+        """The map: areas by name, geographic location of the origin, and streets."""
         return places(*self._map)
 
     @cached_property
@@ -102,7 +102,7 @@ class World:
         if devices.count == "all":
             return len(self.movement.positions_m(0.0))
         density = devices.density_per_km2
-        assert density is not None  # the schema requires one of the two
+        assert density is not None  # the schema requires a density if there is no count
         ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.area_radius_m}
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
@@ -337,7 +337,7 @@ class World:
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Return the walls and cars between devices and sites over simulated time, or None if none are modelled."""
+        """Return the penetration loss of buildings and cars over simulated time, or None if it is not modelled."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)

@@ -1,4 +1,4 @@
-"""Studies: a base scenario in named variants, with seeds and a grid of settings; all variants share the same worlds.
+"""Studies, which run a base scenario in named variants, with seeds and a grid of settings, in the same worlds.
 
 `plan` reads a study file; `run` executes a plan's remaining runs in the study's directory.
 """

@@ -24,7 +24,7 @@ from edgefl.studies.validation import check_build
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
 FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
-Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
+Costs = list[tuple[Range, Forecast]]  # number of runs, and the forecast of one
 Found = tuple[set[tuple[str, str]], Probe]
 
 

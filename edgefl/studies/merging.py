@@ -34,7 +34,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
             )
     for file in (file for part in parts for file in part.rglob("*")):
-        if file.is_symlink() or not (file.is_file() or file.is_dir()):  # its target would be copied
+        if file.is_symlink() or not (file.is_file() or file.is_dir()):  # a link's target would be copied
             raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")
     _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
@@ -51,7 +51,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
-            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # first of equal ones
+            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in _runs_in(out)]

@@ -1,4 +1,4 @@
-"""Execute a study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
+"""Execute a study's runs on a Ray cluster, each as a task with one core and a share of a GPU.
 
 All machines need edgefl, and see the study's directory under the same path. If Ray reports that a task's process or
 node is gone, its run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a cluster
@@ -24,9 +24,7 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = (
-    3  # maximum losses of a run's process: with more, the run probably needs more memory than a node has
-)
+MOST_LOSSES = 3  # maximum number of lost processes of a run, which probably needs more memory than a node has
 REPORT_S = 0.5  # seconds between two messages of a run
 GOES_ON = "results written so far are kept; the same command continues the study"
 
@@ -75,7 +73,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # warns of GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
@@ -241,12 +239,12 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
         )
     os.chdir(folder)  # a scenario's relative paths start there
     os.environ[outside.ALLOW] = allowed
-    ray.get(mailbox.put.remote(number, this_process()))  # before anything is claimed
+    ray.get(mailbox.put.remote(number, this_process()))  # reported before anything is claimed
     reports = _Reports(mailbox, number)
     try:
         work(task, reports)
     except Interrupted:
-        return None  # its result is no longer needed
+        return None  # the result of an interrupted run is no longer needed
     except Exception as error:
         return Failure.of(error)
     finally:

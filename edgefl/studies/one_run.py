@@ -1,4 +1,4 @@
-"""Execute one run of a study in this process: claim it, then begin, resume or restart it."""
+"""Claim one run of a study in this process, and begin, resume or restart the run."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,8 +23,8 @@ from edgefl.studies.planning import Run
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
-ELSEWHERE = "elsewhere"  # reported for a run that another process works on
-_LOADED = Loaded(download=True)  # the runs that a process works on often share their data
+ELSEWHERE = "elsewhere"  # report on a run that another process executes
+_LOADED = Loaded(download=True)  # kept from run to run, since the runs of a process often share their data
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def _base(source: Source, study: Study) -> Source:
     except EdgeflError as error:
         if isinstance(error.__cause__, OSError):
             raise source.error(("scenario",), str(error)) from error
-        raise  # about a line of the scenario
+        raise  # the error already names a line of the scenario
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:

@@ -114,10 +114,10 @@ class _RunLock:
         own = int(self._path.stem)
         for number in _numbers(self._path.parent):
             if number <= own:
-                with suppress(OSError):  # gone, or damaged and not a file
+                with suppress(OSError):  # the claim is gone, or not a file
                     self._path.with_name(f"{number}.json").unlink()
         folder = self._path.parent
-        with suppress(OSError):  # not empty
+        with suppress(OSError):  # the folder is not empty
             while folder.name != FOLDER:
                 folder.rmdir()
                 folder = folder.parent
@@ -182,6 +182,6 @@ def _beats(path: Path) -> bool:
             time.sleep(BEAT_S / 10)
             if path.lstat().st_mtime_ns != before:
                 return True
-    except FileNotFoundError:  # released
+    except FileNotFoundError:  # the claim was released
         pass
     return False

@@ -93,7 +93,7 @@ class RunScheduler:
             if state is State.RUNNING:
                 self._elsewhere += 1
             elif state is State.COMPLETED:
-                self.to_do.remove(run)  # another process has done it
+                self.to_do.remove(run)  # another process has completed the run
             elif state is State.FAILED and not may_fail_again:
                 self.to_do.remove(run)
                 self._failed.append(run)
@@ -148,7 +148,7 @@ class RunScheduler:
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
         if not run_locks.held(self._directory, task.run.path):  # another process may have taken the run over
-            with suppress(EdgeflError):  # raised if the run has not begun
+            with suppress(EdgeflError):  # raised if there is no run.json yet
                 status.give_up(task.path)
         self._put_back(task.run)
 
@@ -208,7 +208,7 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family; runs that only reuse training follow the next family.
+    """Return each run's place in the queue, by family; runs that only reuse training follow the next family.
 
     A run that reuses all its training from another run ends within moments: such runs fill the time in which others
     train, so that at the end no worker trains alone while others idle. Such runs wait for one family only, since
@@ -224,7 +224,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to continue a study if its folder is gone: a new folder would hold half a study."""
+    """Refuse to continue a study if its folder is gone, since a new folder would hold half a study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"

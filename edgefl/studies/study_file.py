@@ -13,10 +13,10 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
-# names a folder too: no blanks at its ends, no path out of the study's folder
+# also a folder's name, so it has no blanks at its ends and no path separators
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
-POINT = re.compile(rf"-?{LABEL.pattern}")  # point of a grid: its folder's name begins with the axis
-LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
+POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid the axis precedes the label in a folder's name
+LONGEST_LABEL = 100  # a folder's name, of several labels and a number, may have 255 bytes
 ZIP = "zip"
 
 
@@ -33,8 +33,8 @@ Metric = Literal[
     "latency_s",
 ]
 TO_TARGET = "_to_target"
-SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # share of a best accuracy
-BEST = "best"  # names the best of all variants
+SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # such as `95% of average`
+BEST = "best"  # stands for the variant with the best accuracy
 
 
 class QuestionSettings(Section):
@@ -281,7 +281,7 @@ def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = 
 
 
 def folder_of(label: str) -> str:
-    """Return the name of the folder of a label: without blanks, so that shells take it as one word."""
+    """Return the name of a label's folder, which has no blanks, so that shells take it as one word."""
     return label.replace(" ", "-")
 
 

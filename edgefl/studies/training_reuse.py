@@ -57,7 +57,7 @@ def plan_reuse(
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
         for path, one in candidates.items():
-            with suppress(EdgeflError):  # the run itself will raise the error
+            with suppress(EdgeflError):  # the run itself will raise this error
                 if own := one.learning_identity(World(one.scenario, Streams(one.scenario.seed))):
                     told[path] = own
                     families[own.pilot][own.whole].append(path)

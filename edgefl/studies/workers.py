@@ -26,7 +26,7 @@ from edgefl.run_directory.interruption import Interrupted
 
 # A run ends cleanly within moments; a worker that takes longer has hung, and a killed run can be resumed too.
 GRACE_S = 10.0
-LOOK_AGAIN_S = 0.5  # seconds until the next look at what other processes have done
+LOOK_AGAIN_S = 0.5  # seconds between two checks of what other processes have done
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but
 # from a server process that loads modules once for all workers and computes nothing. Only on Linux do all libraries
 # allow that.
@@ -122,7 +122,7 @@ def side_by_side(
                 worker = idle.pop() if idle else _start(work)
                 worker.task = task
                 busy[worker.pipe] = worker
-                with suppress(BrokenPipeError):  # the worker died while idle: the pipe shows that below
+                with suppress(BrokenPipeError):  # the worker died while idle, which the pipe shows below
                     worker.pipe.send(task)
             if not busy and not tasks.waits():
                 return
@@ -230,6 +230,6 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
 def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
         pipe.send((over, message))
-    except OSError:  # the other process is gone: the listening thread is about to end this process
+    except OSError:  # the other process is gone, and the listening thread is about to end this process
         while True:
             time.sleep(0.01)  # short, since a signal that comes just before a sleep is handled after it

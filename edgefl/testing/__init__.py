@@ -1,4 +1,4 @@
-"""Test your own components: check them against the contract of their kind, and run them in small worlds.
+"""Check your own components against the contract of their kind, and run them in small worlds.
 
 `check` tests a component class against the contract of its kind, `check_learner` tests your own learner.
 `small_world` sets up a run with given positions and times, as `edgefl run` does. No test framework is needed.

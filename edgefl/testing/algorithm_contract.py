@@ -1,4 +1,4 @@
-"""Check the contract of algorithms: call each method as in the first round of a session."""
+"""Check the contract of algorithms by calling each method as in the first round of a session."""
 
 import copy
 from collections.abc import Sequence

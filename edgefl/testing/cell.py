@@ -1,4 +1,4 @@
-"""Compose a world small enough to compute by hand: devices move, and switch on or off, at given times."""
+"""Compose a world small enough to compute by hand, in which devices move and switch on or off at given times."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

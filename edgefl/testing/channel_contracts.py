@@ -1,4 +1,4 @@
-"""Check the contracts of channel components: schedulers and path loss."""
+"""Check the contracts of schedulers and path-loss models, the components of the channel."""
 
 import copy
 
@@ -45,7 +45,7 @@ def schedulers(scheduler: Scheduler) -> None:
 
 
 def path_loss(model: PathLoss) -> None:
-    """Check that path loss is finite, never falls with distance, and is never lower out of sight; check its odds."""
+    """Check that path loss is finite, never falls with distance or out of sight; check its LoS probability."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     los_db, nlos_db = (
         np.asarray(

@@ -1,4 +1,4 @@
-"""Check the contracts of data components: data sets, partitions, drifts."""
+"""Check the contracts of data sets, partitions and drifts."""
 
 import copy
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def datasets(dataset: Dataset) -> None:
     try:
         dataset.check()
     except EdgeflError:
-        return  # the files are not on this machine: there is nothing more to check
+        return  # without the data set's files there is nothing more to check
     data = dataset.load()
     task = cast(Task, registry.get("tasks", dataset.task)())
     task.check(data)

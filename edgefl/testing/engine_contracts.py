@@ -208,7 +208,7 @@ def backgrounds(model: Background) -> None:
 def mobility(model: Mobility) -> None:
     """Check that a device's path depends only on time, device and seed, not on other devices or earlier calls."""
     names = sorted({name for _, name in model.area_names()})
-    # areas in a row, 50 m apart; with several, the last one is beyond the cell
+    # areas in a row, 50 m apart; if there are several, the last area is beyond the cell
     model = model.within(
         Places({name: Disc(centre_m=(50.0 * i, 20.0), radius_m=30.0) for i, name in enumerate(names)})
     )

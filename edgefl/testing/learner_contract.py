@@ -14,14 +14,14 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 
 DEVICES, ENDLESS_ROUNDS = 6, 3
-# the devices present in each of two sessions; then, round by round, participants and those whose update arrives
+# devices present in each of two sessions; and for each round, the participants, and those with an arriving update
 SESSIONS = ((0, 1, 2, 3), (2, 3, 4))
 ROUNDS: tuple[tuple[Sequence[int], Sequence[int]], ...] = (((0, 1, 2), (0, 2)), ((1, 3), ()), ((4,), (4,)))
 Answers = list[tuple[str, Any]]
 
 
 def assignment(sessions: int | None = 2) -> Assignment:
-    """Return the arguments of an external learner in a small world: six devices around one base station."""
+    """Return the arguments of an external learner in a small world, with six devices around one base station."""
     turns = np.linspace(0.0, 2 * np.pi, DEVICES, endpoint=False)
     return Assignment(
         cell=0,

@@ -39,7 +39,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
         for part in PARTS if own_parts else ():
             written.append(folder / part)
             written[-1].write_bytes((shipped.EXAMPLES / part).read_bytes())
-        for of in ("scenario", "study"):  # for editors
+        for of in ("scenario", "study"):  # schemas with which editors complete and check
             written.append(folder / f"{of}.schema.json")
             written[-1].write_text(dumps(schema(of), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:

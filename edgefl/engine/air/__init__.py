@@ -1,1 +1,1 @@
-"""The air interface: links and their gains, a round's transfers, and their costs."""
+"""The air interface, with links and their gains, and a round's transfers and their costs."""

@@ -1,4 +1,4 @@
-"""Time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
+"""Compute the time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
 
 import math
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from edgefl.engine.power_models import Connection
 
 # RFC 6928: TCP sends ten segments of 1460 bytes before it waits for their acknowledgement
 FIRST_WINDOW_BITS = 10 * 1460 * 8
-# tolerance in slots: rounding may shift a time of whole slots
+# tolerance, in slots, for rounding errors of times that are whole numbers of slots
 WHOLE = 1e-6
 
 
 class AccessSettings(Section):
-    """Settings of the time between a request for a transfer and the first bit that moves."""
+    """Settings of the delay between the request for a transfer and the transfer's first bit."""
 
     setup_s: float = Field(
         0.0,
@@ -48,7 +48,7 @@ class AccessSettings(Section):
 
 
 class Lead(NamedTuple):
-    """Numbers of slots that a device waits before a transfer: first at rest, then connected and listening."""
+    """Slots that a device waits before a transfer: first with its radio at rest, then connected and listening."""
 
     resting: int
     listening: int

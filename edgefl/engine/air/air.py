@@ -1,4 +1,4 @@
-"""The air interface: the grid of slots, the carriers, and the bands that cells share dynamically."""
+"""The air interface, with the grid of slots, the carriers, and the bands that cells share dynamically."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Background traffic: files of other users that share a cell's band with learning."""
+"""Send background traffic: files of other users that share a cell's band with learning."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -19,7 +19,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # highest load that traffic in bit/s may cause: above it, files would pile up
+MOST_LOAD = 0.95  # highest load that traffic in bit/s may cause; above it, files queue up without bound
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]

@@ -1,4 +1,4 @@
-"""Draw the users of background traffic: their places in a cell, and their links' SNR."""
+"""Draw the places of background users in a cell, and the SNR of their links."""
 
 import math
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class BackgroundUsers:
         )
 
     def _walls(self, cell: int) -> Indoors | None:
-        """Return the walls around a cell's users, or None if no user can be indoors."""
+        """Return the penetration loss of a cell's users, or None if no user can be indoors."""
         share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None

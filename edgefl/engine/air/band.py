@@ -1,4 +1,4 @@
-"""A dynamically shared band: the transfers of one cell and direction, with an event at the end of each."""
+"""A dynamically shared band with the transfers of one cell and direction, and an event at the end of each."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ class BandInUse:
         self._slot_s = slot_s
         self._yields = yields
         self._paused = False
-        self._ends: dict[int, Callable[[int], object]] = {}  # called with the boundary of the last bit
+        self._ends: dict[int, Callable[[int], object]] = {}  # called with the flow's last slot boundary
         self._plans = 0
 
     def begin(

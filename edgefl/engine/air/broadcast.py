@@ -1,4 +1,4 @@
-"""Broadcast of a round's model: how long it takes, and how much each device has received."""
+"""Broadcast a round's model: compute how long it takes, and how much each device receives."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from edgefl.errors import EdgeflError
 
 @dataclass(frozen=True)
 class Broadcast:
-    """One transmission of a model over the whole band with an erasure code: only the amount received counts.
+    """Broadcast of a model over the whole band with an erasure code, so that only the number of received bits counts.
 
     The broadcast lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a
     quantile of the round's devices. In a slot a device receives the bits that its own SNR allows. If these add up to

@@ -1,4 +1,4 @@
-"""Link budget: the mean SNR of links from their gains, and the carriers of both directions."""
+"""Compute the mean SNR of links from their gains, and the carriers of both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
 
 
 class Budget:
-    """Link budget: the received power over noise and mean interference.
+    """The link budget, which gives the received power over noise and mean interference.
 
     Args:
         device_power_w: [devices] power that each device radiates while it sends.
@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1]: the noise of links without mean interference from other sites, the usual case
+        # [1] noise without a rise, the usual case: no mean interference from other sites is added
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))

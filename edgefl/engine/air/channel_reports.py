@@ -1,4 +1,4 @@
-"""Channel reports: gains measured during transfers, for all cells at once."""
+"""Measure the gains of links during transfers, for all cells at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # other transfers of the round also begin before the next tick, and reading all links takes little longer
+        # measure all links: the round's other transfers begin before the next tick, too, and more links cost little
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader

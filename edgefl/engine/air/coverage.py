@@ -1,4 +1,4 @@
-"""Coverage: which devices have a usable link, and so are connected."""
+"""Decide which devices have a usable link, and so are connected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Coverage:
     is absent, and no server can select it. `radio_link_monitoring`'s timers only serve links lost in a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and found again at a better one). Left out: the standard judges only the downlink's quality, and a
+    one quality and recovers only at a better one). Left out: the standard judges only the downlink's quality, and a
     device takes some 100 ms to report it. Without coverage, a server selects devices that cannot answer, and each
     round lasts until their timers expire.
 
@@ -44,7 +44,7 @@ class Coverage:
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
-        self._known: dict[int, _Known] = {}  # by cell
+        self._known: dict[int, _Known] = {}  # cell -> results known at the devices' places
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
         """Return [n] whether devices with ids [n] have a link to a cell's site; each device is judged once per place.

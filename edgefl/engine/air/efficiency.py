@@ -58,7 +58,7 @@ class Efficiency:
 
 
 def _of_each(spans: Sequence[Span | None], shares: Sequence[float], hz: float) -> list[float]:
-    # plain numbers are faster than arrays for the hundred transfers of a round
+    # with some hundred transfers in a round, plain numbers are faster than arrays
     return [
         span.bits / (share * hz * span.airtime_s)
         for span, share in zip(spans, shares, strict=True)

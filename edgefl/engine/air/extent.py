@@ -91,7 +91,7 @@ class Extent:
 
     @property
     def edge_m(self) -> float:
-        """Distance from the origin beyond which a device is absent: the edge of the cell or the layout."""
+        """Distance from the origin to the edge of the cell or the layout, beyond which a device is absent."""
         if not self.layout.several:
             return self.cell.radius_m
         # rounding may move a device that is reflected at the edge slightly beyond the edge

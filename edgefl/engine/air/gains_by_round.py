@@ -72,6 +72,6 @@ class PerRoundGains(LargeScaleGains):
             nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
             clamped += int((distances_m[rows] < nearest_m).sum())
             beyond += int((distances_m[rows] > farthest_m).sum())
-            # path-loss models begin at the minimum distance, which applies to a device that walks closer
+            # models begin at the minimum distance, so a closer device has the path loss of that distance
             loss_db[rows] = extent.path_loss_db(np.clip(distances_m[rows], nearest_m, farthest_m))
         return _Loss(distances_m, loss_db - self._extents[0].layout.antenna_gain_dbi, clamped, beyond)

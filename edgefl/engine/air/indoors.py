@@ -19,14 +19,14 @@ from edgefl.rng import Streams
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Uniform numbers per device and place: one for being indoors, two for the depth inside, two for a normal number
+# Uniform numbers drawn per device and place: one decides whether it is indoors, two give the depth, two a normal draw
 _NUMBERS = 5
-# Squares are numbered along both axes; the one with the origin at its corner has this number (2^20 x 25 m is far)
+# Number of the grid square at the origin, along each axis: no square within 2^20 x 25 m has a negative number
 _MIDDLE = 2**20
 
 
 class Coats:
-    """Buildings with coated windows: a fraction of all buildings, each with walls of high loss.
+    """Buildings with coated windows, a fraction of all buildings, which have a high penetration loss.
 
     Whether a building is coated does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
     scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
@@ -47,7 +47,7 @@ class Coats:
 
 
 class Indoors:
-    """Penetration loss of the walls between devices and sites.
+    """Penetration loss of the buildings in which devices are.
 
     A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
     finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
@@ -72,12 +72,12 @@ class Indoors:
         self._wall_db = wall_loss_db(carrier_hz, "low_loss")
         self._draws = draws
         self._coats = coats
-        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] wall loss
+        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] penetration loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
     def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
-        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
+        """Return the penetration losses set by the devices' classes; without buildings if depth_m is None."""
         coated = fleet.column(lambda kind: kind.coated_share)
         return cls(
             fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
@@ -88,7 +88,7 @@ class Indoors:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the wall loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
+        """Return the penetration loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
@@ -113,7 +113,7 @@ class Indoors:
 
 
 class IndoorsByTrip:
-    """Walls between devices and sites that change with each trip of a device.
+    """Penetration loss of buildings and cars, drawn for each trip of a device.
 
     A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
     instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
@@ -123,7 +123,7 @@ class IndoorsByTrip:
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
-        buildings: walls of the devices' buildings, looked up here by a trip's number instead of a grid square's.
+        buildings: losses of the devices' buildings, looked up here by a trip's number instead of a grid square's.
         vehicle_above_m_s: [devices] speed above which each device is in a car; inf for a device that is never in one.
         trips: returns the current trips of all devices.
     """
@@ -150,7 +150,7 @@ class IndoorsByTrip:
         streams: Streams,
         trips: Callable[[], Trips],
     ) -> "IndoorsByTrip":
-        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
+        """Return the penetration losses set by the devices' classes; without buildings if depth_m is None."""
         return cls(
             Indoors.of_fleet(fleet, depth_m, carrier_hz, streams),
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; the gains it wraps keep the counters `clamped` and `beyond`."""
+    """Gains reduced by the loss of obstacles; the wrapped gains keep the counters `clamped` and `beyond`."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

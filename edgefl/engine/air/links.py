@@ -66,7 +66,7 @@ class Transfers:
 
 
 class Transfer(NamedTuple):
-    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on.
+    """A transfer that has ended or was cut off, with the bits moved, and the time for which the radio was on.
 
     stalled_s: part of the transfer's duration in which the link carried nothing. stalled_air_s: the radio's on-time
     during the stall. power: mean fraction of its power that the device radiated while its radio was on, or None if

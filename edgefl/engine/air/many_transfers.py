@@ -1,4 +1,4 @@
-"""Fast path of `Link.transfer`: time many transfers at once, where nothing cuts them off."""
+"""Time many transfers at once where nothing cuts them off, as a fast path of `Link.transfer`."""
 
 from collections.abc import Sequence
 from typing import Any

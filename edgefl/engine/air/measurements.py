@@ -1,4 +1,4 @@
-"""Received power of the cells at the devices; all readers at one time share a survey."""
+"""Measure the received power of the cells at the devices; all readers at one time share a survey."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

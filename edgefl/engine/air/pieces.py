@@ -14,9 +14,9 @@ class _Awaited(Protocol):
 
 
 class Pieces:
-    """The transfers that continue at each slot, grouped because all links are measured at the same time.
+    """The transfers that continue at each slot boundary, computed as one batch since all links are measured then.
 
-    The results are the same as for each transfer alone, but computing many takes little longer than computing one.
+    A transfer's result does not depend on the batch; computing many transfers takes little longer than computing one.
     """
 
     def __init__(self) -> None:

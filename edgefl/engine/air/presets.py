@@ -29,13 +29,13 @@ NR: dict[str, dict[str, Any]] = {
         "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
         # n78 and the other TDD bands; in FDD bands no frame is filled in
         "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # for any neighbour_load
+        "interference": "slot",  # used whatever the neighbour_load is
     },
     "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
-        "los_site_correlation": 0.5,  # as for shadowing: obstacles around a device block all sites
+        "los_site_correlation": 0.5,  # equal to that of shadowing, as obstacles around a device block all sites
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
@@ -46,8 +46,8 @@ NR: dict[str, dict[str, Any]] = {
         "nlos_array_gain_db": 9.5,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as 5G-LENA's NrUePowerControl; srsRAN's base station has -76
         "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
-        "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
-        "site_noise_figure_db": 5.0,  # likewise
+        "noise_figure_db": 9.0,  # of devices: 38.802, Annex A
+        "site_noise_figure_db": 5.0,  # of base stations: 38.802, Annex A
     },
     "radio.access": {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is
@@ -90,7 +90,7 @@ NR: dict[str, dict[str, Any]] = {
     # 38.901, Table 7.3-1: a panel has 8 dBi ahead, and 4.6 on average over its 120 degrees
     "layout": {"antenna_gain_dbi": 5.0},
     "devices": {
-        "indoor_share": 0.8,  # 38.901, Table 7.2-1, of people who walk or stay
+        "indoor_share": 0.8,  # 38.901, Table 7.2-1, for people on foot
         "indoors_by": "trip",
         "vehicle_above_m_s": 3.0,  # 11 km/h: faster than walking or running
         "power": "tr38840",

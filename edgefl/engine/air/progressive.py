@@ -1,4 +1,4 @@
-"""Transfers that move bits as time passes: on a fixed share or in a shared band, monitored or not."""
+"""Transfers that move bits as time passes, on a fixed share or in a shared band, monitored or not."""
 
 import math
 from collections.abc import Callable, Generator

@@ -1,4 +1,4 @@
-"""Composition of the large-scale gains: drawn by round or by place, with panels and walls."""
+"""Compose the large-scale gains, drawn by round or by place, with panels and penetration loss."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def panels(extent: Extent) -> Sectors | None:
 
 
 def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeScaleGains:
-    """Return the gains between sites and devices: drawn for each round (J), or a function of the place.
+    """Return the gains between sites and devices, which are drawn for each round (J) or a function of the place.
 
     Raises:
         EdgeflError: line of sight is probabilistic, but gains are not a function of the place.
@@ -95,10 +95,10 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 def obstacles(
     extent: Extent, fleet: Fleet, streams: Streams, trips: Callable[[], Trips] | None
 ) -> Obstacles | None:
-    """Return the obstacles between devices and sites, walls and cars, or None.
+    """Return the obstacles between devices and sites, which are buildings and cars, or None.
 
     Args:
-        trips: returns the current trips of all devices, which change the walls, or None if walls depend on the place.
+        trips: returns the current trips of all devices, which change obstacles; None if these depend on the place.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

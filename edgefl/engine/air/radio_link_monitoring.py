@@ -1,4 +1,4 @@
-"""Radio link monitoring: when gains are measured, and when a weak link is given up."""
+"""Decide when gains are measured, and when a weak link is given up."""
 
 from edgefl.channel.modulation import Steps
 from edgefl.channel.tdd import Direction, rounding_s

@@ -1,4 +1,4 @@
-"""A round on the radio, as a value: its links, their transfers, the broadcast, and the server's energy."""
+"""A round on the radio as a value, with its links, their transfers, the broadcast, and the server's energy."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -144,7 +144,7 @@ class Link:
         return full, full * control * change
 
     def flow(self, direction: Direction, payload_bits: int) -> dict[str, Any]:
-        """Return the link's flow in a shared band as it was at the round's opening: arguments of `SharedBand.add`."""
+        """Return the arguments of `SharedBand.add` for the link as it was at the round's opening."""
         snr, most_snr = self.on_block(direction, self.snr(direction))
         return {
             "id_": self.device,
@@ -179,7 +179,7 @@ class Link:
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
-        """Return the link's fading, with any slot-by-slot interference: the factor on the SNR in each slot."""
+        """Return the link's fading, with any slot-by-slot interference, as the factor on the SNR in each slot."""
         interfered = self.round.interfered
         return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
@@ -301,7 +301,7 @@ class Link:
         return nullcontext() if reports is None else reports.under_way(self.device)
 
     def received(self, upload: Span) -> Span:
-        """Return an upload as the server receives it: as sent, or lost at its end to packet errors."""
+        """Return an upload as the server receives it, complete or lost at its end to packet errors."""
         if (errors := self.round.packet_errors) is None or upload.cut is not None or not upload.bits:
             return upload
         snr = self.sync_snr("uplink", self.share("uplink"), self.snr_now("uplink"))

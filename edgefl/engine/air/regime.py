@@ -30,7 +30,7 @@ class RenewalRegime:
         Static links (correlation 1) are not drawn and not counted.
         """
         if isinstance(expected_slots, float) and isinstance(correlation, float):
-            # this branch counts a single transfer in a tenth of the time
+            # for a single transfer, this branch is ten times as fast
             if correlation < 1.0:
                 times_of_one = expected_slots * (1.0 - abs(correlation))
                 self.transfers += 1

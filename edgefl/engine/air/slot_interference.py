@@ -33,7 +33,7 @@ class SlotInterference:
             return TransmitterActivity(streams.key("interference", direction), cells, load)
 
         self._activity = activity
-        # a function of all devices' positions; cached for the rounds of all cells that open at one time
+        # depends on all devices' positions; cached, since rounds of several cells may open at the same time
         self._at_cells = Derived(gains.power_db)
 
     def of_links(

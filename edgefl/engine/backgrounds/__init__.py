@@ -15,9 +15,9 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base class of all background traffic: users' files, which arrive at random on the same band as learning.
+    """Base class of background traffic: files of other users arrive at random and share the band with learning.
 
-    Users are not devices: they have their own power and walls. No table contains the users' energy.
+    Users are not devices: they have their own power and penetration loss, and no table contains their energy.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")

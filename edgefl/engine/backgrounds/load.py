@@ -12,7 +12,7 @@ from edgefl.engine.backgrounds import Background
 class Load(Background):
     """A constant load: files arrive as a Poisson process, each for a random user.
 
-    An M/G/1 queue. With round robin, which shares time as processor sharing does, a transfer that takes x alone takes
+    Each band is an M/G/1 queue. With round robin (processor sharing), a transfer that takes x alone takes
     x / (1 - load) on average (Kleinrock 1976, 4.4), or x with `learning_first`.
     """
 

@@ -1,4 +1,4 @@
-"""A recorded load: a table of steps in time, for all cells together or for each cell."""
+"""A recorded load, read from a table of steps in time for all cells together or for each cell."""
 
 import math
 from bisect import bisect_right

@@ -40,7 +40,7 @@ class Arrivals:
         elif self._events[cell].callbacks:
             self._announce_at(cell, then_s)
         else:
-            # no process waits now, and few ever will: a timer for each handover is not worth its cost
+            # usually no process waits for this device, and a timer for every handover would be too slow
             coming = self._coming_s[cell]
             while coming and coming[0] <= self._env.now:
                 coming.popleft()

@@ -1,4 +1,4 @@
-"""Count how often devices cross the border between two cells, by geometry alone. NumPy only, without a clock."""
+"""Count from positions alone how often devices cross the border between two cells. NumPy only, without a clock."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from edgefl.channel.layout import Wraparound
 from edgefl.engine.cells.serving_cells import NOWHERE
 
-LOOK_S = 1.0  # a car at 50 km/h moves 14 m; two crossings within this time, near a corner, are missed
+LOOK_S = 1.0  # a car at 50 km/h moves 14 m in it; of two crossings near a corner, at most one counts
 
 
 class Borders:

@@ -53,15 +53,15 @@ class DevicePositions:
 
     @property
     def still(self) -> bool:
-        """Whether no device moves for some time from now on."""
+        """Whether all devices stay where they are for some time from now on."""
         self.positions_m()
         return self._env.now < self._until_s
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""
+        """Return [n] whether devices at positions [n, 2] are in the simulated area, which is all cells together."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
-        # a comparison with nan is false: an absent device is not in the area
+        # a comparison with nan is false, so an absent device is not in the area
         here = within(positions_m, self._radius_m)
         if self._reached is not None:
             here[here] = self._reached(positions_m[here])

@@ -1,4 +1,4 @@
-"""Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
+"""Decide by 3GPP event A3 on filtered measurements which devices change their cell, and when.
 
 This module is pure NumPy and has no clock.
 """
@@ -39,7 +39,7 @@ class Layer3Filter:
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # whether a device has an earlier measurement
-        # the filter's distance from the last measurement; a filter is at rest if the next distance is the same
+        # filtered minus measured power at the last measurement; a filter has settled once this stays the same
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
@@ -60,7 +60,7 @@ class Layer3Filter:
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # an absent device is measured at -inf or nan
             filtered_db -= power_db
-            # compared bit by bit, so that a device that stays absent (nan) is at rest
+            # compared bit by bit, so that the filter of a device that stays absent (nan) counts as settled
             unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
             self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db
@@ -118,7 +118,7 @@ class EventA3:
         served = serving >= 0
         own_db = power_db[self._everybody, np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
-        # few devices are near a cell edge: only their neighbours are examined one by one
+        # few devices are near a cell edge, so only these devices' neighbours are examined one by one
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
         self._timing &= served
         known = self._timing[self._ids]

@@ -1,4 +1,4 @@
-"""Serving cells of the devices: movement, switches, batteries, cell edges and handovers."""
+"""Assign serving cells to devices that move, switch on and off, run out of battery, and hand over."""
 
 import itertools
 import math
@@ -79,7 +79,7 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # per cell: the list object is the same for as long as the ids do not change, even for a million devices
+        # by cell; as long as the ids do not change, the list object stays the same, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
@@ -102,7 +102,7 @@ class Network:
         return None if has_link is None else served[~has_link].tolist()
 
     def connecting(self, cell: int) -> dict[int, float]:
-        """Return the devices that only an interruption keeps from being present: id -> end of the interruption.
+        """Return the end of the interruption of each device that is absent only because of the interruption, by id.
 
         Interruptions follow handovers and failed links.
         """
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all have one; cells: by device."""
+        """Return a cell's running devices, and whether each has a link, or None if all have one; cells: [devices]."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check

@@ -1,4 +1,4 @@
-"""Events of a network: arrivals, departures, handovers, and links that are lost or re-established."""
+"""Record arrivals, departures, handovers, and links that are lost or re-established, as events."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class NetworkEvents:
     ) -> None:
         """Write handovers [n] between cells; the last three arguments come from `ServingCells.hand_over`."""
         ping_pong = returns & (since_change_s < self.handover.min_time_of_stay_s)
-        # most events are handovers: a row object for each would cost more than the decision
+        # most events are handovers, for which row objects would cost more time than the decisions
         self.recorder.write_columns(
             Event,
             time_s=self.env.now,

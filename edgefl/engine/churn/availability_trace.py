@@ -1,4 +1,4 @@
-"""Recorded times at which devices are available: FedScale's client availability traces, lists and CSV tables."""
+"""Read the times at which devices are available, from FedScale's client availability traces, lists or CSV tables."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ COLUMNS = ("client", "on_s", "off_s")
 
 
 class _Client(NamedTuple):
-    """Times at which a client is on, in the units of its file: ascending (from, to), repeated with a period.
+    """Times at which a client is on, ascending (from, to) in the units of its file, repeated with a period.
 
     The last spell may end in the next period, before that period's first spell. No two spells touch, except that a
     single spell may fill the whole period. Without repetition the period is inf, and the last spell may be endless.

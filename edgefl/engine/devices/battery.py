@@ -87,7 +87,7 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Net power into the battery without the drain, W: recharge minus the power that is drawn at all times."""
+        """Net power into the battery without the drain, W: recharge minus the power that is always drawn."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Tables of phones: each row sets keys of `devices` for the devices to which the row is assigned."""
+"""Read tables of phones, in which each row sets keys of `devices` for the devices that are assigned to the row."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against the key's bounds; named: where they come from, for errors."""
+    """Check values [rows] of a key against the key's bounds; named: the values' source, for error messages."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

@@ -97,7 +97,7 @@ class Fleet:
 
     @classmethod
     def of_types(cls, settings: DeviceSettings, recorded: Sequence[Recorded], streams: Streams) -> "Fleet":
-        """Give each device the class with the name of its type in a trace, or of its kind if no class has that name.
+        """Give each device the class named after its type in a trace or, if there is no such class, after its kind.
 
         Args:
             recorded: the devices as a trace lists them, with `id`, `kind` and `type`.

@@ -1,4 +1,4 @@
-"""The energy ledger: counts every joule of a device once, by activity."""
+"""The energy ledger, which counts every joule of a device once, by activity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -116,7 +116,7 @@ class Ledger:
 
 
 def _circuit_j(upload: Span | None, radio: Draws) -> float:
-    """Return the energy of an upload besides the radiated energy: circuits, waits, access, searches for a link."""
+    """Return the energy of an upload that is not radiated, for circuits, waits, access and searches for a link."""
     if upload is None or not (radio.send_w or radio.wait_w):
         return 0.0
     pieces = [span for _, span in upload.pieces] or [upload]
@@ -139,14 +139,14 @@ def _busy_s(
     A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """
     times_s = {
-        (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: never reached
+        (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: not reached
         for activity in Activity
         for edge in ("start", "end")
     }
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
     before_downlink_s, before_uplink_s = np.array(listened_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-    spans = (  # activities in order of their starts
+    spans = (  # a part's activities in chronological order
         (times_s[Activity.DOWNLINK, "start"] - before_downlink_s, down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),

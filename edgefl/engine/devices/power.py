@@ -1,4 +1,4 @@
-"""Running devices: devices that are switched on and have charge."""
+"""Track which devices are running, that is, switched on and charged."""
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Callbacks for a device's switches and battery: after any event, when the device starts, and when it stops."""
+    """Callbacks after any event of a device's switch or battery, when a device starts, and when it stops."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -54,7 +54,7 @@ class Power:
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
         self._sooner = [env.event() for _ in batteries]  # the battery will be empty earlier than expected
-        self._looks_s = np.full(len(batteries), np.inf)  # next check of each
+        self._looks_s = np.full(len(batteries), np.inf)  # time of each battery's next check
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
         self._powers_w: list[float | None] = [None] * devices  # power now besides a tail; None when idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
@@ -226,7 +226,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# (True for the switch and False for the battery, new state) -> event
+# (True for a switch, False for a battery; new state) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -1,4 +1,4 @@
-"""Tails: the power of radios after a transfer, until the next transfer or the release of the connection."""
+"""Tails, the power of radios after a transfer, until the next transfer or the release of the connection."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# tolerance, s: a clock that waits for a time may miss it by a rounding error
+# tolerance, s, for a clock that misses the time that it waited for by a rounding error
 SOON_S = 1e-9
 
 Tail = Sequence[tuple[float, float]]  # duration, s, and power, W, of each step in order
@@ -27,7 +27,7 @@ class Tails:
     def __init__(self, tails: Sequence[Tail]) -> None:
         self.any = any(tails)
         self._tails = tails
-        self._since_s: list[float | None] = [None] * len(tails)  # of running tails
+        self._since_s: list[float | None] = [None] * len(tails)  # starts of running tails
         self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails that are not taken yet
         self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
@@ -38,14 +38,14 @@ class Tails:
             self._since_s[device] = time_s
 
     def ends(self, device: int, time_s: float) -> None:
-        """End a device's tail, if one is running: a transfer begins, or the device stops."""
+        """End a device's running tail, if any, because a transfer begins or the device stops."""
         since_s = self._since_s[device]
         if since_s is not None:
             self._ended_s[device, since_s] = min(time_s, since_s + self._longest_s(device))
             self._since_s[device] = None
 
     def disconnects(self, device: int) -> None:
-        """End a device's connection before its release: its link has failed, or the device stops."""
+        """End a device's connection before its release, because its link has failed or the device stops."""
         self._last_s[device] = -math.inf
 
     def since_s(self, device: int, time_s: float) -> float:

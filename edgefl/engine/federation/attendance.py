@@ -1,4 +1,4 @@
-"""Devices that are present in a server's cell, and the wait for a first device."""
+"""Find the devices that are present in a server's cell, and wait for a device if there is none."""
 
 import math
 from collections.abc import Callable, Collection, Generator
@@ -102,7 +102,7 @@ class Attendance:
                 if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    # the run has an end: a device may come before then
+                    # a run with a duration ends in any case, and a device may still come before its end
                     given_up = federations.waits(self.label)
                     continue
                 linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))

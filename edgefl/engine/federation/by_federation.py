@@ -1,4 +1,4 @@
-"""A recorder for several federations in the same cells: a device's rows go to its own federation's tables."""
+"""Pass the rows of several federations in the same cells to each federation's own tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -20,7 +20,7 @@ BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_b
 
 
 class CloudSettings(Section):
-    """A cloud over the cells (HierFAVG): cells average devices' models, and the cloud averages cells' models.
+    """A cloud over the cells (HierFAVG), which averages the cells' models; cells average the devices' models.
 
     Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020: both means are weighted
     by data. Each cell has its own symmetric wired line.

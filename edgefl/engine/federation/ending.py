@@ -51,7 +51,7 @@ class StopSettings(Section):
 
 
 class Stopped(NamedTuple):
-    """The end of a server's run because of its scores: the reason, and the session and round of the last test."""
+    """The reason why scores ended a server's run, and the session and round of the last test."""
 
     reason: str
     session: int

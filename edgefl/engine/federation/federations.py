@@ -1,4 +1,4 @@
-"""The federations of a run: which of them are working, and when to stop waiting for a device."""
+"""Track which federations of a run are working, and decide when to stop waiting for a device."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Observers of rounds: further columns about access, links that fail, and learning."""
+"""Observers of rounds, which add columns about access, links that fail, and learning."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def stalls(simulation: Simulation, made: Made) -> Columns:
 
 
 def learning(made: Made) -> Columns:
-    """Return the learner's scalars, and their averages; a scalar is empty without the step that fills it."""
+    """Return the learner's scalars, and their averages; a scalar is empty if the device did not reach its step."""
     local, parts = made.local, made.parts
     done = {
         TRAINING: [part.has_trained for part in parts],

@@ -45,7 +45,7 @@ class OpenSession:
 
 @dataclass
 class Counts:
-    """Counts of a server over all sessions: rounds of the global model that began, and models made."""
+    """Numbers of rounds of the global model that began, and of models made, over all sessions of a server."""
 
     turn: int = 0
     version: int = 0

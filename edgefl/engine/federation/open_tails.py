@@ -1,4 +1,4 @@
-"""Rounds that are over while their devices' tails continue: their rows wait for the tails, in order of the rounds."""
+"""Keep the rows of rounds that are over until their devices' tails are over, and write them in order of rounds."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from edgefl.engine.parts import Part
 
 
 class PartTails(NamedTuple):
-    """The tails of a part's downlink and uplink: durations, s, or None while running; and the energy of both."""
+    """Durations, s, of the tails of a part's downlink and uplink (None while running), and the energy of both."""
 
     lasts_s: tuple[float | None, float | None]
     energy_j: float
@@ -18,7 +18,7 @@ class PartTails(NamedTuple):
 
 @dataclass
 class _Waiting:
-    """A round that is over: its parts, the tails known so far, and the function that writes the round's rows."""
+    """A round that is over, with its parts, the tails known so far, and the function that writes the round's rows."""
 
     parts: Sequence[Part]
     write: Callable[[list[PartTails]], None]

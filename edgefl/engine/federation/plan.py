@@ -1,4 +1,4 @@
-"""Fast path of `Device.take_part`: compute all parts of an undisturbed round at once.
+"""Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round is known when it opens if its shares are static, or its dynamic band has no other users: a transfer's slots
 follow from the links' fading, a computation's time from its samples. If no device moves, is switched on or off, or
@@ -156,7 +156,7 @@ def _moved(
 
 
 def _reached(from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-    """Return the clock's time after waiting until a time: it adds the wait to its own time, and rounds the sum."""
+    """Return the clock's time after a wait, which SimPy adds to the current time, rounding the sum."""
     return from_s + np.maximum(0.0, until_s - from_s)
 
 

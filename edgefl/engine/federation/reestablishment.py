@@ -1,4 +1,4 @@
-"""Re-establishment after a radio link failure: a device looks for a cell and resumes its transfer there."""
+"""Re-establish a link after it has failed: a device looks for a cell and resumes its transfer there."""
 
 import itertools
 from collections.abc import Generator
@@ -55,7 +55,7 @@ class Search:
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = None  # a place where no cell carries anything, even for a lone sender
+        hopeless: bytes | None = None  # a place without a usable link to any cell, even alone in the band
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment

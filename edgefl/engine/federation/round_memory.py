@@ -1,4 +1,4 @@
-"""Memory of a round: what its participants hold, and the fading of their links."""
+"""Estimate the memory that a round needs for its participants and the fading of their links."""
 
 from edgefl.channel.diversity import PAGE
 from edgefl.channel.transfer import AUTO_SLOTS

@@ -1,4 +1,4 @@
-"""Rounds of a cell: selection of participants, their tasks and their links."""
+"""Open the rounds of a cell: select participants, and make their tasks and links."""
 
 import itertools
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The simulation that the servers of a run share: clock, radio, network, devices and tables."""
+"""The simulation that the servers of a run share, with clock, radio, network, devices and tables."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""One stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
+"""Run one stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
 
 import math
 from collections.abc import Callable, Generator
@@ -33,7 +33,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all devices if there are no tiers: state, devices present, and waiting updates."""
+    """Devices of a tier, or all devices without tiers, with their state, the devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -41,7 +41,7 @@ class _Group:
 
 
 class StageRun:
-    """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
+    """A stage under way; its rounds follow one another, or overlap if devices are dispatched while others work.
 
     A stage with a fixed number of rounds runs them one after the other, with any server.
     """
@@ -142,7 +142,7 @@ class StageRun:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
         server.simulation.open_tails.release(now_s)  # readers need not wait until this round is over
-        if facts.evaluates:  # a probe does not count: the training round after it begins at once
+        if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
             server.timetable.begun(now_s)
         if work.is_over:
             self._since_s = now_s

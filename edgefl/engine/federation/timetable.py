@@ -1,4 +1,4 @@
-"""The earliest start of a cell's next round: back to back, after a pause, or on a grid of times."""
+"""Compute the earliest start of a cell's next round: at once, after a pause, or on a grid of times."""
 
 import math
 from collections.abc import Generator
@@ -42,7 +42,7 @@ class Timetable:
 
 
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until exactly time_s: the clock adds a delay to its current time, and the sum may be rounded."""
+    """Wait until exactly time_s, although the clock adds delays to its current time and may round the sum."""
     if env.now + (time_s - env.now) != time_s:
         yield env.timeout(0.75 * (time_s - env.now))  # beyond half of the wait, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

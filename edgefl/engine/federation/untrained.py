@@ -1,4 +1,4 @@
-"""A learner without training: the radio and the processors work, but there are no tensors."""
+"""A learner without training and tensors, for which only the radio and the processors work."""
 
 from collections.abc import Iterator, Sequence
 

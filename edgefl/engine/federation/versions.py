@@ -1,4 +1,4 @@
-"""Record the model versions from which updates started: an observer of overlapping rounds."""
+"""Observe overlapping rounds: record the model versions from which updates started."""
 
 from edgefl.engine.federation.made import Columns, Made
 

@@ -1,4 +1,4 @@
-"""Work under way: dispatched devices, with their start and model version."""
+"""Track work under way, that is, dispatched devices with their start and model version."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -105,7 +105,7 @@ class WorkUnderWay:
 
     @property
     def busy(self) -> set[int]:
-        """Devices that cannot be dispatched: they work, or their update waits."""
+        """Devices that cannot be dispatched, because they work or their update waits."""
         return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property

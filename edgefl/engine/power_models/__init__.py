@@ -1,4 +1,4 @@
-"""Power models: the power of a device's radio while it receives and sends, in between, and afterwards."""
+"""Power models, which give the power of a device's radio while it receives and sends, in between, and afterwards."""
 
 import math
 from abc import abstractmethod
@@ -26,7 +26,7 @@ class Equipment:
 
 
 class Connection(NamedTuple):
-    """Timers of a connection after a transfer: listen, then sleep in DRX cycles, until the release."""
+    """Timers of a connection after a transfer: how long the radio listens, sleeps in DRX cycles, and is released."""
 
     inactivity_s: float
     drx_cycle_s: float
@@ -34,7 +34,7 @@ class Connection(NamedTuple):
     release_s: float
 
 
-# without timers: a device is always connected and listens
+# without timers, a device is always connected and listens
 ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 

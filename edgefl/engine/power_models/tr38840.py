@@ -19,11 +19,11 @@ HALF_THE_ANTENNAS = 0.7
 
 
 class _Sleep(NamedTuple):
-    """A depth of sleep: relative power, and the cost of entering and leaving it."""
+    """A depth of sleep, with its relative power, and the cost of entering and leaving it."""
 
     units: float
     transition_s: float
-    transition_unit_s: float  # in addition
+    transition_unit_s: float  # energy of entering and leaving, in addition to that of the sleep
 
 
 # Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep

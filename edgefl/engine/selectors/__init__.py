@@ -1,4 +1,4 @@
-"""Selectors: choosing a round's participants, and optionally their shares, powers and clocks."""
+"""Selectors, which choose a round's participants, and optionally their shares, powers and clocks."""
 
 import math
 from abc import abstractmethod
@@ -117,7 +117,7 @@ class Candidates:
 
     @property
     def before_work_s(self) -> FloatArray:
-        """Seconds until an upload's first bit, [ids], apart from computing: download and access."""
+        """Seconds of download and access until an upload's first bit, [ids], apart from computing."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property

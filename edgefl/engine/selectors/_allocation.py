@@ -21,7 +21,7 @@ LN2 = float(np.log(2.0))
 STEPS = 200  # limit on Newton's steps; about ten are needed
 CLOSE, FITS = 1e-10, 1e-6  # relative distance to the earliest end; excess over 1 of the sum of shares
 LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that count as short, and as the last
-STRIDE = 4.0  # longest step of the price
+STRIDE = 4.0  # longest step of the price's logarithm
 NOTHING = 1e-30  # W
 WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest SNR
 
@@ -53,7 +53,7 @@ class Uploads:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Shares of the band, shares of the maximum power, and clocks, [n] each; sent_s: resulting sending times."""
+    """Shares of the band, shares of the maximum power, clocks, and the resulting sending times sent_s, [n] each."""
 
     shares: FloatArray
     power: FloatArray
@@ -102,7 +102,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds: the slowest device's computing time plus the sum of all sending times.
+    """Minimise joules + kappa x seconds, with the slowest device's computing time plus the sum of all sending times.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
@@ -132,7 +132,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end time of the last upload: maximum power, maximum clock, and shares with which all end together.
+    """Minimise the end of the last upload, by maximum power and clock, and shares with which all end together.
 
     The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
     never overshoot the root.
@@ -157,7 +157,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         ):  # shares of weak links are sensitive to the last digits of the time
             break
         end_s += step_s
-    end_s *= 1.0 + CLOSE  # rather end slightly late than never
+    end_s *= 1.0 + CLOSE  # an end slightly too early would need more than the whole band
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
     shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
@@ -191,10 +191,10 @@ def least_energy(
     if end_s <= soonest_s * (1 + 1e-9):
         return fastest
     window_s = end_s - begun_s
-    longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
-    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
+    longest_s = window_s - of.shortest_s  # longest sending times, at the maximum clock
+    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # shortest sending times, with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-    if near is None:  # start with half of the longest time, and the price at equal shares
+    if near is None:  # start halfway between the shortest and longest times, with the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
         y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
         price_j = float(_worth_j(of, window_s, t, y).mean())
@@ -212,7 +212,7 @@ def least_energy(
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        # if all devices send at their maximum power the price has no effect
+        # if all devices send at their maximum power, the price does not affect their times
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
         if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
@@ -279,7 +279,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # with a nearly infinite band short steps still matter: shares depend on the last digits of the time
+        # with a nearly infinite band short steps still matter, as shares depend on the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late

@@ -1,4 +1,4 @@
-"""Oort's scores and pacer, by the authors' formulas."""
+"""Oort's scores and pacer, with the formulas of the authors' code."""
 
 import math
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors._resources import joules
 from edgefl.errors import EdgeflError
 
-POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum power that are tried if joules are limited
+POWERS = 0.5 ** (np.arange(17) / 2)  # fractions of the maximum power that are tried if the energy is limited
 
 
 class Hungarian(CountedDecider):

@@ -34,7 +34,7 @@ class LeastEnergy(CountedDecider):
         le=1e6,
         description="without a deadline: the round's time, as a multiple of the shortest possible time",
     )
-    margin: ClassVar[float] = 0.9  # share of a deadline to plan for; the rest is for fading
+    margin: ClassVar[float] = 0.9  # fraction of the deadline to plan for; the rest is a margin for fading
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -25,7 +25,7 @@ class PowerOfChoice(CountedDecider):
     ) -> Decision:
         held, many = np.maximum(candidates.held, 0.0), len(candidates)
         drawn = min(max(self.d, number), many)
-        # of exponential numbers divided by rates, the d smallest are a draw without replacement by the rates
+        # weighted draw without replacement: the d smallest of exponential numbers divided by the weights
         with np.errstate(divide="ignore"):
             arrives = rng.exponential(size=many) / held
         among = np.argsort(arrives, kind="stable")[:drawn]

@@ -12,7 +12,7 @@ class Refl(CountedDecider):
 
     After Abdelmoniem et al., REFL, EuroSys 2023: least available first, to use the data of rarely present devices. In
     the paper devices forecast their availability; here availability is the share of past rounds in which a device was
-    present, with a half-life of 100 rounds. The other half of REFL, late updates that still count, is `rounds.server:
+    present, with a half-life of 100 rounds. REFL's other part, stale updates that still count, is `rounds.server:
     semi_synchronous`.
     """
 

@@ -1,4 +1,4 @@
-"""Servers: when devices are dispatched, and when a model is made from the updates that have arrived."""
+"""Servers, which decide when devices are dispatched, and when a model is made from the updates that have arrived."""
 
 import math
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""Rounds that end at a deadline, with late updates counted in the next round."""
+"""End rounds at a deadline, and count late updates in the next round."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""The synchronous server: rounds one after the other."""
+"""The synchronous server, which runs rounds one after the other."""
 
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Tiers(ServerPolicy):
-    """Devices of a tier start together and wait for one another; tiers do not wait for other tiers.
+    """Run synchronous rounds in each tier; tiers do not wait for one another.
 
     Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices' models, and the global model,
     from which they start next, is sum_m a_m w_m. Here a_m is the share of all models so far that the opposite tier

@@ -22,7 +22,7 @@ class SessionState:
     members_now: Set[int]
     losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy requests them
     unchanged: int = 0  # rounds in which too few updates arrived to change the model
-    time_s: float = 0.0  # now
+    time_s: float = 0.0  # current time
     start_s: float = 0.0  # start of the session
     seen: tuple[Set[int], ...] = ()  # members at the start of each earlier session of this cell
     validated: tuple[float, ...] = ()  # scores on the validation samples so far, if there are any
@@ -87,7 +87,7 @@ class TimedPolicy(SessionPolicy):
     def progress(self, state: SessionState) -> float:
         """Return the share of the session's time that has passed, including the probes before training."""
         share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
-        return min(share, math.nextafter(1.0, 0.0))  # the first round of training may come late
+        return min(share, math.nextafter(1.0, 0.0))  # training may begin late, where the share exceeds 1
 
     def reason_to_end(self, state: SessionState) -> str | None:
         return self.reason if state.time_s >= self.until_s(state.start_s) else None

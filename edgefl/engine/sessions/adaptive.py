@@ -13,7 +13,7 @@ class Adaptive(BoundedPolicy):
     Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
     is part of its first iteration. Cost: 32 bits more per upload. With x_t the mean report relative to the lowest one
     of the session so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >= threshold. Fluctuations
-    of the loss by less than `slack` never add up.
+    of the loss below `slack` never accumulate.
 
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """

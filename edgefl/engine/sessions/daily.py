@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from edgefl.config.clock import HOURS, Hour
 from edgefl.engine.sessions import TimedPolicy
 
-# A session that begins within this share of a day before an hour belongs to the hour, since times are rounded.
+# A session that begins at most this share of a day before an hour begins at that hour, since times are rounded.
 AT_THE_HOUR = 1e-9
-PLACES = 9  # decimals of a second: rounding an hour costs less than 1e-10 s of a day
+PLACES = 9  # decimals to which seconds are rounded; this shifts an hour by less than 1e-10 s
 
 
 class Daily(TimedPolicy):
@@ -41,8 +41,8 @@ class Daily(TimedPolicy):
 
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
-        # a day of the run begins at begin_hour: earlier hours come at the day's end
-        # 7:50 is inexact in binary hours but exact in seconds: a round begins with that session
+        # a day of the run begins at begin_hour, so hours before it come at the end of that day
+        # 7:50 is inexact in hours but exact in seconds, so that a round can begin exactly with its session
         hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
         times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)
         return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

@@ -1,4 +1,4 @@
-"""End a session when enough devices have come and gone."""
+"""End a session when enough of its devices have left or new ones have come."""
 
 from pydantic import Field
 

@@ -31,7 +31,7 @@ class Clustered(Algorithm):
         """Return the index [K] of the model that each device trains, chosen by losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
-        """Return the models [C', M] that devices choose from: the first C' models in the server's state."""
+        """Return the models [C', M] that devices choose from, the first C' models in the server's state."""
         return state["models"]
 
     def expected_down(self, state: ServerState) -> int:
@@ -65,6 +65,6 @@ class Clustered(Algorithm):
 def shifted(start: Tensor, last: ServerState) -> dict[str, Tensor]:
     """Return the last session's state with all models shifted from its last global model to the opening model."""
     by = start - last["global"]
-    # unchanged if the opening model is the last global model: adding 0.0 may change bits
+    # an opening model equal to the last global model changes nothing, whereas adding 0.0 might change bits
     models = last["models"] + by if by.any() else last["models"]
     return {**last, "models": models, "global": start}

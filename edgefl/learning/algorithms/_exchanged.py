@@ -1,4 +1,4 @@
-"""Arguments and results of an algorithm's methods: what devices receive, train and send."""
+"""Arguments and results of an algorithm's methods, which describe what devices receive, train and send."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,7 +53,7 @@ class _AtARate:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no model moved, and changes cannot be divided by the rate."""
+        """Whether the round's learning rate was 0, so that no model moved and no change can be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
@@ -140,12 +140,12 @@ class Updates(_AtARate):
         return weights @ (received - local)
 
     def mean_change(self) -> Tensor:
-        """Return the mean change Delta [M]: the mean of row - start, weighted by data size."""
+        """Return the mean change Delta [M], the mean of row - start weighted by data size."""
         return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
 
 
 class Members(Protocol):
-    """The devices of a session as an algorithm sees them: through the vectors that they keep."""
+    """The devices of a session as an algorithm sees them, through the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
         """Return the mean [M] of a kept vector, weighted by data size; a device that never kept one counts as 0."""

@@ -17,7 +17,7 @@ class RareVerbs:
     # whether each device trains and keeps a personal model besides the local one, on the same mini-batches;
     # the personal model begins as the model that the device receives
     trains_personal: ClassVar[bool] = False
-    # whether a second model is trained on the data of the other concept: this needs a drift known in advance
+    # whether a second model is trained on the data of the other concept, which requires a drift known in advance
     knows_drift: ClassVar[bool] = False
     # whether each device receives several models, and chooses one by forward passes
     chooses_model: ClassVar[bool] = False
@@ -27,10 +27,10 @@ class RareVerbs:
     # whether all updates of an aggregation must begin from the same model and server state: the algorithm is then
     # refused if rounds overlap
     one_round: ClassVar[bool] = False
-    # whether updates must count as they were sent if rounds overlap: a server that weights updates is refused
+    # whether updates must count as they were sent if rounds overlap; a server that weights updates is then refused
     as_sent: ClassVar[bool] = False
-    # whether devices send differences from what they sent before: the next difference includes what coding the last
-    # one lost, without a separate memory
+    # whether a device sends its difference from what the server has decoded so far, so that a coding error is part
+    # of the next difference, and needs no error-feedback memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()

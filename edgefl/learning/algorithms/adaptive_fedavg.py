@@ -16,7 +16,7 @@ class AdaptiveFedAvg(FedAvg):
     R = beta3 R + (1 - beta3) V^ / (last V^), where the first ratio is 1. The next round has the rate
     learning.local.lr x min(1, R^).
 
-    We had no access to the paper: formulas and betas come from two public implementations, which differ only in an
+    We had no access to the paper; formulas and betas come from two public implementations, which differ only in an
     additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` offers a decay
     for all algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^
     starts at the opening model. If nothing has moved, the ratio 0/0 counts as 1. Each session resets the state.
@@ -26,9 +26,9 @@ class AdaptiveFedAvg(FedAvg):
 
     uses: ClassVar[str] = "mean"
 
-    beta1: ClassVar[float] = 0.5  # share of the mean model that is kept
-    beta2: ClassVar[float] = 0.5  # share of the variance around the mean that is kept
-    beta3: ClassVar[float] = 0.5  # share of the variance's ratio that is kept; 1: a constant rate
+    beta1: ClassVar[float] = 0.5  # decay rate of the mean model
+    beta2: ClassVar[float] = 0.5  # decay rate of the variance around the mean
+    beta3: ClassVar[float] = 0.5  # decay rate of the variance's ratio; with 1 the learning rate is constant
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         zero, one = (in_double(start.new_full((), value)) for value in (0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Ditto: a personal model near the global one."""
+"""Ditto trains a personal model near the global model on each device."""
 
 from typing import ClassVar
 

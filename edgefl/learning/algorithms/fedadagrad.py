@@ -19,7 +19,7 @@ class FedAdagrad(AdaptiveServer):
     server_lr: float = Field(
         0.1, gt=0, le=1e9, description="eta: the server's step size; tune both it and tau"
     )
-    beta1: ClassVar[float] = 0.0  # share of the mean change that is kept; Reddi et al.
+    beta1: ClassVar[float] = 0.0  # decay rate of the first moment; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return square + change_squared

@@ -14,7 +14,7 @@ class FedAdam(AdaptiveServer):
     With server_lr = (1 + sqrt(beta2)) tau and beta1 = 0, a session's first round approaches FedAvg as tau grows.
     """
 
-    beta2: ClassVar[float] = 0.99  # share of the mean squared change that is kept; Reddi et al.
+    beta2: ClassVar[float] = 0.99  # decay rate of the second moment; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return self.beta2 * square + (1 - self.beta2) * change_squared

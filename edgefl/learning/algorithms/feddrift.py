@@ -1,4 +1,4 @@
-"""Several global models; a jump in a device's loss starts a new model."""
+"""FedDrift trains several global models, and starts a new model when a device's loss jumps."""
 
 from typing import ClassVar
 

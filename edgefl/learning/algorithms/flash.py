@@ -1,4 +1,4 @@
-"""FLASH: an adaptive server that takes larger steps when the devices' changes grow, and early stopping."""
+"""FLASH combines early stopping with a server that takes larger steps when the devices' changes grow."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Several global models; each device trains the model with the lowest loss on its data."""
+"""HypCluster has several global models; each device trains the model with the lowest loss on its data."""
 
 from typing import ClassVar
 

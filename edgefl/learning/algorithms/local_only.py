@@ -1,4 +1,4 @@
-"""No exchange: each device trains alone."""
+"""Each device trains alone, without any exchange of models."""
 
 from typing import ClassVar
 

@@ -10,7 +10,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.models import Outputs, OutputTerm
 from edgefl.learning.tensors import Tensor
 
-SHORTEST = 1e-8  # floor of a representation's length; one of length zero has cosines of zero
+SHORTEST = 1e-8  # lower bound of a representation's norm, so that a zero vector has cosine similarity 0
 
 
 class Moon(FedAvg):

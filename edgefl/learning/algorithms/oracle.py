@@ -1,4 +1,4 @@
-"""An upper bound for all methods: a separate model for each concept, both trained from the start."""
+"""Oracle, an upper bound for all methods, trains a separate model for each concept from the start."""
 
 from typing import ClassVar
 

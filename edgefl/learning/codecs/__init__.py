@@ -1,4 +1,4 @@
-"""Codecs: encode a model's change for transfer, and count its bits.
+"""Codecs, which encode a model's change for transfer and count its bits.
 
 A codec is called once a round for all devices together. The codec returns the decoded changes, their bits, and what
 each device remembers for its next round. A codec also states a bound on the decoding error, so that errors that are

@@ -14,18 +14,18 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
-READY_BYTES, READY_SETS = 32_000_000, 4  # number of cached sets of labels; each may take READY_BYTES
+READY_BYTES, READY_SETS = 32_000_000, 4  # READY_SETS label sets are cached, each in up to READY_BYTES
 
 
 class SplitInMemory:
-    """Training or test samples on a torch device: raw inputs [n, *shape], and labels [n] or other targets.
+    """Training or test samples on a torch device, as raw inputs [n, *shape] and labels [n] or other targets.
 
     Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
 
     Args:
-        split: the samples, possibly several laps of n samples in the same order: sample i of lap l is sample l n + i.
-            If all laps have the same inputs, the inputs are stored once.
-        count: number n of samples in a lap; by default all samples are a single lap.
+        split: the samples, possibly in several versions ("laps", such as before and after a drift): sample i of lap l
+            is sample l n + i. If all laps have the same inputs, the inputs are stored once.
+        count: number n of samples in a lap; by default there is a single lap.
 
     Attributes:
         labels, groups: kind and group of each sample, [n]; groups is None if the data set has no groups.
@@ -66,7 +66,7 @@ class SplitInMemory:
         self._readers = [SampleReader(self)]
 
     def _forget(self) -> None:
-        """Clear the cached labels, normalised inputs and laps of these samples."""
+        """Clear the caches of labels, normalised inputs and laps."""
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
         self._laps: dict[int, SplitInMemory] = {}
@@ -84,32 +84,32 @@ class SplitInMemory:
         return self._y
 
     def replace(self, count: int, make: Callable[[], tuple[np.ndarray, np.ndarray]]) -> None:
-        """Replace all samples by others, which are made once they are read.
+        """Replace all samples by new ones, which are made when they are first read.
 
         Args:
             count: number n of samples.
             make: returns inputs [n, ...] and targets [n, ...] of the same shape and type as before.
         """
         self.count, self._make = count, make
-        self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # both sets may not fit the memory
+        self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # frees memory for the new samples
         self._forget()
 
     def _fetch(self) -> None:
         if self._make is None:
             return
-        with self._making:  # several threads may read the first batches
+        with self._making:  # only one of the threads that read the first batches makes the samples
             if self._make is not None:
                 self._x, self._y = (torch.from_numpy(one).to(self._x.device) for one in self._make())
                 self._make = None
 
     def lap(self, number: int) -> "SplitInMemory":
-        """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
+        """Return the samples of one lap, counted from 0, as a separate split that shares this split's memory.
 
         A sample's kind is the same in all laps: its kind in lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
-            x, y = self.x, self.y  # a copy made before the samples are would make them again
+            x, y = self.x, self.y  # makes the samples before the copy, which would make its own
             self._laps[number] = lap = copy.copy(self)
             lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
             lap.kinds = y[: self.count] if self.kinds is None else self.kinds
@@ -189,7 +189,7 @@ class SampleReader:
 
     def raw_between(self, first: int, end: int) -> Tensor:
         """Return the consecutive samples `first` to `end` - 1 as `raw` does, float32 [end - first, *shape]."""
-        if end > len(self._split.x):  # beyond the stored pass over the data
+        if end > len(self._split.x):  # laps with the same inputs are stored once
             return self.raw(torch.arange(first, end, device=self._split.x.device))
         if self._asked != (end - first,):
             self._make_room(torch.Size([end - first]))

@@ -86,7 +86,7 @@ class DealtByGroup(DeviceData):
 
 
 class _SizesOf(Mapping[int, int]):
-    """A mapping from some devices, in order of id, to their numbers of samples, without an object per device.
+    """A mapping from devices, in order of id, to their numbers of samples, which stores no object per device.
 
     Args:
         held: how many samples each device holds, [devices].

@@ -28,7 +28,7 @@ class SamplePool:
     def bring(self, groups: Sequence[int]) -> None:
         """Replace the split's samples by those of these groups, unless all these groups are loaded.
 
-        The samples are generated once they are read: the work of a round is known before.
+        The samples are generated when they are first read, since the work of a round is known without them.
         """
         if all(group in self._first for group in groups):
             return

@@ -1,4 +1,4 @@
-"""Data sets: training samples for devices, and test samples.
+"""Data sets, which provide training samples for devices, and test samples.
 
 A new data set is a module here with one `Dataset`. `_files` has the base of data sets that read published files; it
 finds, downloads and verifies the files.
@@ -84,7 +84,7 @@ class Data:
     def unscaled(
         cls, train: Split, test: Split, label_names: tuple[str, ...], group_names: tuple[str, ...] = ()
     ) -> Self:
-        """Make a data set without scaling: mean 0 and std 1."""
+        """Make a data set without scaling, that is, with mean 0 and std 1."""
         zero, one = np.array(0, np.float32), np.array(1, np.float32)
         return cls(train, test, len(label_names), zero, one, label_names, group_names)
 

@@ -12,7 +12,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 
-# functions that Python 2's pickles of an array name: for the array, its type and its bytes
+# functions named in Python 2's pickles of an array, which make the array, its type and its bytes
 ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],

@@ -23,10 +23,10 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
         what: name of the data set, for messages.
         md5: md5 of the file, or of the file's uncompressed content if `unpack` is True.
     """
-    import urllib.request  # imported here, because it loads SSL, which reading files does not need
+    import urllib.request  # imported here, because it loads SSL, which is not needed to read files
 
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    # a random name separates runs that start together, perhaps on several machines
+    # runs that start at the same time, perhaps on several machines, need different file names
     part = path.parent / f".{path.name}.{uuid4().hex}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,10 +42,10 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
     except BaseException:
-        with suppress(OSError):  # a file has the name of a folder
+        with suppress(OSError):  # unlink fails if a parent folder is in fact a file
             part.unlink(missing_ok=True)
         for folder in made:
-            with suppress(OSError):  # another run may have put a file there
+            with suppress(OSError):  # another run may have put a file into the folder
                 folder.rmdir()
         raise
 

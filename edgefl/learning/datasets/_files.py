@@ -260,7 +260,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
 
 
 def _command(files: FileSet) -> str:
-    """Return the shell command that installs the data set: the `remedy` of its files, or a download with curl."""
+    """Return the shell command that installs the data set, the `remedy` of its files or a download with curl."""
     command = files.remedy
     if not command and files.archive:
         command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"

@@ -1,4 +1,4 @@
-"""Helpers for data sets from a user's own files: numbered labels, a test split, and scaled inputs."""
+"""Number labels, split off test samples, and scale inputs, for data sets from a user's own files."""
 
 from collections.abc import Sequence
 from pathlib import Path

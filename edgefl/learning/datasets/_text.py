@@ -1,4 +1,4 @@
-"""Convert texts to token numbers; base of data sets with published text files."""
+"""Convert texts to token numbers, for data sets with published text files."""
 
 import re
 from abc import abstractmethod
@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import FileDataset
 
 PADDING, UNKNOWN = 0, 1
-RESERVED = 2  # tokens before the first word
+RESERVED = 2  # number of tokens before the first word
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 

@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 from edgefl.learning.memory import Need, require
 
-LABEL_BYTES = 24  # bytes of a label or group besides its array: in two lists, and as a number
+LABEL_BYTES = 24  # bytes of a label or group besides its array: two list entries and a Python integer
 
 
 class Npz(Dataset):

@@ -71,7 +71,7 @@ class Synthetic(Dataset):
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
-        # groups are drawn and then joined, both in memory, with the label and group of each sample
+        # while groups are joined, separate and joined samples are in memory, each with its label and group
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
 
 
@@ -106,7 +106,7 @@ def _draw(
         some *= deviation
         some += centre
         x[begin : begin + AT_ONCE] = some
-        # einsum instead of @: the sums must not depend on the number of BLAS threads. It is faster along the samples
+        # with einsum, unlike @, sums do not depend on the number of BLAS threads; along the samples einsum is faster
         by_class = np.einsum("fs,fc->cs", np.ascontiguousarray(some.T), weights)
         by_class += bias[:, None]
         y[begin : begin + AT_ONCE] = by_class.argmax(0)

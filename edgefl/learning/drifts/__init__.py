@@ -1,4 +1,4 @@
-"""Concept drift: the labels or inputs of some devices' samples change from some moment on.
+"""Concept drifts, by which the labels or inputs of some devices' samples change from some moment on.
 
 A drift is a component that defines what changes (`change`); the base class defines when data change, on which devices
 and in which pattern.
@@ -16,12 +16,12 @@ from edgefl.learning.datasets import Split
 __all__ = ["Drift", "Moment"]
 
 Site = Annotated[int, Field(ge=0, le=100_000)]
-ROUNDING = 1e-9  # makes 0.2 + 0.2 + 0.2 of ten devices six devices
+ROUNDING = 1e-9  # tolerance, with which a share of 0.2 + 0.2 + 0.2 of ten devices is six devices
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A round of a cell's global model: its number, from 1 over all sessions, and its start in simulated time."""
+    """A round of a cell's global model, by its number from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float

@@ -1,1 +1,1 @@
-"""The learner of a cell: the stages of its sessions, training and tests, and its state."""
+"""The learner of a cell, with the stages of its sessions, training and tests, and its state."""

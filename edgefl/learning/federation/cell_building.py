@@ -1,4 +1,4 @@
-"""Build the parts of a cell's learner from the settings: module, local training, and devices' test data."""
+"""Build a cell's module, local training, and devices' test data from the settings."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class TrainBothStage(TrainStage):
-    """Train two models on each device: the global model on data before the drift, a twin on data after the drift."""
+    """Train a global model on data before the drift, and a twin on data after the drift, on each device."""
 
     @property
     def _models(self) -> list[TrainedModel]:

@@ -1,4 +1,4 @@
-"""Apply a concept drift to a cell's data: decide which devices have drifted, and choose their samples."""
+"""Apply a concept drift to a cell's data by choosing samples for the devices that have drifted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

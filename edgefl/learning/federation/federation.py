@@ -17,7 +17,7 @@ TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and f
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports of a check round: two models' losses by device, and the devices with reports that arrived."""
+    """The two models' losses by device in a check round, and the devices from which a report arrived."""
 
     opening: Mapping[int, float] = field(default_factory=dict)
     previous: Mapping[int, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return the place of a learner's models in the run: cell, session, phase, and round of phase and run."""
+    """Return where in the run a learner's models are from: cell, session, phase, round of phase and run."""
     now = learner.federation.now
     at = now.round.at
     return {

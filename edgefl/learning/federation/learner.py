@@ -1,4 +1,4 @@
-"""The learner that trains with PyTorch: an `edgefl.contract.Learner` with data, algorithm and warm start."""
+"""The learner that trains with PyTorch, an `edgefl.contract.Learner` with data, algorithm and warm start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -102,7 +102,7 @@ class TorchLearner:
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
-            # with separate buffers: both models' updates wait for the server at the same time
+            # with separate buffers, since updates of both models wait for the server at the same time
             self.stage_of_training = TrainBothStage
             again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
@@ -228,7 +228,7 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = pilot_of(self._warm_start, federation.finals, self._initial)
             federation.finals = []
-        # devices' vectors are new as well: a probe starts fresh and leaves no trace
+        # a probe gets new device vectors, so that it neither reads nor changes those of the global model
         states = self.trainer.training_data.devices.new_states()
         federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))
@@ -256,7 +256,7 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self.federation, self.federation.now
         if self._is_pilot:
-            # even if the warm start needs no test: runs that only differ in the warm start share their pilot sessions
+            # tested with any warm start, so that runs that differ only in the warm start can share pilot sessions
             tested = self.trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
             judged = self.trainer.validate(self.model, now.labels, now.round.moment, sorted(now.members)).get(
                 VALIDATION_SCORE, tested.accuracy

@@ -74,7 +74,7 @@ class _SessionStage:
         if self.overlapping is None:
             for model in models:
                 model.waiting = {}
-        # a round that does not train the global model has the moment of the next one that does
+        # a round that does not train the global model has the moment of the next round that trains it
         of_global = number if self.federation.model in models else 1
         if self.overlapping is not None:  # the moment of the next model
             progress.models = max(progress.models, now.models or 0)
@@ -166,7 +166,7 @@ class TrainStage(_SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
-            # a personal model is kept once the device's update has arrived; a local model exists once it is trained
+            # personal models are kept once the device's update has arrived; local models exist after training
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,
@@ -191,7 +191,7 @@ class TrainStage(_SessionStage):
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
-        # if no device is present, the session's members
+        # tested for the devices present, or for the session's members if none is present
         tested, moment = (
             list(present) or sorted(now.members),
             now.round.moment,

@@ -1,1 +1,1 @@
-"""Local training on devices, stacked or one by one: gradients, steps, and FLOPs of a model."""
+"""Train devices stacked or one by one: compute gradients and steps, and count a model's FLOPs."""

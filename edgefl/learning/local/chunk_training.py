@@ -19,7 +19,7 @@ _PLACE = ("learning", "algorithm")
 
 
 class Worker:
-    """The resources of one training thread: a kernel with a copy of the module, a reader, and memory for a chunk."""
+    """The kernel (with a copy of the module), the reader, and the memory that one training thread uses."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         if train.x.device.type == "cpu":
@@ -72,7 +72,7 @@ class ChunkTraining:
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
-        while going:  # a single pass, unless devices stop early; then the remaining rows are moved together
+        while going:  # runs once, unless devices stop early; remaining rows are then made contiguous
             going, step = self._train(going, step)
 
     def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:
@@ -97,12 +97,12 @@ class ChunkTraining:
         step, trained = first, len(positions)
         for step in range(first, end):
             active = int((steps > step).sum()) if fewest <= step else trained
-            if active < trained:  # views of the first rows: the other devices are done
+            if active < trained:  # the other devices are done; take views of the first rows
                 trained = active
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # before the local models' step, because it needs their current values
+            if personal is not None:  # needs the local models as they are before their step
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
@@ -280,7 +280,7 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's initial state of `count` models: zeros, as a list of vectors [count, M]."""
+    """Return the optimiser's initial state of `count` models, a list of zero vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]

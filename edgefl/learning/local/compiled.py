@@ -1,4 +1,4 @@
-"""Run local training in a function compiled by numba, without PyTorch's operations: `learning.kernels: numba`."""
+"""Run local training in a function compiled by numba (`learning.kernels: numba`), without PyTorch's operations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.modules.parameters import TensorLayout
 
-DEVICES = 10  # devices of a chunk, which one thread trains in one call
+DEVICES = 10  # number of devices in a chunk, which a thread trains in one call
 
 
 class CompiledTraining:
-    """Plain SGD of fully connected networks, compiled: a call trains a chunk of devices for a whole round.
+    """Compiled SGD of fully connected networks, which trains a chunk of devices for a whole round in one call.
 
     Args:
         layout: layout of the model's parameters in a vector; see also `Model.hidden_widths`.

@@ -57,7 +57,7 @@ class _WithoutNormals(TorchFunctionMode):
 def _without_compiler(counter: FlopCounterMode) -> None:
     """Keep PyTorch from importing its compiler (1.3 s) only in order to hide a FLOP counter from the compiler."""
     mode: Any = getattr(counter, "mode", None)
-    if mode is None:  # other versions of PyTorch count the same, but more slowly
+    if mode is None:  # other versions of PyTorch import the compiler: slower, with the same counts
         return
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set afterwards, because PyTorch wraps methods in the body of such a class
@@ -71,17 +71,17 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     PyTorch's FLOP counter counts matrix products, convolutions and attention. Left out, as usual: element-wise work
     (biases, activations, normalisation, the softmax) and looking up embeddings.
     """
-    where = next(module.parameters()).device  # as for the model: a CPU, a GPU, or `meta`
+    where = next(module.parameters()).device  # the model's torch device: a CPU, a GPU, or `meta`
     x = torch.zeros(1, *input_shape, device=where)
     training = module.training
-    module.eval()  # batch norm refuses to train on a single sample; the products are the same
+    module.eval()  # in training mode batch norm refuses a single sample; evaluation has the same products
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         _without_compiler(counter)
         warnings.filterwarnings("ignore", "TF32 acceleration")  # a warning on Intel GPUs
-        # oneDNN would run an LSTM as one operation, unknown to the counter; otherwise it is products
+        # without oneDNN an LSTM runs as matrix products; with it, as one operation that the counter does not know
         with torch.backends.mkldnn.flags(enabled=False):
             logits = tried(module, x)
-            each = logits.flatten(0, -2)  # outputs of every position, if each has a target
+            each = logits.flatten(0, -2)  # one row per position, if each position has a target
             CLASSIFICATION.loss(
                 each, torch.zeros(len(each), dtype=torch.long, device=where), "mean"
             ).backward()

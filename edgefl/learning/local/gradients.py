@@ -92,7 +92,7 @@ class Kernel(ABC):
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
-            self.module.eval()(example)  # a pass after which each dropout knows its shape
+            self.module.eval()(example)  # after this pass each dropout layer knows the shape of its mask
         self.module.train()
         self._tested_at_once = images_at_once(module, example.shape, TESTED_AT_ONCE)
         self._prepare()
@@ -117,7 +117,7 @@ class Kernel(ABC):
         """Compute the gradients [k, M] of k devices' losses in one step."""
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
-        # no cache, since it would keep casts of parameters that change between steps
+        # autocast's cache is off, since it would keep casts of parameters that change between steps
         return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
@@ -217,7 +217,7 @@ class Stacked(Kernel):
         groups = [slice(None)] if not self.layout.statistics.names else _by_size(batch.sizes)
         result = rows.new_empty((len(rows), self.layout.parameters.size))
         for group in groups:
-            # batch norm must not see padding, so devices are grouped by their number of samples
+            # batch statistics must not include padding, so devices are grouped by their number of samples
             size = x.shape[1] if isinstance(group, slice) else batch.sizes[group[0]]
             parameters, statistics = self.layout.split(rows[group])
             with self._autocast(rows.device):
@@ -306,7 +306,7 @@ class OneByOne(Kernel):
 
 
 def _narrowed(batches: Batch) -> bool:
-    """Return whether padding that all devices share is left out: on a CPU, for large inputs in small batches."""
+    """Return whether to leave out padding that all devices share, as on a CPU for large inputs in small batches."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 

@@ -1,4 +1,4 @@
-"""Local SGD of fully connected networks, compiled by numba; a device's model stays in the cache for its round.
+"""Run SGD of fully connected networks compiled by numba, with a device's model in the cache for its round.
 
 Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
 [inputs, outputs] and those of the last layer [outputs, inputs], so that all products run along lanes. Columns that

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-CPUINFO = Path("/proc/cpuinfo")  # a file of Linux; other systems have none
+CPUINFO = Path("/proc/cpuinfo")  # exists on Linux only
 LISTS = ("flags", "features")  # name of the line that lists features, on x86 and on ARM
 BF16 = {"avx512_bf16", "amx_bf16", "bf16"}
 

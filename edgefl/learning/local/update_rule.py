@@ -1,4 +1,4 @@
-"""Turn a gradient into a step: clip it, correct it by the algorithm, apply the optimiser."""
+"""Turn a gradient into a step: clip the gradient, correct it by the algorithm, and apply the optimiser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

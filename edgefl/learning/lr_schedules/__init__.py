@@ -1,4 +1,4 @@
-"""Learning rate schedules: how the rate of local training changes from round to round."""
+"""Learning rate schedules, which change the rate of local training from round to round."""
 
 from abc import abstractmethod
 from numbers import Real
@@ -27,7 +27,7 @@ class LrSchedule(Component):
         le=10**9,
         description="length in rounds of the global model over all sessions; null: each session's length",
     )
-    warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; papers use no warm-up
+    warm_up: ClassVar[int] = 0  # rounds of linear warm-up; round t has t / (warm_up + 1) of the rate
 
     @abstractmethod
     def shape(self, round_: int, progress: float) -> float:

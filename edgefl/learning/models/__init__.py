@@ -1,4 +1,4 @@
-"""Models: PyTorch modules, and hand-written gradients for many devices at once."""
+"""Models, which are PyTorch modules, some with hand-written gradients for many devices at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ChunkOfDevices", "Model", "OutputTerm", "Outputs", "Size", "Stepper"
 
 
 class Outputs(NamedTuple):
-    """The outputs of a model for a batch: logits [..., B, C], and the representation [..., B, F] before the head."""
+    """A model's logits [..., B, C] for a batch, and the representation [..., B, F] before the head."""
 
     logits: Tensor
     representation: Tensor
@@ -104,7 +104,7 @@ class ChunkOfDevices:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a model: number M of parameters, without statistics, and FLOPs per sample, forward and backward."""
+    """A model's number M of parameters, without statistics, and its FLOPs per sample, forward and backward."""
 
     parameters: int
     flops_per_sample: int

@@ -34,12 +34,12 @@ class LogisticSteps:
         self.weights, self.bias = layout.views(rows).values()
         self.by_weights, self.by_bias = layout.views(self.gradient).values()
         classes = self.bias.shape[1]
-        # weight and -weight x onehot of each step
+        # for each step, the samples' weights, and -weight times the one-hot labels
         self.weight = chunk.weight.unsqueeze(2)
         self.cold = rows.new_zeros(steps, count, classes, batch)
         self.cold.scatter_(2, chunk.y.unsqueeze(2), -self.weight)
 
-        # weights of the local model, then of reference models: one product for all is faster than one for each
+        # weights of the local model, then of the reference models: one product for all models is faster than several
         self.models = [len(models) for models in references]
         total = 1 + sum(self.models)
         self.all_weights, self.all_bias = self.weights, self.bias
@@ -50,7 +50,7 @@ class LogisticSteps:
                 behind = slice(place * classes, (place + 1) * classes)
                 self.all_weights[:, behind], self.all_bias[:, behind] = layout.views(reference).values()
         self.offset = torch.empty_like(self.all_bias) if self.shift else self.all_bias
-        # zeros at first: values that no product writes have the weight 0, but must not be NaN
+        # initialised, since the weight 0 of values that no product writes would not remove a NaN
         self.logits = rows.new_zeros(count, total * classes, batch)
         self.delta = rows.new_empty(count, classes, batch)
 

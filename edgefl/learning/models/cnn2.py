@@ -33,7 +33,7 @@ class Cnn2(Model):
             nn.Conv2d(channels, 32, 3),
             nn.ReLU(),
             nn.Conv2d(32, 64, 3),
-            nn.MaxPool2d(2),  # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
+            nn.MaxPool2d(2),  # max pooling commutes with the ReLU, which then has a quarter of the work
             nn.ReLU(),
             nn.Dropout(self.dropout_pool),
             nn.Flatten(),

@@ -82,8 +82,8 @@ class _LstmLayers(Recurrent):
         no_bias = x.new_zeros(4 * self.hidden)
         weights: list[Tensor] = []
         for first in range(0, len(self.weights), 3):
-            # one by one: a slice of a ParameterList makes new parameters, which stacked training does not update
+            # indexed one by one: a slice of a ParameterList has new parameters, which stacked training cannot update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
-        # cuDNN keeps what a backward pass needs only with train=True; there is no dropout to switch off
+        # with train=True cuDNN keeps what the backward pass needs; nothing else changes, as there is no dropout
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs if self.every else outputs[:, -1]

@@ -46,7 +46,7 @@ class SvhnCnn(Model):
                     layers.append(nn.BatchNorm2d(filters))
                 layers.append(nn.ReLU())
                 channels = filters
-            # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
+            # max pooling commutes with the ReLU, which has a quarter of the work after pooling
             layers.insert(-1, nn.MaxPool2d(2))
         flat = channels * (height // 8) * (width // 8)
         layers += [nn.Flatten(), nn.Linear(flat, HIDDEN), nn.ReLU()]

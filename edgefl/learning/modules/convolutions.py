@@ -35,7 +35,7 @@ def read_channels_last(module: nn.Module) -> None:
 
 
 def images_at_once(module: nn.Module, shape: torch.Size, most: int) -> int:
-    """Return how many samples of this shape are tested at a time: `most`, or fewer for convolutions on a CPU."""
+    """Return how many samples of this shape to test at a time, at most `most`; fewer for convolutions on a CPU."""
     weights = [layer.weight for layer in module.modules() if isinstance(layer, nn.Conv2d)]
     if not weights or weights[0].device.type != "cpu" or len(shape) < 2:
         return most
@@ -47,6 +47,6 @@ def _reordered(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if x.dim() != 4:
         return inputs
     if x.shape[1] == 1:
-        # for grey images both orders are the same memory: PyTorch tells them apart by strides
+        # grey images have the same memory in both orders, which PyTorch distinguishes by strides
         return x.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2), *inputs[1:]
     return x.contiguous(memory_format=torch.channels_last), *inputs[1:]

@@ -1,4 +1,4 @@
-"""Layers with special treatment in training: recurrent layers, and dropout with given masks."""
+"""Recurrent layers, and dropout with given masks, which need special treatment in training."""
 
 from typing import Any
 

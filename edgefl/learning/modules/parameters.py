@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """The layout of a module's tensors in a part of the flat vector: names and shapes, in the module's order."""
+    """Names and shapes of a module's tensors in a part of the flat vector, in the module's order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -59,7 +59,7 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """The layout of a module's whole vector [M + Q]: parameters, then statistics."""
+    """The layout of a module's whole vector [M + Q], with the parameters before the statistics."""
 
     parameters: TensorLayout
     statistics: TensorLayout

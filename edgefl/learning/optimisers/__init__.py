@@ -1,4 +1,4 @@
-"""Local optimisers: turn gradients into steps of the devices' models."""
+"""Local optimisers, which turn gradients into steps of the devices' models."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -8,11 +8,11 @@ from edgefl.learning.tensors import Tensor, in_double
 
 
 class Adam(Optimiser):
-    """Step by the gradients' mean, divided by the root of the mean of their squares, both bias-corrected.
+    """Step along the first moment divided by the root of the second moment, both bias-corrected.
 
     Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
     v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight
-    decay is added to the gradient. Both means and their bias correction restart each round, except with `state:
+    decay is added to the gradient. Both moments and their bias correction restart each round, except with `state:
     kept`; the first step after a restart has size lr in every coordinate, for any gradient. Left out: AMSGrad.
 
     Choose a smaller `learning.local.lr` than for SGD.
@@ -34,7 +34,7 @@ class Adam(Optimiser):
     def _move(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         import torch
 
-        # sums instead of means, first / (1 - beta1) and second / (1 - beta2), take the fewest passes over memory
+        # the state holds moments / (1 - beta1) and / (1 - beta2), which need the fewest passes over memory
         first, second = state
         beta1, beta2 = step.momentum, self.beta2
         torch.add(grads, first, alpha=beta1, out=first)

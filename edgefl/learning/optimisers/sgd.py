@@ -17,7 +17,7 @@ class Sgd(Optimiser):
 
     vectors: ClassVar = 1
 
-    # a subclass with True looks ahead, g + momentum u: Sutskever et al., ICML 2013, as PyTorch writes it
+    # Nesterov momentum, if a subclass sets it: a step along g + momentum u, as in PyTorch (Sutskever et al., 2013)
     nesterov: ClassVar[bool] = False
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
@@ -31,6 +31,6 @@ class Sgd(Optimiser):
         local.sub_(moves, alpha=step.lr)
 
     def weights(self, steps: int, momentum: float) -> np.ndarray:
-        followed = np.arange(1, steps + 1) + self.nesterov  # number of terms of 1 + rho + ...
+        followed = np.arange(1, steps + 1) + self.nesterov  # number of terms of the sum 1 + rho + rho^2 + ...
         weights: np.ndarray = (1 - momentum**followed) / (1 - momentum)
         return weights

@@ -1,4 +1,4 @@
-"""Partitions: divide the training samples among devices, session by session."""
+"""Partitions, which divide the training samples among devices, session by session."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
         least |= smaller
     exact[least] = 1.0
     counts = np.floor(exact + ROUNDING).astype(np.int64)
-    # the largest remainders first; numbers that are exactly 1 come last
+    # remaining units go to the largest remainders; numbers raised to 1 come last
     counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
     return counts
 

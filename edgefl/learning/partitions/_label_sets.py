@@ -1,4 +1,4 @@
-"""Label sets that recur from session to session, or that differ from device to device."""
+"""Label sets that recur from session to session, and helpers to deal samples evenly."""
 
 from abc import abstractmethod
 from math import floor

@@ -1,4 +1,4 @@
-"""Log-normal: devices' numbers of samples differ by factors."""
+"""Log-normal: the logarithms of devices' numbers of samples are normally distributed."""
 
 import numpy as np
 from pydantic import Field

@@ -25,7 +25,7 @@ class Regression(Task):
 
     score: ClassVar = "r2"
 
-    parts: ClassVar[int] = 10  # number of kinds, dealt like labels
+    parts: ClassVar[int] = 10  # number of intervals of targets, which are dealt to devices like labels
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
     _variance: float = PrivateAttr(1.0)  # variance of test targets over that of training targets

@@ -1,4 +1,4 @@
-"""What devices do in a round of training, and the vectors that they keep."""
+"""Run the devices' part of a training round, and store the vectors that devices keep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of step
 
 
 class DeviceSide:
-    """The part of an algorithm on devices: local training, uploads, and the vectors that devices keep.
+    """The part of an algorithm on devices, with local training, uploads, and the vectors that devices keep.
 
     Args:
         devices: storage of the vectors that devices keep.

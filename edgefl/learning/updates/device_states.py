@@ -27,7 +27,7 @@ class _Table:
 
 
 class DeviceStates:
-    """The vectors that devices keep, by name: rows stored on the GPU or the CPU, depending on their size.
+    """The vectors that devices keep, by name, in rows on the GPU or the CPU, depending on their size.
 
     A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
     A row belongs to the data that its device holds: once the data change, the device has no row.
@@ -117,7 +117,7 @@ class DeviceStates:
             room = CUDA_SHARE * torch.cuda.get_device_properties(self.torch_device).total_memory
             if 4 * self._population * size <= room:
                 return _Table(torch.zeros(self._population, size, device=self.torch_device), known, data)
-        # the system allocates a page of NumPy's zeros when it is first written
+        # NumPy's zeros take no memory until they are written, page by page
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known, data)
 
 

@@ -1,4 +1,4 @@
-"""What a device's update goes through on its way to the server, and what leaves the server."""
+"""Release devices' updates to the server, and the server's mean to observers; by default unchanged."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar

@@ -39,7 +39,7 @@ class Diverged(Exception):
 
 
 class TrainedModel:
-    """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
+    """A model that is trained from round to round, the global model or the auxiliary model of probe rounds.
 
     Args:
         devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
@@ -210,7 +210,7 @@ class TrainedModel:
             return
         arrivals = Arrivals.of(taken, version, samples, weighing)
         round_, positions, ids = arrivals.round, arrivals.positions, arrivals.ids
-        # a copy [K, M] may not fit the memory, but rows with other waiting updates must not be moved
+        # rows are moved, since a copy [K, M] may not fit the memory, unless other updates of the round still wait
         shared = any(update.round is round_ for update in self.waiting.values())
 
         def put(rows: Tensor) -> Tensor:
@@ -246,9 +246,7 @@ class TrainedModel:
         if not torch.isfinite(made.sum()):
             raise Diverged(None)
         made = torch.cat([made, model[1] if self.side.keeps_statistics else shares @ statistics])
-        if (
-            arrivals.tiers
-        ):  # the new model is the mean of all tiers' models; these devices' tier has made its own
+        if arrivals.tiers:  # `made` is this tier's model; the global model is the mean over tiers
             tiers = self.tiers or TierModels.of(self.model, max(arrivals.tiers) + 1)
             self.tiers = tiers.with_one(arrivals.tiers[ids[0]], made)
             made = self.tiers.mean()

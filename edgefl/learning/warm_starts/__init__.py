@@ -1,4 +1,4 @@
-"""Warm starts: make the model that opens a session."""
+"""Warm starts, which make the model that opens a session."""
 
 from __future__ import annotations
 

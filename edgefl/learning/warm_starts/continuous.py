@@ -43,7 +43,7 @@ class Continuous(WarmStart):
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
         if self.classes == "all":
             known = known.new_ones(known.shape)
-        # with a single class, q and p are both 1
+        # with a single known class, q and p are both 1, and the divergence is 0
         if not self.coefficient or int(known.sum()) < 2:
             return None
         return _Distillation((previous,), self.coefficient, known.nonzero().squeeze(1))

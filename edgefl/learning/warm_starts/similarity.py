@@ -60,13 +60,13 @@ class Similarity(WarmStart):
         " (I), or the run's untrained first model (N, ablation)",
     )
     beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that counts as good; I
+    good_share: ClassVar[float] = 0.9  # good sessions reach this share of the best accuracy; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
     )
     check: bool = Field(False, description="open with the previous model if a check round finds it better")
-    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the weights' tensors in a gradient
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient that hold weight tensors
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
@@ -99,7 +99,7 @@ class Similarity(WarmStart):
                 return initial
             case "good":
                 best = max(final.accuracy for final in finals)
-                enough = min(best, self.good_share * best)  # a score may be negative
+                enough = min(best, self.good_share * best)  # best may be a negative score
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
@@ -159,7 +159,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index to drop: of a session without gradient, the oldest, or the older of the closest two."""
+        """Return the index of the session to drop: without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index

@@ -2,7 +2,7 @@
 
 import re
 
-HEAD = 1 << 16  # bytes
+HEAD = 1 << 16  # number of bytes in the beginning of a file
 
 
 class Head:

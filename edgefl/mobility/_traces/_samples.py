@@ -1,4 +1,4 @@
-"""Samples of a trace while its files are read: keep, reject or skip rows."""
+"""Keep, reject or skip the samples of a trace while its files are read."""
 
 import math
 from array import array
@@ -11,10 +11,10 @@ from edgefl.config.clock import epoch_s
 from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
-MOST_M = 1e8  # more than twice around the Earth
-# how many usual intervals between samples a gap must exceed to be an absence. Listed: a time step lists all devices
-# that are present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints:
-# no losses
+MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
+# A gap counts as an absence if it exceeds the usual interval between samples by this factor: in files that list all
+# present devices at each time step; in logs, where ten losses in a row are rare even if half of the samples are lost;
+# and with waypoints, which have no losses
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
@@ -36,7 +36,7 @@ class Wanted:
 
 
 class Recorded(NamedTuple):
-    """A device of a trace: its id, its kind (vehicle or person of SUMO, row, track, ...), and its type or ''."""
+    """A device of a trace, with its id, kind (SUMO's vehicle or person, row, track, ...), and type or ''."""
 
     id: str
     kind: str
@@ -55,10 +55,10 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # how many consecutive samples of each device may be missing
-        self.skipped = 0  # rows
+        self.lost: list[float] = []  # factor by which a gap of each device must exceed its interval
+        self.skipped = 0  # number of rows
         self.first_skipped = ""
-        self.nameless = ""  # says that a table has no column of ids, and how one is known
+        self.nameless = ""  # error text on a table without a column of ids
         self._path = Path()
         self.name = ""  # id of the only device of a file that gives no ids
         self._numbers: dict[tuple[str, str], int] = {}

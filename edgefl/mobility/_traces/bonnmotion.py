@@ -1,4 +1,4 @@
-"""Read BonnMotion's movement files: a node's line has t, x, y (or t, x, y, z) of each of its waypoints.
+"""Read BonnMotion's movement files, in which a node's line has t, x, y (or t, x, y, z) of each of its waypoints.
 
 Source: https://sys.cs.uos.de/bonnmotion/doc/README.pdf, "BonnMotion native trace format"
 """

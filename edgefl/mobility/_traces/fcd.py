@@ -9,7 +9,7 @@ from edgefl.config import foreign_files
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, BadRow, Samples
 
-DEEPEST = 100  # levels of nesting
+DEEPEST = 100  # maximum number of levels of nesting
 # SUMO's header of a file with degrees instead of metres
 _DEGREES = 'fcd-output.geo value="true"'
 

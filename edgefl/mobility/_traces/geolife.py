@@ -11,7 +11,7 @@ from edgefl.config.table_files import rows
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
-HEADER = 6  # lines
+HEADER = 6  # number of lines before the samples
 EPOCH_DAYS = 25_569  # 1970-01-01
 
 

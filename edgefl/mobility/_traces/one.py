@@ -1,4 +1,4 @@
-"""Read external movement of ONE: a line with the bounds of times and places, then time, id, x and y of each sample.
+"""Read ONE's external movement: a line with the bounds of times and places, then lines of time, id, x and y.
 
 Source: https://github.com/akeranen/the-one, src/input/ExternalMovementReader.java
 """

@@ -1,4 +1,4 @@
-"""Read tables of separated text: plain columns, SUMO's columns, or T-Drive's without a header."""
+"""Read tables of separated text, with plain columns, SUMO's columns, or T-Drive's columns without a header."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from edgefl.errors import EdgeflError, quoted
 
 PLACE = ("radio", "measured", "path")
 MOST_BIT_S = 1e11
-# seconds since 1970 reach this number in the year 5138: larger times are in milliseconds
+# larger times are in milliseconds, since seconds since 1970 reach this number in the year 5138
 MOST_S = 1e11
 
 
@@ -49,7 +49,7 @@ class Steps:
         """Return the time by which a transfer that starts at from_s has moved this number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # this row's rate is above 0: after a rate of 0 the next row has the same bits, and the search finds that row
+        # this row's rate is above 0, since a row with rate 0 has as many bits as the next one, which is found instead
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 

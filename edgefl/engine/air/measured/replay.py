@@ -1,4 +1,4 @@
-"""The radio, the gains and the serving cells of a run with measured rates."""
+"""Replay measured rates as the radio, the gains and the serving cells of a run."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,7 +24,7 @@ from edgefl.engine.air.radio_round import Link, RadioRound
 
 
 class _Steady:
-    """Constant fading of a measured link: its rates already contain the real fading."""
+    """Constant fading of a measured link, since its rates already contain the real fading."""
 
     static, correlation, renews, mean_power = True, 1.0, False, 1.0
 

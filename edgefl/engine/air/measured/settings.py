@@ -1,4 +1,4 @@
-"""Settings of measured links: the table of rates and its columns."""
+"""Settings of measured links, which name the table of rates and its columns."""
 
 from pathlib import Path
 from typing import Self
@@ -49,7 +49,7 @@ class MeasuredSettings(Section):
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
     rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the
-    whole transfer, and sends an uplink at full power. Rates belong to devices: simultaneous transfers share none.
+    whole transfer, and sends an uplink at full power. Transfers of different devices do not share rates.
     """
 
     path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")

@@ -1,1 +1,1 @@
-"""Choosing participants and their resources: what deciders see and remember, and what their choices cost."""
+"""Choose participants and their resources, from what deciders see and remember, at expected costs."""

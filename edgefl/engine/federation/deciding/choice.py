@@ -1,4 +1,4 @@
-"""Choosing a cell's participants: call its selector, and check its answer."""
+"""Choose a cell's participants by calling its selector and checking its answer."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
@@ -17,7 +17,7 @@ from edgefl.engine.selectors import Candidates, Decider, Decision, Memory, Selec
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError
 
-REPORT_BITS = 32  # per number that a participant reports
+REPORT_BITS = 32  # size of each number that a participant reports
 
 
 class Reports(NamedTuple):

@@ -1,4 +1,4 @@
-"""Excess energy: the joules of a round above the minimum for the same work in the same time."""
+"""Compute the joules of a round above the minimum for the same work in the same time."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,7 +61,7 @@ class Excess:
         state = made.jobs[0].dispatch.large_scale.of([local.ids[row] for row in rows])
         candidates = outlook.candidates(state, past, 1, len(rows))
         begun_s = min(part.downlink.start_s for part in some)
-        # access delays an upload as a longer download would
+        # access before an upload counts as part of the download, since both delay the upload
         received_s = np.array([part.downlink.end_s - begun_s + _access(part).time_s for part in some])
         end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
         sends = candidates.up_bits > 0

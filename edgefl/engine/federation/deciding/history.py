@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Values of each device [devices]: the device's work, if known, and its last part of a round."""
+    """Each device's work, if known, and its last part of a round, [devices] each."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
@@ -44,7 +44,7 @@ class History:
         np.add.at(self.completed, ids[arrived], 1)
         for name, column in REPORTS.items():
             if column in local.scalars:
-                told = np.array(local.scalars[column], dtype=float)  # None becomes nan
+                told = np.array(local.scalars[column], dtype=float)  # numpy converts None to nan
                 there = arrived & np.isfinite(told)
                 getattr(self, name)[ids[there]] = told[there]
 

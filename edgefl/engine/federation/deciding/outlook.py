@@ -1,4 +1,4 @@
-"""Expected cost of a round: seconds and joules of each stage, by the devices' links, processors and radios."""
+"""Compute the expected seconds and joules of each stage of a round from devices' links, processors and radios."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from edgefl.engine.selectors._resources import joules
 
 
 class _Access(NamedTuple):
-    """What access costs before a transfer, [ids] each: time in which the radio is idle, total time, energy."""
+    """Cost of access before a transfer, [ids] each: time in which the radio is idle, total time, energy."""
 
     rests_s: FloatArray
     time_s: FloatArray
