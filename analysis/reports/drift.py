@@ -50,7 +50,7 @@ Margin = Annotated[
     float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
 ]
 
-LOST = 0.05  # a larger loss of accuracy through a drift is noted
+FALLEN = 0.05  # a larger loss of accuracy through a drift is noted
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,7 +117,7 @@ def compare_drift(
         f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift: recovery counts"
         " to the final one"
         for name, points in lost.items()
-        if recovery == "level" and points > LOST
+        if recovery == "level" and points > FALLEN
     ]
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
