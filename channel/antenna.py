@@ -58,7 +58,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Sectors:
-    """The cells of sites with panels, one cell per panel; cells are numbered site by site, then panel by panel.
+    """The cells of sites with panels, one cell per panel, numbered site by site and then panel by panel.
 
     All sites have the same height. If the layout repeats, the nearest copy of a site counts.
 

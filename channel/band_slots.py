@@ -23,7 +23,7 @@ _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of flows that divide the band by their weights; a group without flows gets nothing.
+    """Groups of flows that divide the band by their weights, in which a group without flows gets nothing.
 
     of: id of a flow -> number of the flow's group, at least 0. weights: [groups] weight of each group, > 0.
     """

@@ -31,7 +31,7 @@ Rules = tuple[float | None, Steps | None, Weights | None]
 
 @dataclass(frozen=True)
 class Carrier:
-    """A band in one direction, or a share of it, with its rate rules; checked on construction.
+    """A band in one direction, or a share of it, with its rate rules, which are checked on construction.
 
     Args:
         bandwidth_hz: bandwidth W, > 0.

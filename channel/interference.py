@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.intp]
 class TransmitterActivity:
     """The slots in which each of n transmitters sends, drawn independently with one probability.
 
-    A function of key and slot, the same for all receivers.
+    The activity is a function of key and slot, and the same for all receivers.
 
     Args:
         key: 128-bit key of the random numbers.

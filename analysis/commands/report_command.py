@@ -37,7 +37,7 @@ class ReadingCommand(TyperCommand):
 
 
 class _ReportCommand(ReadingCommand):
-    """A command with the options of the function that makes a report; the function is imported on first use.
+    """A command with the options of the function that makes a report, which is imported on first use.
 
     Attributes:
         report: `MODULE.FUNCTION`, the function that measures runs and writes files.

@@ -1,1 +1,1 @@
-"""Figures of the reports: one module per report, with shared lines, bars and colours."""
+"""Figures of the reports, each in a module of its own, with shared lines, bars and colours."""

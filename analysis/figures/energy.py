@@ -1,4 +1,4 @@
-"""Draw joules as stacked bars: a bar for each variant and class of device, a segment for each share."""
+"""Draw joules as stacked bars, with a bar for each variant and class of device, and a segment for each share."""
 
 import math
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Text output: numbers, tables, Markdown, LaTeX, and the report that writes and prints them."""
+"""Write numbers, tables, Markdown and LaTeX as text, and the report that prints them."""

@@ -1,4 +1,4 @@
-"""Reports as HTML for a notebook's cell: verdicts, tables, and a figure inside; readable on light and dark pages."""
+"""Show reports as HTML in a notebook's cell, readable on light and dark pages: verdicts, tables and a figure."""
 
 import base64
 import html

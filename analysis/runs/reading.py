@@ -121,7 +121,7 @@ def _header(text: bytes) -> bytes:
 
 
 class _File(NamedTuple):
-    """A run's table to be read: the run's directory, the CSV file as text, variant and seed."""
+    """A run's table before it is parsed, with the run's directory, the CSV file as text, variant and seed."""
 
     directory: Path
     text: bytes

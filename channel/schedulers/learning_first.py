@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 class LearningFirst(ProportionalFair):
     """Proportional fair among the flows of learning devices; background traffic gets the slots that remain.
 
-    A strict priority, as for delay-critical bearers. Without background traffic this scheduler equals
+    Learning has strict priority, as delay-critical bearers do. Without background traffic this scheduler equals
     `proportional_fair`. Effect of leaving the priority out: learning shares the band with background traffic of load
     rho like any other user, and takes 1 / (1 - rho) times as long on average.
     """

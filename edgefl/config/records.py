@@ -14,7 +14,7 @@ MOST_BYTES = {".json": 500_000_000, ".yaml": 10_000_000, ".yml": 10_000_000}
 
 
 class Record(NamedTuple):
-    """A record of a file, and its place there: a line (int), or the record's name or number (str)."""
+    """A record of a file, with its place there as a line (int), or as the record's name or number (str)."""
 
     path: Path
     place: int | str

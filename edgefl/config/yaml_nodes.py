@@ -42,7 +42,7 @@ class FaultyText(Exception):
 
 @dataclass
 class Node:
-    """A value in YAML text: a scalar, or a mapping or list with children by key or index.
+    """A value in YAML text, either a scalar, or a mapping or list with children by key or index.
 
     lines: each child's key -> its line. size, height: number of values and levels, with aliases expanded.
     """

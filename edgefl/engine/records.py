@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round: activities, bits, joules, outcome; None for activities not reached."""
+    """A row about one device in one round, with activities, bits, joules and outcome; None if not reached."""
 
     session: int
     round: int
@@ -41,7 +41,7 @@ class DeviceRound:
 
 @dataclass
 class Round:
-    """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
+    """A row about one round, with times, bits, joules (sums over the devices) and the new model's quality.
 
     energy_j: all joules that the round causes in its devices: receiving, sending, computing and tails, but not idle.
     latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
@@ -128,7 +128,7 @@ class EventName(StrEnum):
 
 @dataclass
 class LedgerRow:
-    """A row about one device: its joules over the run, by activity.
+    """A row about one device's joules over the run, by activity.
 
     energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
     updates that were not aggregated. total_j: including idle_j, the energy of a device that is on without activity or

@@ -27,7 +27,7 @@ class Manhattan(Walkers):
 
     Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
     stationary: a piece of street is entered from straight on, from its left and from its right with
-    probabilities that sum to one, and is left at its other end in the same way.
+    probabilities that sum to one, and it is left at its other end with the same probabilities.
 
     Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's
     lanes and following distances, width of streets, traffic lights.

@@ -125,7 +125,7 @@ class _Directory(PathView):
 
 
 class Results(_Directory):
-    """A run directory: a path (`results / "rounds.csv"`) with tables that are pandas data frames.
+    """A run directory, which is a path (`results / "rounds.csv"`) with tables that are pandas data frames.
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.

@@ -41,7 +41,7 @@ def _in_notebook() -> bool:
 
 
 class Showing:
-    """A progress display that shows nothing; the base class of all progress displays."""
+    """Base class of all progress displays, which shows nothing."""
 
     _bars: ProgressDisplay | None = None
 

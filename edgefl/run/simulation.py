@@ -1,4 +1,4 @@
-"""The composition root: build world, engine and learner of a scenario, and run them into a run directory."""
+"""Compose a scenario's world, engine and learner, and run them into a run directory."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedModule:
-    """A trained model: its module, in evaluation mode on the CPU, its inputs and outputs.
+    """A trained model, with its module, in evaluation mode on the CPU, and its inputs and outputs.
 
     Args:
         module: PyTorch module for inputs [n, *input_shape] that `normalised` has made from raw inputs.

@@ -49,7 +49,7 @@ class _Recovered:
 
 
 class Journal:
-    """The journal of a run in progress; use as a context manager.
+    """The journal of a run in progress, to be used as a context manager.
 
     If the directory already holds the journal of an unfinished run, the answers recorded there come first.
 

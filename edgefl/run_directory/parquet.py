@@ -34,7 +34,7 @@ def require() -> None:
 
 
 class ParquetTable:
-    """A folder of Parquet files for rows of one type; used like `Table`, but stored by column.
+    """A folder of Parquet files for rows of one type, used like `Table`, but stored by column.
 
     If the process is killed, the rows gathered for the next file are lost; earlier files stay intact.
     """

@@ -179,7 +179,7 @@ class _RunTables:
 
 
 class RunDirectory:
-    """The directory of one run; use as a context manager, and call `complete` at the end.
+    """The directory of one run, to be used as a context manager that calls `complete` at the end.
 
     If several federations share the cells, each has its own run directory inside, with its scenario and all tables
     about its devices.

@@ -26,7 +26,7 @@ LARGEST_SHARE = 0.05
 
 
 class Snapshotable(Protocol):
-    """The content of a snapshot: everything that training has changed, in all cells."""
+    """The content of a snapshot, which is everything that training has changed, in all cells."""
 
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the training's state: tensors by name, and facts that JSON can hold."""
@@ -37,7 +37,7 @@ class Snapshotable(Protocol):
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """Several parts of training saved as one; the parts' names must not contain a slash."""
+    """Several parts of training saved as one, with names that contain no slash."""
 
     parts: Mapping[str, Snapshotable]
 

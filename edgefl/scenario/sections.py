@@ -16,7 +16,7 @@ Broken = Iterator[tuple[Place, str, str]]
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections that must fit together for a federation: its own, and those that all federations share.
+    """The sections that must fit together for a federation, its own and those that all federations share.
 
     energy_excess: whether rounds are compared with their minimum joules. others: sections of the world and of each
     class of devices, by place.
@@ -49,7 +49,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Row:
-    """A need that a scenario's parts may have: its code, its wording, and the search for conflicts.
+    """A need that a scenario's parts may have, with its code, its wording, and the search for conflicts.
 
     broken: yields each conflict's place, its wording, and the remedy.
     """

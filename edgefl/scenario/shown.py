@@ -1,4 +1,4 @@
-"""How Python displays a scenario: on one line, or in a notebook as a table of facts that expands to all values."""
+"""Show a scenario in Python on one line, or in a notebook as a table of facts that expands to all values."""
 
 import html
 from typing import Any

@@ -42,7 +42,7 @@ from edgefl.scenario.scenario import Scenario
 
 
 class World:
-    """The physical world of a scenario; each part is built on first use, and no file is written.
+    """The physical world of a scenario, which builds each part on first use and writes no file.
 
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.

@@ -29,7 +29,7 @@ Found = tuple[set[tuple[str, str]], Probe]
 
 
 class _Forecasts:
-    """Forecast runs in this process: probe each case while probing is quick, then use the nearest probe.
+    """Forecast runs in this process, by a probe of each case while probing is quick, and then by the nearest probe.
 
     Cases with the same first rounds are probed once; a run that is not probed is only built and checked. A run that
     reuses all of its training is probed without training.

@@ -31,7 +31,7 @@ GOES_ON = "results written so far are kept; the same command continues the study
 
 @dataclass(frozen=True)
 class OnRay:
-    """Execute all runs of a study on a Ray cluster: an executor of `StudyOptions`.
+    """An executor of `StudyOptions` that executes all runs of a study on a Ray cluster.
 
     Attributes:
         address: `auto` for the cluster of this machine; `local` for a cluster started here for the study; host:port,

@@ -95,7 +95,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
 
 
 class _RunLock:
-    """This process's claim on a run; a context manager that keeps the claim alive."""
+    """This process's claim on a run, a context manager that keeps the claim alive."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -22,7 +22,7 @@ from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class RunScheduler:
-    """The remaining runs in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
+    """The remaining runs in order, as a supply of tasks (see `edgefl.studies.workers.Supply`).
 
     Args:
         directory: the study's directory.

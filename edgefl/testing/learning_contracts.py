@@ -209,7 +209,7 @@ def models(model: Model) -> None:
 
 
 class _Distance(OutputTerm):
-    """A loss term for the check: the squared distance of logits and representation from a reference model's."""
+    """A loss term, the squared distance of logits and representation from a reference model's, for the check."""
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
         logits, representation = (

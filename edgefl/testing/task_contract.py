@@ -1,4 +1,4 @@
-"""Check the contract of tasks: losses and scores of each sample, and gradients of stacked devices."""
+"""Check the contract of tasks, on losses and scores of each sample, and on gradients of stacked devices."""
 
 import numpy as np
 import torch

@@ -86,7 +86,7 @@ def lead_of(
         rate_bit_s: mean rate of the link, or None for a broadcast, which waits for no acknowledgements.
 
     Source: 38.321, 5.4.4 (scheduling request), 5.7 (DRX); 38.331, 5.3.3 (setup). Left out: paging, collisions of
-    preambles, retransmissions, the power of the device's own short messages, and data sent during slow start.
+    preambles, retransmissions, the power of the device's short messages, and data sent during slow start.
     """
     if rules is None or not bits:
         return NO_LEAD

@@ -35,7 +35,7 @@ from edgefl.engine.parts import Cause, Span, total
 class RadioRound:
     """An open round: the links of its participants, fixed until the round is over.
 
-    Any number of rounds may be open at the same time, even in one cell.
+    Any number of rounds may be open at the same time, also in a single cell.
 
     Attributes:
         cell: the cell of the server that opened the round.

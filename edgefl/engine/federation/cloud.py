@@ -65,7 +65,7 @@ class CloudStage(Stage, Protocol):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A cell's exchange with the cloud after a round; empty for most rounds.
+    """A cell's exchange with the cloud after a round, which is empty for most rounds.
 
     version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
     cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.

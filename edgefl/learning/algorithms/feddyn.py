@@ -25,7 +25,7 @@ class FedDyn(FedAvg):
     until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins later
     needs no such shift.
 
-    The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
+    The model moves by -h / alpha, and h sums all mean changes of the session. If local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
     tenfold), the algorithm acts like server momentum without decay. The model overshoots in the first rounds, more
     with full participation, and swings back. The default is the authors' for CIFAR-10 and synthetic data, with at

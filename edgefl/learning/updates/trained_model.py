@@ -31,7 +31,7 @@ from edgefl.rng import Streams
 
 
 class Diverged(Exception):
-    """A model is no longer finite: the local model of `device`, or the aggregated model if `device` is None."""
+    """An error about a model that is no longer finite, `device`'s local model or, with None, the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
