@@ -201,7 +201,7 @@ def area_patch(area: Mapping[str, Any], **look: Any) -> Patch:
 
 
 def cells_of(layout: Mapping[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell, the points nearest to its site, split by sector."""
+    """Return the corners [n, 2] of each cell, the region nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}
     corners = []

@@ -129,7 +129,7 @@ class Comparison(Found):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SettingsTable(Found):
-    """Mean accuracy over the first rounds of sessions, or without training costs of a round, per setting and variant.
+    """Mean accuracy over the first rounds of sessions, or costs of a round without training, per setting and variant.
 
     Attributes:
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
