@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["PacketErrors", "ThresholdErrors", "WaterfallErrors"]
 
-STREAM = 2  # number of a link's random stream at a slot; transfers use lower numbers
+STREAM = 2  # index of the random stream of packet errors, per link and slot; transfers use lower indices
 
 
 class PacketErrors(ABC):

@@ -12,7 +12,7 @@ __all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 
 # How a transmitter spreads its power. `full`: all power goes into its share of the band, so half the band has twice
 # the SNR (the journal paper; in the downlink the server sends with its full power towards every device at once).
-# `per_resource_block`: power is even over the whole band, and the SNR is the same on every share.
+# `per_resource_block`: power is spread evenly over the whole band, so the SNR is the same on every share.
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
 

@@ -99,7 +99,7 @@ class Streets(Strict):
 
     Lines of files meet where they share a point, as in OpenStreetMap: two lines that cross without a common point are
     a bridge and a road below it. Lines of `lines_m` meet wherever they cross. All streets can be used in both
-    directions; if parts of the map are not connected, only the longest is used.
+    directions; if the map is not connected, only its part with the longest streets is used.
 
     A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`

@@ -103,7 +103,7 @@ def _check_first_round(
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
-        links = opened.links.at(opened.in_sync())  # links that carry no bits are given up
+        links = opened.links.at(opened.in_sync())  # links that carry no bits would fail, so they are left out
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
         if not radio.air.dynamic and len(links):  # in a dynamic band one transfer's end depends on all others

@@ -82,8 +82,8 @@ def _check_distortion(codec: Codec) -> None:
             f"{distortion} allows {bound:.4g}",
         )
         if plain:
-            # the square of the mean error is on average 1 / DRAWS of the squared error; if errors are normal, it is
-            # above 25 times that, in a given direction, once in a million times
+            # the mean error's square is on average 1 / DRAWS of the mean squared error; if errors are normal, its
+            # part in a given direction exceeds 25 times that with a probability of about one in a million
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,

@@ -76,7 +76,7 @@ def lead_of(
     A device whose connection has been released sets up a new one; it contacts the server on its own, without paging.
     A connected device that has been silent for longer than the inactivity timer listens in the on-duration of each
     DRX cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends
-    the sleep. As long as access does not involve the radio, the device stays in the state left by its last transfer.
+    the sleep. While access does not use the radio, the device stays in the state in which its last transfer left it.
 
     Args:
         rules: settings of access, or None if access takes no time.

@@ -23,8 +23,8 @@ class Coverage:
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
     one quality and recovers only at a better one). Left out: the standard judges only the downlink's quality, and a
-    device takes some 100 ms to report it. Without coverage, a server selects devices that cannot answer, and each
-    round lasts until their timers expire.
+    device takes some 100 ms to report it. Without coverage checks, a server selects devices that cannot answer, and
+    each round lasts until their timers expire.
 
     Args:
         at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from edgefl.channel.tdd import OnTime
 
-# After this many periods of a TDD frame, a level that neither fills nor empties the battery repeats its pattern.
+# Number of TDD periods simulated slot by slot; after them the level changes equally in each, until full or empty.
 _PERIODS_FOLLOWED = 2
 
 

@@ -74,7 +74,7 @@ class Device:
         return self.draws.amplifier_w * share + self.draws.send_w
 
     def start(self, task: DeviceTask, link: Link, processors: Processors) -> simpy.Process:
-        """Start work on a task of the server; the process returns the Part."""
+        """Start work on a task from the server; the process returns the Part."""
         process = self.env.process(self.take_part(task, link, processors))
         self._network.part_begins(self.id, process)
         return process

@@ -124,7 +124,7 @@ def complete(
 
 
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the float32 mean and deviation by which samples [n, ...] are scaled, broadcastable over a sample.
+    """Return the float32 mean and deviation used to scale samples [n, ...]; both broadcast to one sample.
 
     A column, or channel, that is constant over all samples gets the deviation 1, so that its scaled values are 0.
 
