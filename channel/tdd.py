@@ -149,7 +149,7 @@ class Frame:
         rest = until - periods * self._airtime
         if rest <= 0 < periods:  # the quotient above was rounded up
             periods, rest = periods - 1, self._airtime
-        rest = min(rest, self._airtime)  # or, if the product was rounded down, end with the last serving slot
+        rest = min(rest, self._airtime)  # rounding may exceed a period: find its last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def autocorrelation(self) -> FloatArray:

@@ -178,7 +178,7 @@ def _day_figure(
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
     what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
-    what += f" {seeds} seeds; sessions of the first seed." * (seeds > 1)
+    what += f" Curves are means of {seeds} seeds, sessions those of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):

@@ -24,7 +24,7 @@ BEYOND_THEORY = {
     "local.clip_norm": "shortens gradients",
     "local.augmentation": "trains on samples other than those of the loss",
     "privacy": "clips and noises what devices send",
-    "uplink_codec": "sends a change other than the trained one",
+    "uplink_codec": "sends a compressed update instead of the exact one",
     "downlink_codec": "makes devices begin with a model other than the global one",
 }
 

@@ -32,7 +32,7 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
         found = next(locations, {}).get("convBoundary")
         if found is None:
             raise EdgeflError(
-                f"{path}: has no <location convBoundary=...>; give a network of netconvert or netgenerate"
+                f"{path}: has no <location convBoundary=...>; give a network made by netconvert or netgenerate"
             )
         x0, y0, x1, y1 = (float(text) for text in found.split(","))
         if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
@@ -63,7 +63,7 @@ def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
         streets = [(one, _line(one.attributes, junctions)) for one in found]
         _in_metres(path, list(junctions.values()))
         if not streets:
-            raise EdgeflError(f"{path}: has no street; give a network of netconvert or netgenerate")
+            raise EdgeflError(f"{path}: has no street; give a network made by netconvert or netgenerate")
     return streets
 
 
@@ -80,7 +80,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     for given in foreign_files.parse_xml(parser, path):
         if first and read and read[0][0] != "net":
             how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
-            remedy = how.get(read[0][0], "give a network of netconvert or netgenerate")
+            remedy = how.get(read[0][0], "give a network made by netconvert or netgenerate")
             raise EdgeflError(f"{path}: <{read[0][0]}> is not a SUMO network; {remedy}")
         first &= not read
         yield from read

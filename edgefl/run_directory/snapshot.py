@@ -169,7 +169,7 @@ class Snapshots:
             if about is None:
                 notes.append(f"{path}: is damaged and ignored")
             elif digests.get(about["entries"]) != about["journal_sha256"]:
-                notes.append(f"{path}: belongs to entries that are missing in the journal, and is ignored")
+                notes.append(f"{path}: belongs to entries that are missing from the journal; ignored")
             else:
                 return Snapshot(path, about["entries"], about["facts"]), notes
         return None, notes

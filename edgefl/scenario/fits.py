@@ -303,7 +303,7 @@ ROWS = (
             "set uplink_power_over_share: full",
         ),
     ),
-    Row("one_change", "a single clipped change from each device", _more_than_a_change),
+    Row("one_change", "a single clipped update from each device", _more_than_a_change),
     Row("mean_of_updates", "an algorithm that uses only the mean of the updates", _of_single_updates),
     Row("theorem", "plain SGD and FedAvg, as its theorem does", _beyond_theory),
     Row(

@@ -249,7 +249,7 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
         label = " ".join(texts[key][number] for key in overrides)
         if label in labelled:
             raise EdgeflError(
-                f"two points are called '{label}': name them, as label -> overrides", ("grid", axis)
+                f"two points have the label '{label}': give each its own, as label: overrides", ("grid", axis)
             )
         labelled[label] = overrides
     return labelled

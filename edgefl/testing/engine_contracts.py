@@ -89,7 +89,7 @@ def sessions(policy: SessionPolicy) -> None:
         longest is not None or until_s < math.inf,
         "longest is None and until_s() is inf: bound the length of a session by one or the other",
     )
-    must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: bits are not negative")
+    must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: must be at least 0")
     rounds_s = 1.0 if until_s == math.inf else (until_s - START_S) / ROUNDS
     members = frozenset(range(DEVICES))
     nobody = frozenset[int]()

@@ -122,7 +122,8 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
     assert here is not None
     must(
         here.facts.phase == stages.facts.phase,
-        f"{name}: stages() of a restored learner begins with {here.facts.phase}, but it was in {stages.facts.phase}",
+        f"{name}: stages() of a restored learner begins with {here.facts.phase}, but the saved learner was in"
+        f" {stages.facts.phase}",
     )
     for later in range(round_ + 1, ENDLESS_ROUNDS + 1):
         on, restored = (list(_round(stage, number, later, False)) for stage in (stages, here))

@@ -81,7 +81,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
         shape = schedule.shape(round_, progress)
         must(
             0 <= shape <= 1,
-            f"shape() is {shape} in round {round_}: it must be a share of the largest rate, in [0, 1]",
+            f"shape() is {shape} in round {round_}: it must be a fraction of the peak learning rate, in [0, 1]",
         )
         must_repeat("shape()", shape, schedule.shape(round_, progress), "keep no state")
     must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule is over")

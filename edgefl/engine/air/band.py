@@ -45,7 +45,7 @@ class BandInUse:
         """Start sending a payload at the slot boundary `slot`, the current time.
 
         Returns:
-            An event that succeeds when the payload has arrived; its value is this slot boundary.
+            An event that succeeds when the payload has arrived; its value is the slot boundary of arrival.
         """
         self.catch_up(slot)
         end = self.env.event()

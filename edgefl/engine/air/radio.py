@@ -42,7 +42,7 @@ class Radio:
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
     device's downlink and uplink alternate in the journal's intervals, or each takes its own slots of a TDD frame;
-    during a transfer the radio is on in the slots of its direction. Devices of a cell do not interfere with one another.
+    during a transfer the radio is on in the slots of its direction. Devices of a cell do not interfere.
 
     The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
     with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink

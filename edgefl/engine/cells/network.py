@@ -250,7 +250,7 @@ class Network:
         self._a3.forget(device)
 
     def best_cell(self, device: int) -> int | None:
-        """Return the strongest cell at a device's place now, or None outside the simulated area."""
+        """Return the strongest cell at a device's current position, or None outside the simulated area."""
         positions_m = self.positions_m()
         here = self._device_positions.here(positions_m[[device]])[0]
         return self._measurements.strongest_of(device, positions_m) if here else None

@@ -79,7 +79,7 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
-# two pages, of complex numbers or of several parts' power
+# bytes per link of two pages of fading: of complex gains, and of powers averaged over parts of the band
 PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
 
 

@@ -300,7 +300,7 @@ def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -
     shutil.copytree(other / FOLDER, copy / FOLDER)
     notes: list[str] = []
     run(copy, every=EVERY, notes=notes)
-    assert "belongs to entries that are missing in the journal" in notes[0]
+    assert "belongs to entries that are missing from the journal" in notes[0]
 
 
 def test_the_two_latest_snapshots_are_kept_until_the_run_is_complete(tmp_path: Path) -> None:
