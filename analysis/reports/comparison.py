@@ -261,7 +261,7 @@ def _explanations(comparison: Comparison) -> list[str]:
             f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t test "
             "(two sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below "
             "2^(1-n)); not corrected for the number of comparisons. Pairs in which a target was missed are left out."
-            " Tests compare differences, and intervals of ratios are computed from logarithms, so the two may disagree."
+            " Tests compare differences; intervals of ratios are computed from logarithms, so the two may disagree."
         )
     return lines
 
