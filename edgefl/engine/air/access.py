@@ -43,7 +43,7 @@ class AccessSettings(Section):
         "until a device polls again",
     )
     before_uplink_s: float = Field(
-        0.0, ge=0, le=3600, description="time before an upload while the radio is off"
+        0.0, ge=0, le=3600, description="time before an upload during which the radio is not used"
     )
 
 

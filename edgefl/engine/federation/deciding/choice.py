@@ -130,9 +130,8 @@ class Choice:
             raise EdgeflError(
                 f"{registry.name_of('selectors', self._selector)} {fault}", ("rounds", "selector")
             )
-        return replace(
-            decision, ids=[int(id_) for id_ in decision.ids]
-        )  # ids of NumPy would overflow in keys
+        # NumPy's integers would overflow in keys of random streams
+        return replace(decision, ids=[int(id_) for id_ in decision.ids])
 
     def note(self, made: Made) -> Columns:
         """Record the outcome of a round for a decider."""
