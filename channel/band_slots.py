@@ -282,6 +282,10 @@ class BandRules:
             raise ValueError(f"{self._method} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
             raise ValueError(f"{self._method} must give shares that sum to at most 1, got {shares.sum()}")
+        if flows and not shares.any():
+            raise ValueError(
+                f"{self._method} must give some flow a share > 0, or no transfer ends; got {shares}"
+            )
         return shares
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:
