@@ -17,7 +17,7 @@ from edgefl.channel.units import FloatArray
 NEVER = 2**62  # a slot that no run reaches
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
-# Numbers of a flow that has not started sending
+# Initial state of a flow, before it starts sending
 _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
@@ -282,7 +282,7 @@ class BandRules:
             raise ValueError(f"{self._method} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
             raise ValueError(f"{self._method} must give shares that sum to at most 1, got {shares.sum()}")
-        if flows and not shares.any():
+        if flows and not self.scheduler.per_slot and not shares.any():  # these shares stay until a flow ends
             raise ValueError(
                 f"{self._method} must give some flow a share > 0, or no transfer ends; got {shares}"
             )

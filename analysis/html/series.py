@@ -39,9 +39,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     about = "From a round's start until the new model is made; mean over all cells."
     charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = (
-        "Mean over all cells; devices without a link are none; completed: participants whose update arrived."
-    )
+    about = "Mean over all cells; devices without a link do not count; completed: participants whose update arrived."
     charts.append(_chart("participants", "Participants of a round", about, "devices", _participants(mine)))
     return charts
 

@@ -149,7 +149,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 def draw_moving(
     runs: Paths | Runs, out: str | Path, *, cell: int = 0, at_hour: float | None = None, phone: bool = False
 ) -> Path:
-    """Draw a run at a time, or as a film, with the map next to a cell's accuracy and devices.
+    """Draw a run at one point in time, or as a film, with the map beside a cell's accuracy and number of devices.
 
     Args:
         runs: one run directory, of a run with recorded positions (record.positions_s).

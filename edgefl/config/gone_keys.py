@@ -26,7 +26,7 @@ GONE = {
     "learning.probe_steps": "probes use learning.local.steps or epochs",
     **dict.fromkeys(
         ("local.memory_gb", "learning.memory_gb"),
-        "devices trained together take 5.5 MB on a CPU, 4 GB on a GPU",
+        "the limit is fixed now: devices trained together take at most 5.5 MB on a CPU and 4 GB on a GPU",
     ),
     "mobility.surplus": "a trace may have more devices than devices.count, which takes the first ones",
     "mobility.headway_s": "vehicles in a lane are now independent",

@@ -32,7 +32,7 @@ def most_misses(studies: int) -> int:
 
 @pytest.mark.parametrize("pairs", [2, 3, 8, 30])
 def test_its_mean_is_one(pairs: int) -> None:
-    """B is a function of Student's t, whose density integrates it to 1."""
+    """B is a function of the t statistic, with mean 1 over Student's density."""
     k = 1 + pairs
 
     def evidence(t: float) -> float:

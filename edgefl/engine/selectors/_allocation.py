@@ -240,7 +240,7 @@ def least_energy(
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the watts, without amplifier, that longer sending costs; those due to computing; the computing time.
 
-    Computing takes the rest of the window, which costs 2 xi c^3 / (window - t)^3 watts more.
+    Computing has the rest, window - t: each further second of sending costs it 2 xi c^3 / (window - t)^3 joules.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3

@@ -14,10 +14,10 @@ class Tiers(ServerPolicy):
     """Run synchronous rounds in each tier; tiers do not wait for one another.
 
     Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices' models, and the global model,
-    from which they start next, is sum_m a_m w_m. Here a_m is the share of all models so far that the opposite tier
-    has made, so that slow tiers have influence: until the slowest tier has made a model, the session's opening model
-    has the weight of the fastest tier's count. Left out: FedAT's compression, and its constraint on local models
-    (take the algorithm fedprox).
+    from which they start next, is sum_m a_m w_m. Here a_m is the share that the tier of the opposite rank,
+    M + 1 - m, has in all tiers' models so far, so that slow tiers have influence. Until the slowest tier has made a
+    model, the session's opening model takes its place in the sum. Left out: FedAT's compression, and its constraint
+    on local models (take the algorithm fedprox).
 
     Tiers have equal size; devices are sorted by seconds per sample, and ties by id. One tier alone is `synchronous`.
     """

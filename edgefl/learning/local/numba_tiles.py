@@ -67,7 +67,7 @@ class _Code:
 
 
 def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
-    """Emit the sums first + a b of a tile's rows; return the addresses of these sums."""
+    """Emit `first(i) + a[i] @ b` for each row i of a tile; return the addresses of the results."""
     builder = code.builder
     a, row, column, panel, panels, count, b = operands
     totals = [cgutils.alloca_once(builder, code.vector) for _ in range(rows)]

@@ -50,7 +50,7 @@ class LogisticSteps:
                 behind = slice(place * classes, (place + 1) * classes)
                 self.all_weights[:, behind], self.all_bias[:, behind] = layout.views(reference).values()
         self.offset = torch.empty_like(self.all_bias) if self.shift else self.all_bias
-        # initialised, since the weight 0 of values that no product writes would not remove a NaN
+        # zeros: entries that no product writes are later multiplied by 0, which would keep a NaN
         self.logits = rows.new_zeros(count, total * classes, batch)
         self.delta = rows.new_empty(count, classes, batch)
 

@@ -83,7 +83,7 @@ def test_by_samples() -> None:
 
 @pytest.mark.parametrize("recorded", [0, 10])
 def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
-    """If `record.devices` keeps no or every tenth round, means of rounds.csv count: 0.5 and 0.9, by samples 0.6."""
+    """If `record.devices` keeps no round or every tenth, means are of rounds.csv: 0.5 and 0.9, by samples 0.6."""
     rounds, _ = run_of(linear_recovery(30), sudden())
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
     rounds = rounds.assign(

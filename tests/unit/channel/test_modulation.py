@@ -143,7 +143,7 @@ def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts:
 
 @pytest.mark.parametrize("parts", [2, 11])
 def test_rates_over_parts_are_those_of_codes_over_parts_drawn_one_by_one(parts: int) -> None:
-    """By mean power, rates match those of codes that decode if the parts of each draw carry enough information.
+    """At each mean power the rate is that of codes that decode if the band's parts carry enough information.
 
     Slots of one mean power carry different information, with two parts more so than with many.
     """

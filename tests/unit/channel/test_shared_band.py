@@ -546,7 +546,7 @@ def test_a_scheduler_that_gives_wrong_shares_is_refused(
 def test_a_scheduler_that_serves_nobody_is_refused() -> None:
     band = by_hand(Fixed(values=(0.0,)))
     band.add("a", 1.0, slot=0, **STATIC)
-    with pytest.raises(ValueError, match=str(MAX_SLOTS)):
+    with pytest.raises(ValueError, match="some flow a share"):
         band.next_end()
     # a flow without a share waits
     band = by_hand(Fixed(values=(0.0, 1.0)))

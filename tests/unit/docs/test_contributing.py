@@ -1,4 +1,4 @@
-"""Test that CONTRIBUTING names all kinds of components and all rooms, with their right places."""
+"""Test that CONTRIBUTING lists every kind of component and every room (package), each on its floor (layer)."""
 
 import re
 

@@ -34,7 +34,9 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
-    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4  # like 1 / samples, from 1 round to 20
+    assert (
+        rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
+    )  # the loss falls as 1 / samples, and 20 rounds see more
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
