@@ -249,11 +249,12 @@ def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
         raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)
 
     def checked() -> Iterator[float]:
-        before_s = -math.inf
+        # two switches apart, since rounding may give a very short time on or off the same ends, or swap them
+        older_s = last_s = -math.inf
         for time_s in times_s:
-            if not (isinstance(time_s, Real) and time_s > before_s):
+            if not (isinstance(time_s, Real) and time_s > older_s):
                 raise wrong(churn.switches, time_s, "times, s, each later than the one before", *place)
             yield time_s
-            before_s = time_s
+            older_s, last_s = last_s, time_s
 
     return checked()

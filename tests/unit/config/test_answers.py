@@ -129,7 +129,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         "y: labels from 0 to 9",
     ),
     ("channel.schedulers.equal_share:EqualShare", "shares", "0 * right", SCHEDULER, "some flow a share"),
-    (POISSON, "switches", "iter([1.0, 1.0])", {"devices": {"churn": "WRONG"}}, "each later than"),
+    (POISSON, "switches", "iter([1.0, 1.0, 1.0])", {"devices": {"churn": "WRONG"}}, "each later than"),
     (POISSON, "switches", "iter(['soon'])", {"devices": {"churn": "WRONG"}}, "each later than"),
     (JOURNAL, "draws", "replace(right, receive_w=-1.0)", {"devices": {"power": "WRONG"}}, "at least 0"),
     (

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.churn.duty_cycle import DutyCycle
 from edgefl.engine.churn.poisson import Poisson
 from edgefl.engine.devices.battery import Battery
+from edgefl.engine.devices.fleet import Fleet
+from edgefl.engine.settings import DeviceSettings
 from edgefl.rng import Streams
 from tests.tools.derived import underived
 
@@ -98,3 +101,18 @@ def test_battery_by_hand() -> None:
     battery.drain(5.0, 0.0)
     assert battery.back_s() == 10.0
     assert Battery(10.0, 0.0, 0.5).back_s() == math.inf
+
+
+def test_a_gap_that_rounding_closes_is_no_error() -> None:
+    """After 10,000 days a device that is off for a nanosecond at midnight is switched off and on at one time."""
+    day_s, gap_s = 86_400.0, 1e-9
+    times_s = [0.0, *(night * day_s + after for night in (1, 10_000) for after in (0.0, gap_s))]
+    assert times_s[-1] == times_s[-2]
+
+    class Nightly(Churn):
+        def switches(self, device: int, streams: Streams) -> Iterator[float]:
+            yield from times_s
+
+    settings = DeviceSettings.model_validate({"count": 1}).model_copy(update={"churn": Nightly()})
+    fleet = Fleet.drawn(settings, 1, Streams(1))
+    assert [list(device) for device in fleet.switches(Streams(1))] == [times_s]
