@@ -108,11 +108,14 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
             if learning is not None:
                 _check_further_deals(own, min(learning.partition.turns, sessions.count or math.inf))
             found = first_round.check(one, simulation, own)
+            last = (sessions.count or 0) * (
+                sessions.longest or 0
+            )  # number of a run's last round, 0 if unknown
             if learning is not None:
                 found += [
                     *_of_batch(learning, next(iter(own.values())).device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
-                    *_of_drift(learning, sessions),
+                    *(learning.drift.notes(last) if learning.drift and last else ()),
                     *_of_personal_models(learning),
                     *_of_costs(learning),
                     *_of_reports(learning, one.sections.rounds.selector, sessions),
@@ -140,18 +143,6 @@ def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: rang
         yield (
             f"learning.local.batch {batch:,} is more than the {most:,} samples of the largest device: each local step"
             " of a device uses all of its samples"
-        )
-
-
-def _of_drift(learning: LearningSettings, sessions: SessionPolicy) -> Iterator[str]:
-    """Note a drift that begins after the last round of a run."""
-    drift, longest = learning.drift, sessions.longest
-    if drift is None or drift.clock != "rounds" or not (sessions.count and longest):
-        return
-    if drift.at > (last := sessions.count * longest):
-        yield (
-            f"learning.drift.at {drift.at:g} is after the run's last round, {last:,}, so no data will change: choose"
-            " an earlier round, or more sessions or rounds"
         )
 
 

@@ -5,6 +5,7 @@ and in which pattern.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -76,6 +77,14 @@ class Drift(Component):
     def sees_time(self) -> bool:
         """Return whether the drifted share depends on simulated time rather than on rounds alone."""
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
+
+    def notes(self, rounds: int) -> Iterator[str]:
+        """Note that no data change in a run, if its last round comes before the drift."""
+        if self.at > rounds and not self.sees_time:
+            yield (
+                f"learning.drift.at {self.at:g} is after the run's last round, {rounds:,}, so no data will change:"
+                " choose an earlier round, or more sessions or rounds"
+            )
 
     def drifted_share(self, moment: Moment) -> float:
         """Return the share of devices that have the new concept at a moment, in [0, 1]."""
