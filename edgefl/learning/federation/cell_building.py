@@ -97,12 +97,12 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
 def _check_task(task: Task, outputs: Tensor, y: Tensor) -> None:
     """Raise an error unless the task's losses and scores of one sample are [1], and the loss is differentiable."""
     outputs = outputs.detach().requires_grad_()
-    for method in (task.losses, task.scores):
-        answer = method(outputs, y)
+    losses = task.losses(outputs, y)
+    for method, answer in ((task.losses, losses), (task.scores, task.scores(outputs, y))):
         must_be_shaped(method, answer, ((1,),), "a number for each sample, a tensor", "learning", "task")
-    if not task.losses(outputs, y).requires_grad:
+    if not losses.requires_grad:
         wanted = "losses that depend on the outputs by differentiable operations of torch"
-        raise wrong(task.losses, task.losses(outputs, y), wanted, "learning", "task")
+        raise wrong(task.losses, losses, wanted, "learning", "task")
 
 
 def device_tests(
