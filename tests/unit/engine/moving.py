@@ -25,7 +25,7 @@ class Moving:
 
 
 class Going(Mobility):
-    """Devices on the x axis, each of which jumps to given places at given times."""
+    """Devices on the x axis that jump to given places at given times."""
 
     steps: list[list[tuple[float, float]]] = Field(
         description="each device's times, s, and x from then on, m"

@@ -227,7 +227,7 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
 
 
 def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
-    """Without ids, the rows of three people would look like bad rows of one, of which two would be skipped."""
+    """Without ids, the rows of three people would be read as one person's, and two in three would be skipped."""
     rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
     path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
     with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):

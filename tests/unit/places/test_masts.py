@@ -139,7 +139,7 @@ def test_columns_may_be_named_and_rows_chosen(tmp_path: Path) -> None:
 
 
 def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None:
-    """Two masts are left out and counted, of which one is in another country."""
+    """A note counts the two masts that are left out, one of them in another country."""
     rows = OPENCELLID + "LTE,208,1,1,1,0,2.35,48.85,1,1,1,1,1,0\n"
     one = loaded(tmp_path, rows, layout={"radius_m": 500})
     assert one.layout.cells == 2

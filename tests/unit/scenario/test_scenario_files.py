@@ -72,7 +72,7 @@ def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: P
 
 
 class Listed(Selector):
-    """A user's selector that reads a file by itself, of which edgefl knows only the name."""
+    """A user's selector that reads a file by itself; edgefl knows only the file's name."""
 
     order: str
 

@@ -21,7 +21,7 @@ ELEMENTS = 273 * 12 * 14  # of a slot at 100 MHz: 38.101-1, Table 5.3.2-1; 38.21
 
 
 def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict[Any, list[float]]:
-    """Return the shares of a round's devices, of which the first `narrow` have 20 MHz each."""
+    """Return the shares of a round's devices; the first `narrow` devices have 20 MHz each."""
     classes: dict[str, Any] = {"redcap": {"count": narrow, "max_bandwidth_hz": 20e6}}
     if narrow < count:
         classes["phone"] = {}

@@ -29,7 +29,7 @@ def test_long_transfers_need_no_note() -> None:
 
 @pytest.mark.parametrize("planned", [True, False])
 def test_transfers_of_a_run_are_counted_once(planned: bool) -> None:
-    """In two rounds of two devices, one of which uploads nothing, six transfers are counted."""
+    """Two rounds of two devices make six transfers, as one device uploads nothing."""
     work = {1: (5, 640, 3_000_000, 0)}
     with mock.patch.object(Network, "still", planned):
         world = small_world(

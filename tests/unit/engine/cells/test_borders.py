@@ -12,7 +12,7 @@ ISD_M = 300.0
 
 
 def crossed(borders: Borders, way_m: np.ndarray, served: np.ndarray | None = None) -> int:
-    """Return the crossings of devices on paths [times, devices, 2], of which each second has a sample."""
+    """Return the border crossings of devices on paths [times, devices, 2], sampled once a second."""
     for time_s, places_m in enumerate(way_m):
         borders.look(time_s, places_m, np.ones(len(places_m), bool) if served is None else served[time_s])
     return borders.crossed

@@ -174,7 +174,7 @@ def test_who_finishes_outside_departs_at_the_end_of_its_part_unless_it_is_back()
 
 
 def some(*walkers: int) -> Moving:
-    """Return four devices, one of them absent, of which only `walkers` move, at 1 m/s."""
+    """Return four devices, one of them absent; only `walkers` move, at 1 m/s."""
     places_m = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [np.nan, np.nan]])
     steps = np.isin(np.arange(4), walkers)[:, None] * [1.0, 0.0]
     return Moving(lambda time_s: places_m + time_s * steps)

@@ -20,7 +20,7 @@ ROUNDING = ROUNDS * DEVICES * 2.0**-24
 def trained(
     cells: Sequence[Sequence[int]], clouded: bool = True, every: int = 1, **changes: Any
 ) -> list[Tensor]:
-    """Return the models of cells with these devices, all of which take part in every round."""
+    """Return the models of cells with these devices; every device takes part in every round."""
     changes["partition"] = {"name": "dirichlet", "alpha": 0.3}
     data = data_of(settings_of(**changes))
     learners = [learner(data=data, cell=number, **changes) for number in range(len(cells))]
