@@ -267,7 +267,7 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers.csv"
     numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k + k % 3}\n" for k in range(90)))
     regression = {
-        "dataset": {"name": "csv", "path": str(numbers), "label": "y", "targets": "numbers"},
+        "dataset": {"name": "csv", "path": str(numbers), "columns": {"label": "y"}, "targets": "numbers"},
         "model": "mlp2",
         "partition": "iid",
         "evaluation": {"tested_on": "devices", "scores_every": 1},
