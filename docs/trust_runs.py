@@ -212,14 +212,14 @@ def _handovers(row: Any, section: Any) -> Any:
             rows.append(row("returns within 5 s", nearest(found.back, 0.16, 0.19), found.back, "", back))
     return section(
         "Handovers while driving",
-        "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for"
-        " hexagons d apart, and twice as many with sectors. Measured: SIGCOMM21-5G/artifact 35aaf28,"
-        " Driving-Wild, 10 minutes each, 1.3 per minute with 5G SA in low band, 3.0 and 3.8 with LTE. For"
-        " handovers per border and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, which change cells"
-        " 0.8 (LTE) and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G; there"
-        " are 1.5 and 2.4 changes for each cell that is new in a drive, of which 16 and 19 % return to the"
-        " previous cell within 5 s. Where measurements span a range, the reference is the nearest value in"
-        " it",
+        "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for hexagons"
+        " d apart, and twice as many with sectors. Measured in drives of 10 minutes were 1.3 per minute with 5G"
+        " SA in a low band, and 3.0 and 3.8 with LTE (SIGCOMM21-5G/artifact 35aaf28, Driving-Wild). Handovers per"
+        " border and returns are from cars at 31 km/h (uccmisl/5Gdataset 306d92e), which change cells 0.8 (LTE)"
+        " and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G. There are 1.5 and 2.4"
+        " changes for each cell that is new in a drive, and 16 and 19 % of the changes return to the previous"
+        " cell within 5 s. Where measurements span a range, the reference is the value in this range that is"
+        " nearest to ours",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 640 ms",
         rows,
         HANDOVERS_WHY,
@@ -259,11 +259,10 @@ def _mobility(row: Any, section: Any) -> Any:
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed "
-        "separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of "
-        "downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 "
-        "users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is "
-        "computed from the cells' geometry",
+        "a separate program, the sketch `docs/mobility_sketch.py`, of one of 3GPP's mobility settings (TR 36.814"
+        " case 1 and TR 36.839): macro sites 500 m apart, three sectors with 15 degrees of downtilt, shadowing of"
+        " 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 users give a standard error"
+        " of 2 %. For speeds that the sketch does not cover, the reference is computed from the cells' geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,
@@ -327,7 +326,7 @@ def _uplink(row: Any, section: Any) -> Any:
     }
     return section(
         "Share of the uplink in a round",
-        "a 5G testbed: 23 % of a round",
+        "a 5G testbed, where uploads take 23 % of a round",
         "10 devices in a cell of 250 m, with SVHN's 21 Mbit and 4.9 s of training; only completed parts"
         " count",
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],
