@@ -39,8 +39,7 @@ def joules(row: Any, section: Any) -> Any:
         f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
         " alone in the band",
         rows,
-        "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the model gives the"
-        " measured values, and the median and the fastest simulated devices agree with the model, too. The"
+        "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the power model gives the measured values, and the median and the fastest simulated devices agree with the model, too. The"
         " slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
         " correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
     )
