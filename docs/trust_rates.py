@@ -131,10 +131,10 @@ def rates(row: Any, section: Any) -> Any:
     return section(
         "Rates of one device",
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value"
-        " per second; where operators span a range, the reference is the value in this range that is nearest to"
-        " ours. The values for outdoors are from six operators in Europe, with good reception (in the uplink CQI"
-        " 12 or more). The values for 80 % indoors are from four of these operators, at many places, and in the"
-        " uplink from 100 MHz of band n41, wherever the uplink carried data",
+        " per second; where operators span a range, the reference is the value nearest to ours. The values for"
+        " outdoors are from six operators in Europe, with good reception (in the uplink CQI 12 or more). The"
+        " values for 80 % indoors are from four of these operators, at many places, and in the uplink from 100"
+        " MHz of band n41, wherever the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and in the uplink"
         " uses the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
