@@ -48,16 +48,15 @@ standard errors.
 LAWS_HEAD = """\
 ## Effect of leaving out a law
 
-35 devices walk and 35 drive through seven cells of 500 m, with 100 MHz and a load of 0.3 in the neighbouring cells.
+35 devices walk and 35 drive among seven sites 500 m apart, with 100 MHz and a load of 0.3 in the neighbouring cells.
 The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
 reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "instead" says what
 replaces this law. The last two columns divide the time and energy of the whole preset by those of the row, for the
-same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the
-energy is that of the cell's devices. A round ends when its slowest device has finished. Two rows cover a different
-set of devices. Without reestablishment, a link failure ends the device's part of the round. If devices cannot
-transmit on a part of their share, fewer devices have coverage, and the round does not wait for devices without
-coverage. `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires
-it.
+same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's devices) are per
+round and cell. A round ends when its slowest device has finished. Two rows cover a different set of devices. Without
+reestablishment, a link failure ends the device's part of the round. If devices cannot transmit on a part of their
+share, fewer devices have coverage, and the round does not wait for devices without coverage.
+`radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart with both presets

@@ -104,7 +104,7 @@ LAWS = [
         {"radio": {"budget": {"uplink_power_over_share": "per_resource_block"}}},
     ),
     Law(
-        "CQI table and SNR gap, and with them layers, parts of a share and coverage",
+        "CQI table and SNR gap, together with layers, parts of a share and coverage",
         ("radio.link.rates",),
         "38.214, 5.2.2.1",
         {"radio": {"link": {"rates": "shannon"}}},
@@ -141,7 +141,7 @@ LAWS = [
         {"devices": {"indoor_share": 0.0}},
     ),
     Law(
-        "a device is indoors or outdoors for a whole trip (instead: by places of 25 m, also in cars)",
+        "a device is indoors or outdoors for a whole trip (instead: for each place of 25 m, also in cars)",
         ("devices.indoors_by",),
         "-",
         {"devices": {"indoors_by": "place"}},

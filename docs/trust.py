@@ -177,7 +177,7 @@ def fading() -> Section:
     rows.append(Row(f"independent powers in {TRANSFER} slots", law, ours, "slots"))
     return Section(
         "Fading over time",
-        "Jakes's law: J0(2 pi f_d t), for scatterers all around",
+        "Jakes's law, J0(2 pi f_d t), which assumes scatterers in all directions",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
         "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals"
@@ -212,8 +212,8 @@ def rates() -> Section:
         )
     return Section(
         "Rates",
-        "Shannon, up to the table's highest rate of 7.4 bit/s/Hz",
-        "`edgefl.channel.modulation`: 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
+        "Shannon's rate, capped at the table's highest rate of 7.4 bit/s/Hz",
+        "`edgefl.channel.modulation`, with 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
         rows,
         "Rates are lower than Shannon's for three reasons: the table's steps lie below the curve, real"
         " codes need 2 dB more, and below CQI 1 (-7.5 dB) nothing is transmitted.",
@@ -237,8 +237,8 @@ def walls() -> Section:
             rows.append(Row(name, law, here, "dB", 0.08, "channel.way_inside"))
     return Section(
         "Walls",
-        "38.901, 7.4.3.1 at 3.5 GHz: the distribution of the sum of the wall's loss, 0.5 dB/m over the"
-        " smaller of two uniform distances within 25 m, and a normal number",
+        "38.901, 7.4.3.1 at 3.5 GHz: the sum of the wall's loss, 0.5 dB/m times the smaller of two uniform"
+        " distances up to 25 m, and a normal random number",
         "`edgefl.channel.penetration`, 200,000 draws",
         rows,
         "The figures are sampled; four standard errors of the outer quantiles are allowed.",

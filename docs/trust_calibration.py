@@ -190,14 +190,15 @@ def _calibration(row: Any, section: Any) -> Any:
     return section(
         "Coupling gain and SINR of 3GPP's calibration",
         "R1-165974, the mean of twenty companies' curves for the large-scale calibration of TR 38.901 (7.8.1) at"
-        " 6 GHz, as numbers in [Aerial](https://github.com/Felicialalala/aerial-cuda-accelerated-ran)'s"
-        " `3gpp_calibration_phase1.json`; *allowed* is the distance of the company farthest from the mean. The"
-        " medians of [QuaDRiGa](https://github.com/fraunhoferhhi/QuaDRiGa)'s `calib_3GPP_ref_data.m` are the same"
-        " to 0.2 dB",
-        f"{DROPS} drops of {DEVICES:,} devices among 19 sites of three sectors that repeat: 500 m apart with 49 dBm"
-        " (UMa), 200 m apart with 44 dBm (UMi), in 20 MHz, all sending; 80 % indoors on floors 1 to 8, half of the"
-        " houses with coated glass; sites independent of each other, as in TR 38.901. Sites have the calibration's"
-        " antenna, a column of ten elements with 12 degrees of electrical tilt, unless a row names another",
+        " 6 GHz; [Aerial](https://github.com/Felicialalala/aerial-cuda-accelerated-ran)'s"
+        " `3gpp_calibration_phase1.json` has the numbers. *Allowed* is the distance of the company farthest from"
+        " the mean. The medians of [QuaDRiGa](https://github.com/fraunhoferhhi/QuaDRiGa)'s"
+        " `calib_3GPP_ref_data.m` agree within 0.2 dB",
+        f"{DROPS} drops of {DEVICES:,} devices among 19 three-sector sites with wrap-around, 500 m apart with 49"
+        " dBm (UMa) or 200 m apart with 44 dBm (UMi), all sending in 20 MHz; 80 % of the devices are indoors on"
+        " floors 1 to 8, and half of the houses have coated glass. Sites are independent of each other, as in TR"
+        " 38.901, and have the calibration's antenna, a column of ten elements with 12 degrees of electrical"
+        " tilt, unless a row names another",
         rows,
         CALIBRATION_WHY,
     )
@@ -208,13 +209,13 @@ def _efficiency(row: Any, section: Any) -> Any:
     unit = "bit/s/Hz"
     return section(
         "Spectral efficiency of a dense city",
-        "TR 37.910, Table 5.4.1.2.1-1(a), the mean of eleven companies' simulations, which serve several"
-        " users at once, and a simulator of one author, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS),"
-        " `docs/benchmark-tr37910.md`, which also serves one user at a time (with several users it has 8.99"
-        " to 11.02); both in Dense Urban eMBB, configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz,"
-        " 32 transceivers, downlink",
-        f"preset nr, {DEVICES:,} devices among 19 UMa sites of three sectors 200 m apart with 41 dBm, all sending;"
-        f" 80 % on floors 1 to 8, a fifth of the houses coated, 20 % in cars; {USERS} users share a cell equally",
+        "for several users at once, the mean of eleven companies' simulations (TR 37.910, Table 5.4.1.2.1-1(a));"
+        " for one user at a time, a single author's simulator, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS)"
+        " (`docs/benchmark-tr37910.md`; with several users it gives 8.99 to 11.02). Both simulate Dense Urban"
+        " eMBB, configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
+        f"preset nr, {DEVICES:,} devices among 19 three-sector UMa sites 200 m apart with 41 dBm, all sending; 80"
+        " % of the devices are on floors 1 to 8, and 20 % in cars; a fifth of the houses have coated glass;"
+        f" {USERS} users share a cell equally",
         [
             row("cell average, one user at a time", ALONE[0], mean, unit, EFFICIENCY),
             row("5th-percentile user, one at a time", ALONE[1], edge, unit),
@@ -227,17 +228,16 @@ def _efficiency(row: Any, section: Any) -> Any:
 
 CALIBRATION_WHY = (
     "With the calibration's antenna 15 of the 18 figures are within the companies' spread. The SINR without noise"
-    " is 0.3 to 0.9 dB below the mean, in three rows below the value of the lowest company. A Monte Carlo of"
-    " the same network that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with"
-    " edgefl, so this is not due to the program: the companies used the tables of August 2016, which have"
-    " changed since. edgefl leaves out parts of today's tables: in UMa no device is higher than 13 m,"
-    " although 23 % should be, and shadowing indoors is that of the street; in the Monte Carlo each of these"
-    " two omissions moves the medians by 1 dB at most. **Panels of nr, one element with a beam of 65 degrees"
-    " in both planes,** radiate more towards the neighbours' devices and less towards their own: the median SINR"
-    " without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on"
-    " upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
-    " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these"
-    " figures."
+    " is 0.3 to 0.9 dB below the mean, and in three rows below the lowest company's value. A Monte Carlo of the"
+    " same network that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so"
+    " this is not due to the program: the companies used the tables of August 2016, which have changed since."
+    " edgefl leaves out parts of today's tables: in UMa no device is higher than 13 m, although 23 % should be,"
+    " and devices indoors have the shadowing of the street; in the Monte Carlo each of these two omissions moves"
+    " the medians by 1 dB at most. **Panels of nr, one element with a beam of 65 degrees in both planes,**"
+    " radiate more towards the neighbours' devices and less towards their own: the median SINR without noise is"
+    " 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on upper floors"
+    " receive 4 to 7 dB more, because the column's narrow beam passes below them. `radio.budget.array_gain_db`,"
+    " the gain of a site's beams towards its own devices, is not part of these figures."
 )
 EFFICIENCY_WHY = (
     "Before the first run we allowed 30 % for both rows with one user at a time: precoders differ by 6 %,"

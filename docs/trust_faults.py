@@ -22,12 +22,12 @@ accepts, and *s* is the CPU time that it takes to notice the fault. A fault whos
 MUTATED = """\
 ### Mutants
 
-`make mutants` also draws {each} places at random, with a seed, in each of four rooms of the code, and at each place
-changes an operator, a constant or a bound inside a function. {tried} of these mutants have been tried, each against
-the unit tests of its module and of the modules that import it, then against small whole runs, the laws of its room,
-and all unit tests of its room. A mutant is *equivalent* if it changes nothing observable, so that no test can tell
-it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than three times
-as long as usual; this counts as killed.
+`make mutants` also draws {each} places at random, with a seed, in each of four packages, and at each place changes
+an operator, a constant or a bound inside a function. {tried} of these mutants have been tried, each against the unit
+tests of its module and of the modules that import it, then against small whole runs, and then against the tests of
+laws and all unit tests of its package. A mutant is *equivalent* if it changes nothing observable, so that no test
+can tell it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than
+three times as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. Of the survivors,
 {chosen} are killed by existing tests that the tool had not tried, because it chose tests by name and import only;
@@ -68,7 +68,7 @@ def _faults(results: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 def _mutants() -> str:
     rows = [row for row in _rows(MUTANTS) if row["seed"] == str(SEED)]
     head = (
-        "room",
+        "package",
         "drawn",
         "equivalent",
         "killed at first",

@@ -15,7 +15,12 @@ def joules(row: Any, section: Any) -> Any:
     """Return the section about joules per bit, made with the given row and section classes."""
     draws = Phone5G().draws(Equipment(0.2, 1.0, 0.1, 0.0))
     rows = [
-        row(f"{stage}, the law at {mbit_s:.0f} Mbit/s", value, 1e3 * power_w / mbit_s + 1e9 * j_bit, "nJ/bit")
+        row(
+            f"{stage}, power model at {mbit_s:.0f} Mbit/s",
+            value,
+            1e3 * power_w / mbit_s + 1e9 * j_bit,
+            "nJ/bit",
+        )
         for stage, power_w, j_bit, median_w, values in (
             ("uplink", draws.send_w, draws.send_j_bit, 3.93, (36.0, 63.0)),
             ("downlink", draws.receive_w, draws.receive_j_bit, 5.91, (3.4, 6.1)),
@@ -34,15 +39,15 @@ def joules(row: Any, section: Any) -> Any:
     return section(
         "Joules per bit",
         f"SIGCOMM21-5G/artifact: for uplinks above 50 Mbit/s {PHONE}, at a median of 3.93 W; for downlinks above"
-        " 300 Mbit/s 3.4 to 6.1 nJ/bit, at a median of 5.91 W; for runs, the reference is the nearest value in the"
-        " range",
+        " 300 Mbit/s 3.4 to 6.1 nJ/bit, at a median of 5.91 W; for runs, the reference is the nearest value in"
+        " the range",
         f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
         " alone in the band",
         rows,
-        "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the law gives"
-        " the measured values, and the median and the fastest simulated devices agree with them too. The"
-        " slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
-        " correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
+        "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the power model"
+        " gives the measured values, and the median and the fastest simulated devices agree with the model,"
+        " too. The slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and"
+        " spend correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
     )
 
 

@@ -130,13 +130,13 @@ def rates(row: Any, section: Any) -> Any:
             rows += _rows(row, f"{way}, {name}", ranges, np.quantile(values, QUANTILES), "Mbit/s")
     return section(
         "Rates of one device",
-        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one"
-        " value per second; where operators span a range, the reference is the nearest value in it."
-        " Outdoors: six operators in Europe, with good reception (for the uplink: CQI 12 and more). Indoors"
-        " and outdoors: four of these operators, at many places; for the uplink 100 MHz of band n41,"
-        " wherever the uplink carried data",
-        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, in the uplink with"
-        " the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
+        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value"
+        " per second; where operators span a range, the reference is the value nearest to ours. The values for"
+        " outdoors are from six operators in Europe, with good reception (in the uplink CQI 12 or more). The"
+        " values for 80 % indoors are from four of these operators, at many places, and in the uplink from 100"
+        " MHz of band n41, wherever the uplink carried data",
+        f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and in the uplink"
+        " uses the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
@@ -176,8 +176,8 @@ def sinr(row: Any, section: Any) -> Any:
         "SINR under load",
         "uccmisl/5Gdataset 306d92e, the SNR that a phone reports in 5G while it downloads: -6, 4 and 18 dB"
         " at the 10, 50 and 90 % quantiles while driving, and -2, 3 and 7 dB while standing still",
-        f"preset nr, {CARS} cars among seven sites of three sectors, UMa, 500 m apart; without beam gain,"
-        " because a phone reports the SNR of signals without beams",
+        f"preset nr, {CARS} cars among seven three-sector UMa sites 500 m apart; without beam gain, because a"
+        " phone reports the SNR of signals without beams",
         rows,
         SINR_WHY,
     )
@@ -203,11 +203,10 @@ TIMES_WHY = (
     " measured, because each device has the band to itself."
 )
 SINR_WHY = (
-    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are"
-    " within 7 dB: what phones measure is disturbed mostly by signals that other cells send all the"
-    " time."
-    " Without load only noise remains, and the SINR is 19 to 30 dB higher, since the signal"
-    " of a site of 53 dBm is far above the noise."
+    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7"
+    " dB: most of the interference that phones measure comes from signals that other cells always send. Without"
+    " load only noise remains, and the SINR is 19 to 30 dB higher, since the signal of a site of 53 dBm is far"
+    " above the noise."
 )
 
 

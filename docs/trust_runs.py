@@ -40,22 +40,21 @@ MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
 WALKERS, WALK_M_S = 600, 1.4
 HANDOVERS_WHY = (
-    "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed"
-    " cells, so the measured sites must have been farther apart. Only the number of handovers per border and"
-    " the share of handovers that return to the previous cell can be compared. Where sites have three"
-    " sectors, as in real networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % return,"
-    " somewhat fewer than measured; in edgefl no fading remains in measurements, which may be the reason."
-    " Two effects cause handovers in addition to those at borders: in UMi, shadowing alone adds a third as"
-    " many, and line of sight alone adds two thirds. Line of sight creates islands of one cell inside"
-    " another, because a site that comes into sight is 20 to 30 dB stronger; cars hand over to an island and"
-    " return after a few seconds. 38.901 draws line of sight for each site independently (7.6.3.3, for drops"
-    " of links), which gives an eighth to a third more handovers. nr assumes a correlation of 0.5 between"
-    " sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a device"
-    " obstruct all sites. This correlation is our choice and comes from no standard. Without sectors, far"
-    " sites reach everywhere, and between large cells there are more such islands than borders. Repeating"
-    " seven sites also hides far sites: with `layout.rings: 2` the number of handovers is a twelfth higher."
-    " To study handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
-    " `handover.time_to_trigger_s`."
+    "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed cells,"
+    " so the measured sites must have been farther apart. Only the number of handovers per border and the share"
+    " of handovers that return to the previous cell can be compared. Where sites have three sectors, as in real"
+    " networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % return, somewhat fewer than measured; in"
+    " edgefl no fading remains in measurements, which may be the reason. Two effects cause handovers in addition"
+    " to those at borders: in UMi, shadowing alone adds a third as many, and line of sight alone adds two thirds."
+    " Line of sight creates islands of one cell inside another, because a site that comes into sight is 20 to 30"
+    " dB stronger; cars hand over to an island and return after a few seconds. 38.901 draws line of sight for"
+    " each site independently (7.6.3.3, for drops of links), which gives an eighth to a third more handovers. nr"
+    " assumes a correlation of 0.5 between sites, `radio.propagation.los_site_correlation`, as for shadowing,"
+    " because objects around a device obstruct all sites. This correlation is our choice and comes from no"
+    " standard. Without sectors, far sites reach everywhere, and between large cells there are more such islands"
+    " than borders. Wrap-around of seven sites also hides far sites: with `layout.rings: 2` the number of"
+    " handovers is a twelfth higher. To study handovers, set `layout.isd_m`, `layout.sectors`,"
+    " `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
     "The sketch has shadowing but no line of sight, and its beams have a vertical width of 10 degrees; in"
@@ -212,14 +211,13 @@ def _handovers(row: Any, section: Any) -> Any:
             rows.append(row("returns within 5 s", nearest(found.back, 0.16, 0.19), found.back, "", back))
     return section(
         "Handovers while driving",
-        "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for"
-        " hexagons d apart, and twice as many with sectors. Measured: SIGCOMM21-5G/artifact 35aaf28,"
-        " Driving-Wild, 10 minutes each, 1.3 per minute with 5G SA in low band, 3.0 and 3.8 with LTE. For"
-        " handovers per border and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, which change cells"
-        " 0.8 (LTE) and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G; there"
-        " are 1.5 and 2.4 changes for each cell that is new in a drive, of which 16 and 19 % return to the"
-        " previous cell within 5 s. Where measurements span a range, the reference is the nearest value in"
-        " it",
+        "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for hexagons"
+        " d apart, and twice as many with sectors. In drives of 10 minutes, 1.3 per minute were measured with 5G"
+        " SA in a low band, and 3.0 and 3.8 with LTE (SIGCOMM21-5G/artifact 35aaf28, Driving-Wild). Handovers per"
+        " border and returns are from cars at 31 km/h (uccmisl/5Gdataset 306d92e), which change cells 0.8 (LTE)"
+        " and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G. There are 1.5 and 2.4"
+        " changes for each cell that is new in a drive, and 16 and 19 % of the changes return to the previous"
+        " cell within 5 s. Where measurements span a range, the reference is the value nearest to ours",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 640 ms",
         rows,
         HANDOVERS_WHY,
@@ -259,11 +257,10 @@ def _mobility(row: Any, section: Any) -> Any:
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed "
-        "separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of "
-        "downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 "
-        "users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is "
-        "computed from the cells' geometry",
+        "a separate program, the sketch `docs/mobility_sketch.py`, of one of 3GPP's mobility settings (TR 36.814"
+        " case 1 and TR 36.839): macro sites 500 m apart, three sectors with 15 degrees of downtilt, shadowing of"
+        " 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 users give a standard error"
+        " of 2 %. For speeds that the sketch does not cover, the reference is computed from the cells' geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,
@@ -327,7 +324,7 @@ def _uplink(row: Any, section: Any) -> Any:
     }
     return section(
         "Share of the uplink in a round",
-        "a 5G testbed: 23 % of a round",
+        "a 5G testbed, where uploads take 23 % of a round",
         "10 devices in a cell of 250 m, with SVHN's 21 Mbit and 4.9 s of training; only completed parts"
         " count",
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],

@@ -17,7 +17,7 @@ class Fault:
         what: the fault, in a few words.
         reference: what states the correct behaviour.
         check: the pytest node that must fail.
-        tolerance: what the check allows, as a number with its unit; "nothing" if it compares exact values.
+        tolerance: what the check allows, as a number with its unit; "exact" if it compares exact values.
         inject: injects the fault into this process.
     """
 

@@ -9,10 +9,10 @@ SEQUENTIAL = "tests/theory/test_sequential.py"
 FAULTS = (
     Fault(
         "analysis.t_rho",
-        "the round that reaches the target is the one after it",
+        "the round after the one that reaches the target counts",
         "journal paper: first round whose accuracy reaches the target",
         f"{UNIT}test_metrics.py::test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back",
-        "no round",
+        "exact",
         edited(
             "edgefl.analysis.measures.metrics:time_to_target",
             'first["round"].astype(float)',
@@ -36,7 +36,7 @@ FAULTS = (
         "time to target begins with the first round",
         "a session's costs begin with its start",
         f"{UNIT}test_metrics.py::test_waiting_before_the_first_round_is_part_of_the_time",
-        "nothing",
+        "exact",
         edited(
             "edgefl.analysis.measures.metrics:time_to_target",
             '(first["end_s"] - times["start_s"])',
@@ -48,7 +48,7 @@ FAULTS = (
         "an accuracy that differs from the target only in the last digit misses it",
         "ties reach the target",
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
-        "no round",
+        "exact",
         edited(
             "edgefl.analysis.measures.metrics:time_to_target",
             'training["target_accuracy"] - TIE',
@@ -96,7 +96,7 @@ FAULTS = (
         "labels of a pilot count as seen",
         "a session recurs when its labels were seen after the pilot",
         f"{UNIT}test_metrics.py::test_a_session_recurs_when_its_labels_were_seen_after_the_pilot",
-        "nothing",
+        "exact",
         edited("edgefl.analysis.measures.metrics:session_kinds", "if labels and not row.pilot", "if labels"),
     ),
     Fault(
@@ -188,12 +188,12 @@ FAULTS = (
         "recovery requires the full accuracy before the drift",
         "recovery within a margin of the accuracy before",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
-        "nothing",
+        "exact",
         edited("edgefl.analysis.measures.metrics:transitions", "- MARGIN - TIE", "- TIE"),
     ),
     Fault(
         "analysis.dip_without_start",
-        "a dip is the lowest tested accuracy, without the one at the start",
+        "a dip ignores the accuracy at the start",
         "dip from the start on",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "1e-6 of the dip",
@@ -228,7 +228,7 @@ FAULTS = (
         "energy of a run leaves tails out",
         "receive, transmit, compute, tail",
         f"{UNIT}test_costs.py::test_energy_includes_tails",
-        "nothing",
+        "exact",
         edited(
             "edgefl.analysis.reports.costs:breakdown",
             'parts["energy_j"] = parts.sum(axis=1)',
@@ -240,7 +240,7 @@ FAULTS = (
         "the shares of a run's energy sum to its total up to rounding only",
         "exact sum of ledger.csv",
         f"{UNIT}test_energy.py::test_shares_sum_to_the_ledgers_total_to_the_last_digit",
-        "nothing",
+        "exact",
         edited(
             "edgefl.analysis.measures.energy:_of_run",
             "shares[:] = counts * digit_j",
@@ -264,7 +264,7 @@ FAULTS = (
         "similarity of two populations is the share of the first",
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
-        "nothing",
+        "exact",
         edited("edgefl.analysis.measures.scope:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
     ),
     Fault(
@@ -272,7 +272,7 @@ FAULTS = (
         "a missed target costs nothing in the lower bound",
         "what was spent in the session is a lower bound",
         f"{UNIT}test_comparison.py::test_means_and_deviations_over_seeds",
-        "nothing",
+        "exact",
         edited(
             "edgefl.analysis.measures.averages:bounded", "mask(missed, spells[whole])", "mask(missed, 0.0)"
         ),
@@ -282,7 +282,7 @@ FAULTS = (
         "a plateau may gain any amount",
         "the next rounds gain at most the margin",
         f"{UNIT}test_drift_reading.py::test_a_plateau_is_where_the_next_rounds_gain_little",
-        "no round",
+        "exact",
         edited(
             "edgefl.analysis.measures.drift:Reading.recovery_rounds",
             "<= self.margin + 1e-12",

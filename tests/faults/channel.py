@@ -85,7 +85,7 @@ FAULTS = (
     ),
     Fault(
         "channel.bridge",
-        "a block of fading is not tied to its right edge",
+        "a block of fading ignores the value at its right edge",
         "the law of a Gaussian bridge",
         f"{THEORY}fading.py::test_a_step_across_a_block_edge_is_as_small_as_any_other",
         "4 standard errors of the mean square of a step",
@@ -105,7 +105,7 @@ FAULTS = (
     ),
     Fault(
         "channel.shadowing_states_swapped",
-        "shadowing with line of sight has the deviation of shadowing without",
+        "shadowing with line of sight has the deviation of shadowing without line of sight",
         f"{TR}, Table 7.4.1-1",
         f"{THEORY}large_scale.py::test_the_gain_has_the_deviation_of_its_state",
         "4 standard errors of the deviation",
@@ -123,7 +123,7 @@ FAULTS = (
     ),
     Fault(
         "channel.ergodic_cap",
-        "a cap subtracts e^x E1 of the capped SNR without the share beyond it",
+        "only half of what a cap removes from the mean rate is subtracted",
         "Alouini and Goldsmith, 1999, with a cap",
         f"{UNIT}test_share.py::test_capped_ergodic_rate_is_the_mean_over_fading",
         "1e-10 of the rate",
@@ -170,7 +170,7 @@ FAULTS = (
         "a transfer ends a slot after the one that completes its payload",
         "first passage of the payload",
         f"{UNIT}test_transfer.py::test_slots_exact_is_the_first_slot_that_completes_the_payload",
-        "no slot; 1e-12 of the bits",
+        "exact slot; 1e-12 of the bits",
         edited(
             "edgefl.channel.transfer:Flow.slots_exact",
             "np.searchsorted(totals, need)) + 1",
@@ -182,7 +182,7 @@ FAULTS = (
         "devices are dropped uniformly in distance, not in area",
         "Poisson point process, density 2d / (R^2 - r^2)",
         f"{THEORY}geometry.py::test_distance_has_density_2d_over_the_ring",
-        "the Kolmogorov-Smirnov distance that chance exceeds 1 time in 1,000",
+        "a Kolmogorov-Smirnov test, error 0.1 %",
         edited(
             "edgefl.channel.geometry:sample_ring",
             "np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))",
@@ -194,7 +194,7 @@ FAULTS = (
         "a special slot's guard serves the downlink",
         "3GPP TS 38.213, 11.1",
         f"{UNIT}test_tdd.py::test_dddsu_with_special_slot_10_2_2",
-        "nothing",
+        "exact",
         edited(
             "edgefl.channel.tdd:Pattern.weights",
             'symbols = downlink if direction == "downlink" else uplink',

@@ -49,7 +49,7 @@ FAULTS = (
         "layer 3 filters with 1/2^k instead of 1/2^(k/4)",
         "3GPP TS 38.331, 5.5.3.2",
         f"{HANDOVER}::test_the_first_measurement_counts_fully_and_later_ones_with_weight_a",
-        "nothing",
+        "exact",
         edited(
             "edgefl.engine.cells.handover:Layer3Filter.__init__",
             "settings.l3_filter_k / 4",
@@ -131,7 +131,7 @@ FAULTS = (
         "a released device needs no setup",
         "3GPP TS 38.331, 5.3.3",
         f"{UNIT}air/test_access.py::test_states_of_a_connection",
-        "nothing",
+        "exact",
         edited("edgefl.engine.air.access:lead_of", "silent_s >= connection.release_s", "silent_s < 0.0"),
     ),
     Fault(
@@ -139,7 +139,7 @@ FAULTS = (
         "a download wakes a sleeping radio",
         "3GPP TS 38.321, 5.7",
         f"{UNIT}air/test_access.py::test_states_of_a_connection",
-        "nothing",
+        "exact",
         edited("edgefl.engine.air.access:lead_of", "drx_cycle_s - in_cycle_s", "drx_cycle_s * 0.0"),
     ),
     Fault(
@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         "engine.battery_recharge",
         "a battery stores half of its recharge",
-        "a battery by hand",
+        "a battery calculated by hand",
         f"{SERVER}::test_a_battery_recharges_and_the_device_comes_back",
         "1e-6 of the time, 1e-9 s of the next round",
         edited(
@@ -183,9 +183,9 @@ FAULTS = (
     Fault(
         "engine.battery_brim",
         "a battery stores more than its capacity",
-        "a battery by hand",
+        "a battery calculated by hand",
         f"{UNIT}devices/test_battery.py::test_a_full_battery_stores_no_more",
-        "nothing",
+        "exact",
         edited("edgefl.engine.devices.battery:Battery._at", "min(self._capacity_j, level_j)", "level_j"),
     ),
     Fault(
@@ -205,7 +205,7 @@ FAULTS = (
         "staleness is counted up to the version before the one that the update enters",
         "staleness: models made since it began",
         f"{UNIT}test_servers.py::test_mean_staleness_is_concurrency_less_one_over_the_buffer",
-        "no version",
+        "exact",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.take",
             "staleness=version - done",
@@ -217,7 +217,7 @@ FAULTS = (
         "updates with exactly the largest staleness are dropped, too",
         "a limit is inclusive",
         f"{UNIT}test_servers.py::test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted",
-        "nothing",
+        "exact",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.drop_stale",
             "takes(staleness)",
@@ -229,7 +229,7 @@ FAULTS = (
         "an update counts (1 + tau)^-2a instead of (1 + tau)^-a",
         "FedAsync, Xie et al., 2019",
         "tests/unit/test_staleness.py::test_laws",
-        "nothing",
+        "exact",
         edited("edgefl.contract:Staleness.factors", "** -self.exponent", "** (-2 * self.exponent)"),
     ),
     Fault(
@@ -257,7 +257,7 @@ FAULTS = (
         "a round with one update too few is aggregated",
         "rounds.min_updates",
         f"{SERVER}::test_too_few_updates_are_not_aggregated",
-        "no update, 1e-6 of the joules",
+        "exact number of updates, 1e-6 of the joules",
         edited(
             "edgefl.engine.federation.stage_run:StageRun._aggregate",
             "len(ready) < self._rules.min_updates",
@@ -281,7 +281,7 @@ FAULTS = (
         "reports cost no bits",
         "an adaptive session's evidence travels with the updates",
         f"{SERVER}::test_reports_add_to_each_devices_own_bits",
-        "no bit",
+        "exact",
         edited("edgefl.engine.federation.rounds:Rounds.begin", "bits + self.reports.bits", "bits"),
     ),
     Fault(
@@ -289,7 +289,7 @@ FAULTS = (
         "a model's way back from the cloud has no latency",
         "line: latency and bits over rate, each way",
         f"{UNIT}federation/test_cloud.py::test_cells_wait_for_the_last_one",
-        "nothing",
+        "exact",
         edited(
             "edgefl.engine.federation.cloud:Cloud.exchange",
             "            yield env.timeout(one_way_s)\n        energy_j",
@@ -301,7 +301,7 @@ FAULTS = (
         "a cell exchanges its model a round early",
         "kappa_2 rounds from exchange to exchange",
         f"{UNIT}federation/test_cloud.py::test_a_cell_exchanges_after_every_nth_round",
-        "nothing",
+        "exact",
         edited(
             "edgefl.engine.federation.cloud:CloudLink.after_round",
             "self._rounds % self._cloud",
@@ -313,7 +313,7 @@ FAULTS = (
         "the evidence of an adaptive session ignores the slack",
         "CUSUM with slack",
         f"{UNIT}test_sessions.py::test_answers_by_hand",
-        "nothing",
+        "exact",
         edited("edgefl.engine.sessions.adaptive:Adaptive.evidence", "- 1.0 - self.slack", "- 1.0"),
     ),
     Fault(
@@ -333,7 +333,7 @@ FAULTS = (
         "power of choice takes the devices with the lowest loss",
         "Cho, Wang and Joshi, 2022",
         f"{UNIT}test_selectors.py::test_decisions_by_hand",
-        "nothing",
+        "exact",
         edited(
             "edgefl.engine.selectors.power_of_choice:PowerOfChoice.decide",
             "np.argsort(-loss",

@@ -13,7 +13,7 @@ FAULTS = (
         "momentum is carried over rounds",
         "a device begins each round with a new optimizer",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
-        "no bit",
+        "exact",
         edited("edgefl.learning.local.chunk_training:_state_of", ".zero_()", ""),
     ),
     Fault(
@@ -62,7 +62,7 @@ FAULTS = (
     ),
     Fault(
         "learning.feddyn_sign",
-        "FedDyn's server adds its gradient",
+        "FedDyn's server adds its gradient term instead of subtracting it",
         "Acar et al., ICLR 2021",
         DERIVED,
         "0.00003 of a parameter, rounding of float32",
@@ -167,7 +167,7 @@ FAULTS = (
         "Dirichlet's alpha is doubled",
         "marginals of a Dirichlet law",
         f"{UNIT}test_partitions.py::test_a_share_is_beta_distributed",
-        "the distance that chance exceeds 1 time in 10,000 (Kolmogorov-Smirnov)",
+        "a Kolmogorov-Smirnov test, error 0.01 %",
         edited(
             "edgefl.learning.partitions.dirichlet:Dirichlet._owners",
             "np.full(devices, self.alpha)",
@@ -247,7 +247,7 @@ FAULTS = (
         "a residual forgets what was left out before",
         "error feedback, Stich and Karimireddy, 2020",
         f"{UNIT}test_codecs.py::test_messages_and_residual_sum_to_all_changes",
-        "no bit where numbers are sent as they are, otherwise 0.00001",
+        "exact where numbers are sent as they are, otherwise 0.00001",
         edited(
             "edgefl.learning.codecs:FeedbackCodec.encode",
             "{RESIDUAL: wanted - rows}",
@@ -259,7 +259,7 @@ FAULTS = (
         "each position of a chosen number costs one bit less",
         "ceil(log2 M) bits a position",
         f"{UNIT}test_codecs.py::test_bits_of_a_logistic_model_by_hand",
-        "no bit",
+        "exact",
         edited(
             "edgefl.learning.codecs:index_bits",
             "many * math.ceil(math.log2(count))",

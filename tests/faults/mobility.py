@@ -11,7 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
-        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "a Kolmogorov-Smirnov test, error 0.1 %",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -91,7 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
-        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "a Kolmogorov-Smirnov test, error 0.1 %",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -103,7 +103,7 @@ FAULTS = (
         "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
-        "the distance that chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
+        "a Kolmogorov-Smirnov test, error 0.1 %; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
     ),
     Fault(
@@ -159,7 +159,7 @@ FAULTS = (
         "devices do not rest at their waypoints",
         "pause_s",
         f"{UNIT}test_models.py::test_pauses_hold_a_device_at_its_waypoint",
-        "nothing",
+        "exact",
         edited(
             "edgefl.mobility._legs:Legs._set_out",
             "self._until_s[ids] = now_s + walk_s + rest_s",
@@ -179,7 +179,7 @@ FAULTS = (
         "the generator omits its last shift",
         "Steele, Lea and Flood, 2014",
         f"{UNIT}test_draws.py::test_sequence_of_a_device_is_splitmix64",
-        "no bit",
+        "exact",
         edited(
             "edgefl.mobility._draws:UniformDraws.uniform",
             "state ^= state >> _SHIFTS[-1]",
@@ -231,7 +231,7 @@ FAULTS = (
         "a daily interval begins an hour late",
         "from_hour",
         f"{UNIT}test_area_models.py::test_a_rhythm_of_every_day",
-        "nothing",
+        "exact",
         edited(
             "edgefl.mobility._calendar:Calendar.spells",
             "self.hours(time_s) % self.period_h",
