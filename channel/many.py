@@ -72,7 +72,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a vanishing rate divides by zero; such a transfer raises an error below
+    # a vanishing rate divides by zero; the transfer raises an error below
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])

@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether only to check the flow: it joins in `planned`, its fading drawn with other flows'.
+            expected: whether only to check the flow, which then joins in `planned` with its fading drawn ahead.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
