@@ -205,7 +205,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
-    # only for a federation found inside its run, not for a federation given by its path
+    # a federation is a setting only if it was found inside its run, not if it was given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
@@ -217,7 +217,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
-        # in the order of the study's file
+        # rank of the variant in the study's file
         "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
         "score": str(run.get("score") or "accuracy"),
         "stopped": run.get("stopped") or "",
