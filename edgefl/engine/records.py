@@ -34,7 +34,7 @@ class DeviceRound:
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
     energy_tail_j: float = 0.0  # of both transfers, until the device's next transfer
-    energy_j: float = 0.0  # sum of the four; idle is not included
+    energy_j: float = 0.0  # sum of these four; without idle energy
     outcome: str = ""
     cell: int = 0
 

@@ -54,8 +54,8 @@ class LargeScaleGains:
 
     Attributes:
         clamped: how many links were shorter than the minimum distance, and got the path loss of that distance.
-        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices
-            on such links have left less than a tick ago and still count as present, or have left with work under way.
+        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices on
+            such links left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0

@@ -43,8 +43,8 @@ class RadioRound:
         interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
         broadcast: the downlink's broadcast, or None for unicast.
         packet_errors: the loss of uploads, or None if all uploads arrive.
-        elsewhere: returns a round with the current link of a failed link's device to another cell's site, or None if
-            the device is absent; `elsewhere` is None if failed links are not re-established.
+        elsewhere: returns a round with a device's current link to another cell's site after its link has failed, or
+            None if the device is absent; `elsewhere` is None if failed links are not re-established.
     """
 
     air: AirInterface

@@ -79,14 +79,14 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # by cell; as long as the ids do not change, the list object stays the same, even for a million devices
+        # ids of each cell; while the ids do not change, the list object stays the same, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
-        self._seen = self._device_positions.here(positions_m)  # at the last check
+        self._seen = self._device_positions.here(positions_m)  # whether present at the last check
         self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
@@ -226,7 +226,7 @@ class Network:
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
             self._select_after_failure(device, failed)
             return
-        # the last check and measurements decide, not those at the postponed departure
+        # the latest check and measurements decide, not the ones that caused the postponed departure
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
         elif (target := self._target(device)) is not None:

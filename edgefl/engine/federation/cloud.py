@@ -85,7 +85,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A model that a cell has sent to the cloud, until the cloud has answered; see `Cloud.exchange`."""
+    """A model that a cell has sent to the cloud, which has not replied yet; see `Cloud.exchange`."""
 
     stage: CloudStage
     samples: int

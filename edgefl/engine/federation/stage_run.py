@@ -141,7 +141,7 @@ class StageRun:
     def _begin(self, begin: list[tuple[int, list[int]]]) -> Generator[simpy.Event, None, None]:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
-        server.simulation.open_tails.release(now_s)  # readers need not wait until this round is over
+        server.simulation.open_tails.release(now_s)  # readers get the rows before this round is over
         if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
             server.timetable.begun(now_s)
         if work.is_over:
