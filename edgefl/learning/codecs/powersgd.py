@@ -38,7 +38,7 @@ class PowerSgd(Codec):
         numbers, kept = sizes.count, memory.get(FACTOR)
         if matrices and kept is not None:
             drawn = rng.normal(kept.shape[1])
-            # the power method cannot leave a factor of zeros, so it starts again from a random factor
+            # the power method never leaves a factor of zeros, so such a factor is drawn again
             starts, nexts, place = drawn, kept.clone(), 0
             for begin, height, width in matrices:
                 some = slice(place, place + self.rank * width)

@@ -228,7 +228,7 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = pilot_of(self._warm_start, federation.finals, self._initial)
             federation.finals = []
-        # a probe gets new device vectors, so that it neither reads nor changes those of the global model
+        # a probe gets new device vectors, so that it neither reads nor changes the global model's vectors
         states = self.trainer.training_data.devices.new_states()
         federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))

@@ -237,7 +237,7 @@ class _EarlyStopping:
 
 
 def _must_be_rows(method: Callable[..., Tensor], answer: Tensor, like: Tensor) -> None:
-    """Raise an error unless an algorithm's answer has a row for each device; a single value would be broadcast."""
+    """Raise an error unless an algorithm's result has a row for each device; a single value would be broadcast."""
     if getattr(answer, "shape", None) != like.shape:  # this runs in every step
         must_be_shaped(method, answer, (tuple(like.shape),), "a row for each device, a tensor", *_PLACE)
 
