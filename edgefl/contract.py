@@ -255,7 +255,7 @@ def averages(name: str) -> tuple[str, str, str]:
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# what a device must have done in a round before its value in a column is known
+# the step that a device must complete in a round before its value in a column is known
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"

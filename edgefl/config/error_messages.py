@@ -103,7 +103,7 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key that an earlier version had: why it was removed, or what it is called now."""
+    """Explain an unknown key that an earlier version had: why it was removed, or its new name."""
     key = ".".join([part for part in fault.place if not part.isdigit()][-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"

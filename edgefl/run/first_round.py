@@ -96,7 +96,7 @@ def _check_first_round(
     assert task is not None  # the schema requires a workload or learning
     work = task.steps * task.batch
     with refused("radio"):
-        # the workload is the same for all devices; a learner cannot be asked before its session has begun
+        # the workload is the same for all devices; a learner cannot state its work before its session has begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)

@@ -202,7 +202,7 @@ class RunDirectory:
         self.path = path
         self.tables: dict[str, _RunTables] = {}
         try:
-            with held():  # interrupted here, the run would stay marked as running
+            with held():  # an interruption here would leave the run marked as running
                 self._begin(scenario, about, resume=resume)
         except Interrupted as error:
             if not hasattr(self, "_status"):  # a second signal is not deferred
@@ -225,7 +225,7 @@ class RunDirectory:
             fresh_directory(path)
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
-            except EdgeflError:  # such as a full disk: the folder stays free for the next attempt
+            except EdgeflError:  # such as a full disk; leave the folder free for the next attempt
                 for part in scenario.parts:
                     shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
@@ -284,7 +284,7 @@ class RunDirectory:
 
     def fail(self, error: str) -> None:
         """Mark the run as failed, with the reason."""
-        with held():  # interrupted here, the run would stay marked as running
+        with held():  # an interruption here would leave the run marked as running
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
