@@ -111,7 +111,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return the interference over noise [receivers, count] of many receivers; fast if made by `each`."""
+        """Return the interference over noise [receivers, count] of many receivers; fast for receivers from `each`."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
