@@ -126,7 +126,7 @@ def _compared(
     out: Path,
     notes: list[str],
 ) -> Comparison:
-    """Return the comparison of runs, given the metrics of their sessions; append to `notes`."""
+    """Return the comparison of runs, given the metrics of their sessions; append its notes to `notes`."""
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
     scope = scope_of(detail, notes if trained else [], recurring)

@@ -85,7 +85,7 @@ def _wasted(runs: Runs) -> Iterator[str]:
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on devices without a link when rounds began, if there were any; of one run, name them."""
+    """Yield a sentence on devices without a link when rounds began, if there were any; name those of a single run."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)

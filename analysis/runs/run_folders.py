@@ -96,7 +96,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
 
 
 def _near(missing: Path) -> str:
-    """Return a hint at the folder with the most similar name beside a missing one; '' if none is similar."""
+    """Return a hint that names the folder most similar to a missing one; '' if no folder beside it is similar."""
     known = [each.name for each in sorted(missing.parent.glob("*/"))] if os.path.isdir(missing.parent) else []
     near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
     near = near or difflib.get_close_matches(missing.name, known, n=1)
