@@ -1,4 +1,4 @@
-"""Large-scale gains between devices and sites: the protocol, and gains that are a function of the place."""
+"""Define the protocol of large-scale gains between devices and sites, and gains that are a function of the place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -46,8 +46,8 @@ NR: dict[str, dict[str, Any]] = {
         "nlos_array_gain_db": 9.5,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as 5G-LENA's NrUePowerControl; srsRAN's base station has -76
         "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
-        "noise_figure_db": 9.0,  # of devices: 38.802, Annex A
-        "site_noise_figure_db": 5.0,  # of base stations: 38.802, Annex A
+        "noise_figure_db": 9.0,  # for devices: 38.802, Annex A
+        "site_noise_figure_db": 5.0,  # for base stations: 38.802, Annex A
     },
     "radio.access": {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is

@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all have one; cells: [devices]."""
+        """Return a cell's running devices, and whether each has a link, or None if all do; `cells` is [devices]."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -274,7 +274,7 @@ class Network:
         return self._handover.policy == "finish"
 
     def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
-        """Select the best cell for a device without a link; the device is present there after an interruption."""
+        """Select the best cell for a device without a link; the cell has the device after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
         if best is not None and best != self._served.cell[device]:
@@ -285,7 +285,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that is switched off or discharged; with several cells it also loses its cell."""
+        """Cut off a device that is switched off or discharged; with several cells the device also loses its cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE

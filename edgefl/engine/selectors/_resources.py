@@ -9,7 +9,7 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.engine.selectors._allocation import Allocation, Uploads
 
-MATCHED = 0.02  # relative difference of gains
+MATCHED = 0.02  # relative difference below which gains count as equal
 MATCHES = 3  # iterations of matching gains to the rates of the operating point
 ABOVE_LOWEST = 2.0  # SNR on a share, divided by the lowest SNR that carries bits
 # the second argument is an allocation for slightly different links
