@@ -73,7 +73,7 @@ def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return the factors P and Q of matrices a [k, n, m] after one step of the power method from q [k, m, r]."""
     import torch
 
-    # one device at a time, since a batched product may round differently
+    # compute one device at a time, since a batched product may round differently
     factors = []
     for one, start in zip(a, q, strict=True):
         p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q

@@ -37,7 +37,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; write into `models`."""
+    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; results go into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
