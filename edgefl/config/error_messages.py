@@ -281,7 +281,7 @@ def _named(model: type[BaseModel] | None, place: Place) -> str:
 
 
 def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:
-    """Suggest a remedy for a wrong value; '' if unsure. wanted: the model that the value should fit."""
+    """Suggest a remedy for a wrong value; '' if unsure. `wanted` is the model that the value should fit."""
     given = error["input"]
     if error["type"] == "string_type" and isinstance(given, bool | int | float):
         return ": write it in quotes"

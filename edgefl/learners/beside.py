@@ -147,7 +147,7 @@ class TrainingProcess:
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
     def ask(self, question: messages.Question) -> Any:
-        """Return a learner's answer; the answer to `train` may still lack scalars, and waits for these when read."""
+        """Return a learner's answer; the answer to `train` may still lack scalars, and reading these then waits."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
         if self._socket is None:

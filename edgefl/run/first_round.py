@@ -161,7 +161,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
     """Return the computing time, s, of each class of devices in a round of e local steps (or of one epoch)."""
     try:
-        # one device of each class
+        # examine one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
         costs = [processors.cost(device, work) for device in firsts.tolist()]
         times_s = [cost[0] for cost in costs]

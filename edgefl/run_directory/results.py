@@ -37,7 +37,7 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # only if record.positions_s is set
+    Position: "positions.csv",  # written only if record.positions_s is set
     DeviceScore: "evaluation.csv",  # created with its first rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.
@@ -48,7 +48,7 @@ GROWING = {DeviceRound, Round, LedgerRow}
 
 
 def require_free(path: Path) -> None:
-    """Refuse a path that holds something; one that does not exist is free.
+    """Raise an error if a path holds something; a path that does not exist is free.
 
     Raises:
         EdgeflError: the path is a file or a directory that is not empty; the remedy for an unfinished run is first to
@@ -66,7 +66,7 @@ def require_free(path: Path) -> None:
 
 
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
-    """Create a directory for results; an existing one must be empty.
+    """Create a directory for results; an existing directory must be empty.
 
     Args:
         claim: a file in the directory, created empty, so that a second process that wants the directory fails.

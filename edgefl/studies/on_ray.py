@@ -229,7 +229,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has it, or None."""
+    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has the run, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
