@@ -76,7 +76,7 @@ class Sectors:
 
     @cached_property
     def sites(self) -> npt.NDArray[np.intp]:
-        """Index of each cell's site, [cells]."""
+        """[cells] index of each cell's site."""
         return np.repeat(np.arange(len(self.sites_m)), [len(of) for of in self.panels])
 
     @cached_property

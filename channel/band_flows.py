@@ -89,7 +89,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def rows(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Block of slots -> row [n] of each flow in the block's table of results; -1 before results are computed."""
+        """Row [n] of each flow in the table of results, by block of slots; -1 before results are computed."""
         return {}
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from edgefl.channel.path_loss import Spread
 from edgefl.channel.units import FloatArray, linear_to_db
 
-# TR 38.802, Table A.2.1-1, 4 GHz: a panel of 4 x 8 elements, half a wavelength apart across and 0.8 upwards
+# TR 38.802, Table A.2.1-1, 4 GHz: a panel of 4 x 8 elements, spaced by 0.5 wavelengths horizontally, 0.8 vertically
 COLUMNS, ROWS = 8, 4
 ACROSS, UPWARDS = 0.5, 0.8
 # TS 38.214, Table 5.2.2.2.1-2: beams of the codebook per beam width, O1 = O2 = 4
@@ -18,7 +18,7 @@ HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 
 
-@lru_cache(maxsize=128)  # cached, since loading a scenario calls it
+@lru_cache(maxsize=128)  # cached, since loading a scenario calls this function
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 
@@ -67,7 +67,7 @@ def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):
-        nearest = np.sinc(k / (elements * OVERSAMPLING))  # over the distances to the codebook's next beam
+        nearest = np.sinc(k / (elements * OVERSAMPLING))  # mean over all distances to the nearest beam
         mean = float((weights * np.cos(2.0 * math.pi * spacing * k * apart)).sum())
         total += 2.0 * (1.0 - k / elements) * mean * float(nearest)
     return total

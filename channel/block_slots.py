@@ -26,9 +26,9 @@ FIRST_SERVED = 8
 
 @dataclass(frozen=True)
 class _Look:
-    """What flows do in the served slots of one look-ahead.
+    """Rates and blocks of flows in the served slots of one look-ahead.
 
-    first: how many slots before the look-ahead serve the direction. weights: [s] weight of each slot. totals: [n, s]
+    first: slots before the look-ahead that serve the direction. weights: [s] weight of each slot. totals: [n, s]
     sums of rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average after each slot,
     or None if the shares are fixed.
     """
@@ -87,7 +87,7 @@ class BlockRules(BandRules):
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
-            if self.alike:  # needs no view of the flows
+            if self.alike:  # equal shares need no view of the flows
                 return state, np.full(len(flows), 1.0 / len(flows))
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
@@ -118,7 +118,7 @@ class BlockRules(BandRules):
     def _looked(
         self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
     ) -> "_Look":
-        """Compute what flows do in the served slots that follow a state, as if no flow ended."""
+        """Compute the flows' rates and blocks in the served slots that follow a state, as if no flow ended."""
         weights = self.weights(turn)
         link, most = self._links(flows, state.slot, turn)
         history = None
@@ -215,7 +215,7 @@ class BlockRules(BandRules):
         return self.link(self._tables[block].rows[rows, :, first : first + len(turn)])
 
     def reached(self, flows: BandFlows, block: int) -> FloatArray:
-        """Return what flows reach in the served slots of a block, [n, numbers, slots], as `link` reads it."""
+        """Return the flows' numbers in the served slots of a block, [n, numbers, slots], for `link` to read."""
         link, usable_ = self.reach(flows.snr, flows.most, flows.widest, self.fading(flows, block))
         step = usable_ if link.step is None else link.step
         return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
@@ -264,7 +264,7 @@ class BlockRules(BandRules):
         """Return [n, s] the blocks of flows with fixed shares of the band."""
         if (
             self.groups is None and (shares == shares[0]).all()
-        ):  # nothing is left over that another flow can use
+        ):  # with equal shares, flows leave no block that others can use
             return divide(most, self.blocks, turn)
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):

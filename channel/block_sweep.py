@@ -23,9 +23,9 @@ class BlockSweep:
     """Time flows that have a band of resource blocks to themselves, in equal shares.
 
     A flow that joins or leaves invalidates the plan of a `SharedBand`, and the numbers of all flows are gathered
-    again. Here a window of slots is served at once, with a guess of when flows end in it, at first that none does.
-    Slots up to the first wrong guess are correct; the ends found there become the guess for the rest, until no guess
-    is wrong. Results are the same bit for bit.
+    again. Here a window of slots is served at once, with a guess of the slots in which flows end; at first no flow
+    ends. Slots up to the first wrong guess are correct; the ends found there are the next guess for the rest, until
+    no guess is wrong. Results are the same bit for bit.
 
     Args:
         flows: the slot at which each flow joins, in ascending order, and the flow, which has bits to move.
@@ -136,13 +136,13 @@ class BlockSweep:
             self._place[rows], self._block = np.arange(len(rows)), block
             self._first = frame.turn(block * MOST_AT_ONCE)
         numbers, slots = _AT_ONCE
-        # with the flows that join in as many slots as the present ones would fill
+        # count also the flows that join during a window of the size that the present flows would get
         flows += bisect_left(self._turns, at + numbers // (flows + 1), self._joined) - self._joined
         end = min(at + max(slots, numbers // (flows + 1)), frame.turn((block + 1) * MOST_AT_ONCE))
         return at, end, bisect_left(self._turns, end, self._joined)
 
     def _count(self, turn: int) -> None:
-        """Add the airtime since a flow joined or left; one sum over flows and slots, as it may be rounded."""
+        """Add the airtime since a flow joined or left, in one sum over flows and slots, which may be rounded."""
         parts = []
         while self._windows and self._counted < turn:
             first, there, busy = self._windows[0]
@@ -158,10 +158,10 @@ class BlockSweep:
 
 
 def _add_up(rows: FloatArray, before: FloatArray) -> None:
-    """Add to each row [s, n] all rows before it, in order, so that rounding does not depend on the first slot."""
+    """Replace rows [s, n] by cumulative sums, added in order, so that rounding does not depend on the first slot."""
     rows[0] += before
     if rows.shape[1] < 2 * len(rows):
         np.add.accumulate(rows, axis=0, out=rows)
         return
-    for last, row in pairwise(rows):  # a third of the time if there are many columns
+    for last, row in pairwise(rows):  # takes a third of the time if there are many columns
         row += last

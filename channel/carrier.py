@@ -90,7 +90,7 @@ class Carrier:
         return self.unit_bits_of(1.0)
 
     def unit_bits_of(self, share: Values) -> Values:
-        """Return the bits that 1 bit/s/Hz on a share b of this band carries in a full slot, b W tau; shape of b."""
+        """Return the bits that 1 bit/s/Hz on a share b of this band carries in a full slot, b W tau, in b's shape."""
         bits = share * self.bandwidth_hz * self.slot_s
         return bits if self.goodput == 1.0 else bits * self.goodput
 

@@ -18,7 +18,7 @@ _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Count a link's moved bits, and find when its payload has arrived, while its SNR is updated now and then.
+    """Count the bits that a link has moved, and find the end of its transfer, while its SNR is updated now and then.
 
     With one constant SNR the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
     updated.
@@ -77,9 +77,9 @@ class ChangingFlow:
 
 
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
-    """Compute the answers of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
+    """Compute the results of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
 
-    Call `end` of each flow afterwards; a call with arguments other than those given here computes its own answer.
+    Call `end` of each flow afterwards; a call with other arguments than those given here computes its own result.
     Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.
         until: slot of the next SNR update, after `slot`.

@@ -51,10 +51,10 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of points with `points` per page, and how pages between coarser points are filled in.
+    """A grid with `points` points per page, and the weights and variances that fill in points between coarser ones.
 
-    weights, variances: weight of both neighbours, and variance of what is added relative to the process's own, for
-        points half way between known ones, the widest gap first; empty if points are independent.
+    weights, variances: for a point half way between two known ones, the weight of each, and the variance of the added
+        noise divided by the process's own; the widest gap comes first; empty if points are independent.
     correlation: correlation of neighbouring points.
     """
 
@@ -89,9 +89,9 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality this rate
-    is above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With
-    the steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
+    With Shannon's rates a slot has the rate of the mean power over the parts. By Jensen's inequality this rate is
+    above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
+    steps of a table, a slot has the rate of one code over all parts, and each step needs a higher mean SNR
     (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
     share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
     waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
@@ -104,14 +104,14 @@ class DiverseFading(PagedFading):
 
     the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
     SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only by their
-    squared lengths and their product: what is drawn of e is its part along left, its part across left in the plane of
-    both, and the squared length of the rest, a chi-squared number with 2 L - 2 degrees of freedom. So a point takes
-    three random numbers in place of 2 L, with the same law.
+    squared lengths and their product: only three numbers of e are drawn: its part along left, its part across left in
+    the plane of both, and the squared length of the rest, a chi-squared number with 2 L - 2 degrees of freedom. So a
+    point takes three random numbers in place of 2 L, with the same law.
 
-    A slot at the fraction t of the distance between two points has the power of the straight line between them, and
-    2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. This omission changes the power from
-    one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power with 11 parts:
-    every eighth slot of a walking device has its own random numbers.
+    A slot at the fraction t of the distance between two points has the power of the straight line between them, plus
+    2 t (1 - t) (1 - q) in place of the omitted random numbers, so that its mean is 1. This omission changes the power
+    from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power with 11
+    parts: every eighth slot of a walking device has its own random numbers.
     """
 
     parts = ()  # a page of slots holds their power
@@ -159,9 +159,9 @@ class DiverseFading(PagedFading):
 
 
 def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
-    """Return the power [n, slots] from that of points, [n, points + 1] if they are further apart than slots."""
+    """Return the power [n, slots] from the points' power, [n, points + 1] if points are further apart than slots."""
     between = PAGE // products.shape[1]
-    if powers.shape[1] == products.shape[1] or between == 1:  # points of a static link, or of every slot
+    if powers.shape[1] == products.shape[1] or between == 1:  # static link, or one point per slot
         return powers[:, : products.shape[1]]
     both = products + (1.0 - np.array(correlation))[:, None]
     t = np.arange(between) / between
@@ -227,8 +227,8 @@ def _halved(
     """Return powers [n, 2 m + 1] and products [n, 2 m] with a point half way between each two of m + 1.
 
     Args:
-        weight: [n, 1] of both neighbours. added: [n, 2, m] what is added along the left neighbour, and across it in
-            the plane of both. length: [n, m] the squared length of all that is added.
+        weight: [n, 1] weight of both neighbours. added: [n, 2, m] noise along the left neighbour, and across it in
+            the plane of both. length: [n, m] squared length of the whole noise vector.
     """
     left, right = powers[:, :-1], powers[:, 1:]
     root = np.sqrt(left)

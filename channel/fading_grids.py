@@ -26,8 +26,8 @@ _SIDE_BY_SIDE = 16
 class Grid:
     """A grid with steps of block^level slots, and how a page of it is drawn."""
 
-    correlation: float  # between neighbouring points
-    innovation_std: float  # of real and imaginary part each
+    correlation: float  # correlation of neighbouring points
+    innovation_std: float  # deviation of real and imaginary part each
     log_step: float | None  # logarithm of |correlation|, or None if points are independent
     block: int  # points of a page
 

@@ -89,7 +89,7 @@ class PagedFading(_LinkDraws):
         self._pages: list[dict[int, npt.NDArray[Any]]] = [{} for _ in range(levels)]
 
     def _alike(self, level: int) -> tuple[Hashable, int]:
-        """Return what pages must have in common to be drawn together, and the number of pages drawn at once."""
+        """Return the key that pages drawn together must share, and the number of pages drawn at once."""
         raise NotImplementedError
 
     @staticmethod
@@ -177,7 +177,7 @@ def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64],
     numbers = np.empty((len(links), *links[0].parts, count))
     at, ends = first_slots.tolist(), (first_slots + count).tolist()
     left = list(range(len(links)))
-    while left:  # as many pages of each link as it keeps; missing pages are drawn together
+    while left:  # read as many pages of each link as it caches; missing ones are drawn together
         pages = [(i, page) for i in left for page in links[i]._next_pages(at[i], ends[i])]
         hold(0, [(links[i], page) for i, page in pages])
         for i, page in pages:

@@ -81,7 +81,7 @@ class FieldStack:
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places read last, if they were few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the places read last, if few
 
     @property
     def memory_bytes(self) -> int:
@@ -205,7 +205,7 @@ class _Grids:
 
     per_m: FloatArray  # nodes
     half: FloatArray  # nodes from the origin to the edge
-    period: FloatArray  # nodes; 0 without
+    period: FloatArray  # nodes; 0 if fields do not repeat
     width: npt.NDArray[np.intp]
     nodes: npt.NDArray[np.intp]  # [4, layers, 1] offset from the lower left node to a row of the table
     one_side: FloatArray  # 1 - the correlation of neighbouring nodes

@@ -186,7 +186,7 @@ class GaussianFields:
                     some[number] *= own
                     some[number] += shared
             yield first, some
-            some.clear()  # before the next fields are made
+            some.clear()  # free the memory before the next fields are made
 
     @property
     def _at_once(self) -> int:
@@ -203,7 +203,7 @@ class GaussianFields:
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
         spectrum = fft.rfft2(noise)
-        del noise  # as large as the spectrum
+        del noise  # freed, as it is as large as the spectrum
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
         if self.period:

@@ -111,7 +111,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return the interference over noise [receivers, count] of many receivers; fast if made by `each`."""
+        """Return the interference over noise [receivers, count] of many receivers; fast for receivers from `each`."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -122,7 +122,7 @@ class Heard:
                 together.setdefault(id(one._sums), []).append(place)
         for places in together.values():
             first = receivers[places[0]]
-            assert first._sums is not None  # since the loop above has grouped these receivers
+            assert first._sums is not None  # the loop above groups only receivers with sums
             rows = [receivers[place]._row for place in places]
             total, *others = (
                 sums[rows].take(senders[start : start + count], axis=1, mode="clip")
@@ -197,7 +197,7 @@ class Interfered:
     """
 
     static = False
-    renews = False  # the interference has a memory of its own
+    renews = False  # the interference is correlated over time, too
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

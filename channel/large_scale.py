@@ -131,7 +131,7 @@ class LargeScale:
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
-        # whether in sight, for each state that occurs: with line of sight first
+        # the states of sight that occur, line of sight first
         sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"

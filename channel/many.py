@@ -72,7 +72,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a vanishing rate divides by zero; such a transfer raises an error below
+    # a vanishing rate divides by zero; the transfer raises an error below
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
@@ -134,7 +134,7 @@ def _drawn(
         # the remaining transfers have all been read up to the same slot count
         rest = (need[left] - got[left]) / mean[left]
         at = first[left] + done[left]
-        if page > 1:  # only the pages that each link needs
+        if page > 1:  # read only the pages that each link needs
             before, count = (
                 at % page,
                 page * max(1, int(_SURE * min(rest.min(), CHUNK_BLOCKS * BLOCK) / page)),

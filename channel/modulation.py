@@ -1,4 +1,4 @@
-"""Compute rates in steps, those of NR's modulations and codes, and the SNR that each step needs."""
+"""Compute the rate steps of NR's modulations and codes, and the SNR that each step needs."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,7 +54,7 @@ def snr_needed_over_parts(
 
     Args:
         efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of a symbol, above the rate.
-        parts: number L of independent parts, >= 1; with one part the result is that of `_snr_needed`.
+        parts: number L of independent parts, >= 1; with one part the result equals `_snr_needed`'s.
 
     Returns:
         [n] mean SNR that each rate needs, linear.
@@ -100,8 +100,8 @@ class Steps:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
         cap: highest rate on one layer, or None for the whole table.
         layers: maximum number of layers at once, >= 1.
-        parts: number L >= 1 of independent parts of the band; the SNR of a slot is that of their mean power, and each
-            rate needs the mean SNR of `snr_needed_over_parts`.
+        parts: number L >= 1 of independent parts of the band; the SNR of a slot follows from their mean power, and
+            each rate needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving; above 0, and at most 1.
 
     Raises:

@@ -262,7 +262,7 @@ def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
 
 
 def _weight(x: FloatArray, damped: FloatArray, taps: int) -> FloatArray:
-    """Return x^L e^(-x/2) / (L-1)!, in logarithms for L > 1; damped: e^(-x/2)."""
+    """Return x^L e^(-x/2) / (L-1)!, computed by logarithms for L > 1; `damped` is e^(-x/2)."""
     if taps == 1:
         return x * damped
     return np.exp(taps * np.log(x) - x / 2.0 - math.lgamma(taps))

@@ -13,7 +13,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
 
     Args:
         size: how many devices to draw for.
-        std_db: [size] standard deviation >= 0, or one value for all, such as that of a path-loss model.
+        std_db: [size] standard deviation >= 0, or one value for all, such as a path-loss model's.
 
     Returns:
         [size] shadowing xi in dB.

@@ -30,7 +30,7 @@ class _Plan:
     """The flows' states in the coming slots, provided that no flow joins or leaves."""
 
     shares: FloatArray | None  # fixed shares, or None if a scheduler decides in every slot
-    states: list[BandState]  # in order of time; the plan ends with the last
+    states: list[BandState]  # states in order of time; the plan ends with the last
     ended: list[int] = field(default_factory=list)  # flows that are complete in the last state
     looks: int = 0  # number of look-aheads so far
 
@@ -63,7 +63,7 @@ class SharedBand:
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
         self._done: list[BandFlow] = []
-        self._ids: set[Hashable] = set()  # of the flows in `_flows` and `_done`
+        self._ids: set[Hashable] = set()  # ids of the flows in `_flows` and `_done`
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether only to check the flow: it joins in `planned`, its fading drawn with other flows'.
+            expected: whether only to check the flow, which then joins in `planned` with its fading drawn ahead.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -226,7 +226,7 @@ class SharedBand:
         return min(far, max(self._joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
-        """Return how many slots to look ahead on resource blocks; it grows while no flow joins or leaves."""
+        """Return how many slots to look ahead on resource blocks; the number grows while no flow joins or leaves."""
         first = FIRST_LOOK_BY_SLOT if self._band.scheduler.per_slot else FIRST_LOOK
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 

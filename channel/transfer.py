@@ -183,7 +183,7 @@ class Flow:
         )
 
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield, by chunk, the number of slots before it and the sums of w min(log2(1 + snr |h|^2), cap) in it.
+        """Yield for each chunk the slots before it, and the cumulative sums of w min(log2(1 + snr |h|^2), cap) in it.
 
         Sums continue from chunk to chunk in order, so that rounding does not depend on the chunks.
         """

@@ -85,7 +85,7 @@ class Staleness:
         """Return scale x weight_k of each update, given their shares of data, which sum to 1."""
         factors, by = self.factors(staleness), self.scale
         if self.divisor == "weights":
-            # relative to the largest factor, so that equal factors weigh exactly 1
+            # divide by the largest factor, so that equal factors become exactly 1
             factors = [factor / max(factors) for factor in factors]
             mean = sum(share * factor for share, factor in zip(shares, factors, strict=True))
             by = self.scale if min(factors) == 1.0 else self.scale / mean
@@ -255,7 +255,7 @@ def averages(name: str) -> tuple[str, str, str]:
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# what a device must have done in a round before its value in a column is known
+# the step that a device must complete in a round before its value in a column is known
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"

@@ -150,7 +150,7 @@ def _plain_signature(function: Callable[..., Any]) -> Any:
 
 
 def _with_arguments(message: str, function: Callable[..., Any]) -> str:
-    """Replace options of the command line in a message by a function's arguments; commands in backticks stay."""
+    """Replace command-line options in a message by a function's arguments; leave commands in backticks unchanged."""
     from inspect import signature  # slow to import
 
     arguments = signature(function).parameters

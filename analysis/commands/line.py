@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-# in the order of help; each takes the options of its report's function
+# commands in the order of `--help`; each takes the options of its report's function
 @app.command(cls=command_for("comparison.compare", explains=True))
 def compare() -> None:
     """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.

@@ -24,7 +24,7 @@ class ReadingCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
+                warnings.simplefilter("ignore", UserWarning)  # the report's notes name the runs left out
                 return self.call(ctx)
         except ValueError as error:
             program = ctx.find_root().command.name

@@ -83,7 +83,7 @@ def study_of(path: str | Path) -> StudyRecord:
     """
     folder = Path(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
+        warnings.simplefilter("ignore", UserWarning)  # the report's notes name the runs left out
         by_setting = load_settings(folder, partial=None)
     records = []
     name = folder.resolve().name

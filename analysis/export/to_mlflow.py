@@ -18,7 +18,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
     Curves are plotted over simulated time.
     """
-    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK"):  # mlflow reads them on import
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK"):  # mlflow reads these variables on import
         os.environ.setdefault(name, "true")
     from mlflow import MlflowClient
 

@@ -32,7 +32,7 @@ def draw_by_clock(
     styles: Styles,
     clock: Clock,
 ) -> None:
-    """Draw accuracy over time (cells weighted by devices) with session starts; a panel below has device counts.
+    """Draw accuracy over time (cells weighted by devices) with session starts; a panel below shows device counts.
 
     Args:
         box: left, bottom, width and height as shares of the figure.

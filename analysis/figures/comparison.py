@@ -202,7 +202,7 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
 
 
 MOST_BARS_WITH_VALUES = 12
-WIDEST_BAR, WIDEST_SHARE = 0.4, 0.16  # shares of the group and of the axis, which keep few bars slim
+WIDEST_BAR, WIDEST_SHARE = 0.4, 0.16  # maximum width of a bar, as a share of the group and of the axis
 
 
 def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:

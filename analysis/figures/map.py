@@ -79,7 +79,7 @@ class MapDrawing:
         *,
         strength: float = 0.45,
     ) -> None:
-        """Replace the drawn devices, trails and handovers by those of another time.
+        """Redraw the devices, trails and handovers for another time.
 
         Args:
             places_m: [devices, 2] positions of the devices, NaN for an absent device.

@@ -48,7 +48,7 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
 
 
 def styles_of(found: Found) -> Styles:
-    """Choose the style of every variant in the runs; a single variant is emphasised as a reference is."""
+    """Choose the style of every variant in the runs; a single variant is emphasised like a reference."""
     names = list(dict.fromkeys(found.table["variant"]))
     return variant_styles(names, found.reference or (names[0] if len(names) == 1 else None))
 

@@ -1,4 +1,4 @@
-"""Write the report's first section: in words, bars and a table, what variants need to reach the target."""
+"""Write the report's first section, on the variants' cost to reach the target, in words, bars and a table."""
 
 import html
 import math

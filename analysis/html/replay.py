@@ -70,7 +70,7 @@ EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "ba
 
 
 def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
-    """Collect and pack what a replay of one run needs.
+    """Collect and pack the data for a replay of one run.
 
     Args:
         run: a row of `runs.info`.

@@ -28,7 +28,7 @@ PER_RUN = [
     *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
     *("round_energy_compute_j", "round_energy_tail_j"),
 ]
-TESTED = {  # quantity tested against the reference -> whether a seed has one number of it per session
+TESTED = {  # quantity tested against the reference -> whether each session of a seed has its own value
     **dict.fromkeys(("accuracy_start", "accuracy_first", "seconds_to_target", "joules_to_target"), True),
     **dict.fromkeys(("energy_j", "simulated_s", "latency_s", "round_energy_j"), False),
 }
@@ -95,7 +95,7 @@ class Costs:
         return pd.DataFrame(columns, index=table.index.unique())
 
     def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
-        """Return a quantity of `one` (a point and a variant) divided by that of `base`, in pairs of the same seed.
+        """Return a quantity of `one` (a point and a variant) divided by `base`'s, in pairs of the same seed.
 
         Args:
             one, base: the dividend and the divisor: column -> value, for the columns of the point and the variant.
@@ -103,7 +103,7 @@ class Costs:
         return paired_ratio(*self._pairs(quantity, one, base))
 
     def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
-        """Return a quantity of `one` (a point and a variant) minus that of `base`, in pairs of the same seed."""
+        """Return a quantity of `one` (a point and a variant) minus `base`'s, in pairs of the same seed."""
         return paired(*self._pairs(quantity, one, base))
 
     def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:

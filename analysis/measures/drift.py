@@ -18,7 +18,7 @@ PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. Paper F fixes only the interval; other defaults are simple.
+    """A way to read dip and recovery from accuracies. Paper F defines only the interval.
 
     Attributes:
         by: how accuracies are averaged: each device counts equally, or each test sample does.

@@ -193,7 +193,7 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute by which factors in rounds, seconds and joules the reference reaches the target before each variant.
+    """Compute the reference's speed-up over each variant, in rounds, seconds and joules to the target.
 
     Args:
         times: cost of each session to its target, as `time_to_target` returns it.

@@ -32,7 +32,7 @@ class SideBySide(NamedTuple):
 
     @classmethod
     def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
-        """Select runs that have a round, with seeds that all variants have; append to `notes` what is left out."""
+        """Select runs that have a round, with seeds that all variants have; append notes on omissions to `notes`."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
         seeds = _common_seeds(info, notes)
         rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
@@ -123,7 +123,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot.
 
     Args:
-        recurring: what makes a session recurring: known `labels`, or a known `population`.
+        recurring: the property that a recurring session shares with an earlier one: `labels` or `population`.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]

@@ -45,7 +45,7 @@ def table_of(
     """Measure all runs in a row per series and value of the swept key; with one key also ratios: see `results.Sweep`.
 
     Args:
-        reference, notes: variant that defines relative goals; notes, to which those on left-out runs are appended.
+        reference, notes: variant that defines relative targets; list to which notes on left-out runs are appended.
     """
     costs = _by_seed(by_setting, goals, reference, notes)
     table = _means(costs, points, keys)

@@ -32,7 +32,7 @@ class Versus:
     Attributes:
         subject, base: names of the two variants.
         time, energy: the subject's time and energy divided by those of the base, paired by seed.
-        task: what the costs are for, such as `to 80 % accuracy`.
+        task: purpose of the costs, such as `to 80 % accuracy`.
     """
 
     subject: str
@@ -87,8 +87,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
-    With a target, costs are those of reaching it. A session that missed it is charged its whole length, less than
-    reaching the target would cost, so its ratio is a bound. Without a target, costs are those of a round.
+    With a target, costs are those of reaching it. A session that missed the target is charged its whole length, less
+    than the target would cost, so its ratio is a bound. Without a target, costs are those of a round.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.

@@ -69,7 +69,7 @@ def amount(value: float, decimals: int | None = None) -> str:
 
 def _decimals_of(value: float) -> int:
     """Return how many decimals give a number three significant digits; 0 from 100 on."""
-    exponent = int(f"{value:.2e}".partition("e")[2])  # those of the rounded number: 9.996 is written 10.0
+    exponent = int(f"{value:.2e}".partition("e")[2])  # exponent after rounding: 9.996 becomes 10.0
     return 0 if value == 0 else max(0, 2 - exponent)
 
 

@@ -29,7 +29,7 @@ Asked = ParamSpec("Asked")
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a comparison found; subclasses add their own attributes.
+    """The result of a comparison; subclasses add their own attributes.
 
     Attributes:
         table: the table in the first CSV file.

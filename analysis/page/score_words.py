@@ -14,7 +14,7 @@ FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 
 def named(score: str) -> str:
-    """Return what sentences call a score: a fixed word, or the score's key with spaces for underscores."""
+    """Return a score's name in sentences: a fixed word, or the score's key with spaces for underscores."""
     return WORDS.get(score, score.replace("_", " "))
 
 

@@ -22,7 +22,7 @@ class Words(Console):
         super().__init__(highlight=False, markup=False, emoji=False, **how)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **how: Any) -> None:
-        """Print objects; `soft_wrap` as in rich, but in a terminal sentences break between words."""
+        """Print objects as rich does, `soft_wrap` included, but in a terminal break sentences between words."""
         if soft_wrap and self.is_terminal:
             objects = tuple(line for each in objects for line in _broken(each, self.width))
             how["sep"] = "\n"

@@ -94,8 +94,8 @@ def compare(
         columns: names of the table's columns, in this order; by default all columns that apply.
         transposed: whether tables in LaTeX and Markdown have a column per variant.
         interval: whether to show 95 % intervals instead of standard deviations.
-        recurring: what an earlier session must have in common with a session to average over: labels or population.
-        overlap: smallest share of the devices in either of two sessions that must be in both for the same population.
+        recurring: the property that a session to average over must share with an earlier one: labels or population.
+        overlap: smallest Jaccard index of the devices of two sessions that have the same population.
 
     Returns:
         The comparison: `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
@@ -126,7 +126,7 @@ def _compared(
     out: Path,
     notes: list[str],
 ) -> Comparison:
-    """Return the comparison of runs, given the metrics of their sessions; append to `notes`."""
+    """Return the comparison of runs, given the metrics of their sessions; append its notes to `notes`."""
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
     scope = scope_of(detail, notes if trained else [], recurring)
@@ -174,7 +174,7 @@ def _shown(found: pd.DataFrame, base: str, goal: Target | None) -> pd.DataFrame:
 
 
 def _notes(given: Runs, layout: Layout) -> list[str]:
-    """Return notes on what is left out; refuse unknown columns, and columns that need a single server."""
+    """Return notes on omissions; refuse unknown columns, and columns that need a single server."""
     without, several = roundless(given), several_servers(given.info)
     if len(without) == len(given.info):
         raise ValueError(f"the runs in {given.path} have no rounds: simulate at least one session")
@@ -321,7 +321,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
         drawn = {"comparison": cost_figure(comparison)}
     if len(comparison.table) > 1:
         points, words = _points(comparison)
-        if points["time_s"].notna().any():  # none if a round means different things
+        if points["time_s"].notna().any():  # all NaN if rounds of variants differ in meaning
             drawn["comparison_pareto"] = pareto_figure(points, words)
     return drawn
 

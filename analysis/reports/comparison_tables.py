@@ -201,7 +201,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 
 def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
-    """Write the ratios of each variant's cost to that of the comparison's base, which gets 1."""
+    """Write the ratio of each variant's cost to the base's cost; the base itself gets 1."""
     ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
     cells = [
         "1" if name == comparison.base else NOTHING if math.isnan(ratio) else two_digits(ratio)

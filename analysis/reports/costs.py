@@ -152,7 +152,7 @@ ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are 
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Break down energy by use, and time by what a round waited for; one row per run.
+    """Break down energy by use, and time by the cause of waiting in a round; one row per run.
 
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
@@ -321,7 +321,7 @@ def _spreads(
 
 
 def _told(frame: pd.DataFrame, name: str) -> bool:
-    """Return whether a column gets a row in a table: if it has numbers and, if optional, not only zeros."""
+    """Return whether a column gets a row in a table: it must have numbers, and an optional column not only zeros."""
     return name in frame and bool((frame[name].notna() & (frame[name].ne(0) | (name not in OPTIONAL))).any())
 
 

@@ -57,7 +57,7 @@ def report_network(
 
 
 def _broken(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on what broke participations in all runs, if anything did."""
+    """Yield a sentence on the causes that cut participations off in all runs, if any were cut off."""
     causes = Counter[str]()
     for outcome, count in runs.devices["outcome"].value_counts().items() if len(runs.devices) else ():
         cut = split_outcome(str(outcome))
@@ -68,7 +68,7 @@ def _broken(runs: Runs) -> Iterator[str]:
 
 def _wasted(runs: Runs) -> Iterator[str]:
     """Yield a sentence on the causes of wasted joules in all runs, the largest first, if any were wasted."""
-    # a run that records some of its participations cannot say what all of them wasted
+    # a run that records only some participations does not know the waste of all
     if not len(runs.devices) or (runs.info["devices_recorded"] != "all").any():
         return
     lost, joules = runs.devices[runs.devices["outcome"] != COMPLETED], Counter[str]()
@@ -85,7 +85,7 @@ def _wasted(runs: Runs) -> Iterator[str]:
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on devices without a link when rounds began, if there were any; of one run, name them."""
+    """Yield a sentence on devices without a link when rounds began, if there were any; name those of a single run."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
@@ -136,7 +136,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
     run, events = own.run, own.events
     until_s = np.clip(edges_s, 0.0, run.simulated_s)
     lasted_s = np.diff(until_s)
-    lasted_s[lasted_s <= 0] = math.nan  # the run had ended
+    lasted_s[lasted_s <= 0] = math.nan  # periods after the run's end have no rate
     handovers = events[events["event"] == HANDOVER]
     back = handovers[handovers["detail"] == "ping_pong"]
     gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)

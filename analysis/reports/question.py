@@ -91,7 +91,7 @@ def answer(
         ValueError: no run is completed, or a variant of the question is unknown.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of unfinished and failed runs, noted as missing pairs
+        warnings.simplefilter("ignore", UserWarning)  # unfinished and failed runs are noted as missing pairs
         by_setting = load_settings(path)
     error = question.error / len(seeds)  # error probabilities of all settings sum to `question.error`
     rows, notes = [], []

@@ -92,7 +92,7 @@ def _measured(
     first_rounds: int,
     notes: list[str],
 ) -> tuple[pd.DataFrame, set[Any]]:
-    """Measure each setting; return the rows of all, and the sessions that they show."""
+    """Measure each setting; return the rows of all settings, and the sessions that these rows show."""
     parts, shown, axes = [], set[Any](), [axis for axis, _ in next(iter(by_setting))]
     for setting, own in by_setting.items():
         if [axis for axis, _ in setting] != axes:

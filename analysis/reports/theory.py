@@ -267,5 +267,5 @@ def lemma1(
 
 
 def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
-    """Bound the distance between the old and new minimiser by the new loss's gradient at the old. Source: I (11)."""
+    """Bound the distance of the old and new minimiser by the new loss's gradient at the old one. Source: I (11)."""
     return float(np.linalg.norm(gradient_after)) / strong_convexity

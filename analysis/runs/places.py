@@ -138,7 +138,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 
 
 def _streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
-    """List the streets of grids and highways, each a line of [x, y]; radius_m: radius of the world (`layout_of`)."""
+    """List the streets of grids and highways, each a line of [x, y]; `layout_of` defines radius_m."""
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]
     models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]

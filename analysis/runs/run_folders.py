@@ -96,7 +96,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
 
 
 def _near(missing: Path) -> str:
-    """Return a hint at the folder with the most similar name beside a missing one; '' if none is similar."""
+    """Return a hint that names the folder most similar to a missing one; '' if no folder beside it is similar."""
     known = [each.name for each in sorted(missing.parent.glob("*/"))] if os.path.isdir(missing.parent) else []
     near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
     near = near or difflib.get_close_matches(missing.name, known, n=1)
@@ -205,7 +205,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
-    # only for a federation found inside its run, not for a federation given by its path
+    # a federation is a setting only if it was found inside its run, not if it was given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
@@ -217,7 +217,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
-        # in the order of the study's file
+        # rank of the variant in the study's file
         "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
         "score": str(run.get("score") or "accuracy"),
         "stopped": run.get("stopped") or "",

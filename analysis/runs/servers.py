@@ -17,7 +17,7 @@ METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", 
 
 
 def several_servers(info: pd.DataFrame) -> str:
-    """Describe the servers of the runs if they differ; return '' if all have the same one.
+    """Describe the servers of the runs if they differ; return '' if all have the same server.
 
     Args:
         info: the table `Runs.info`.

@@ -62,7 +62,7 @@ EVENTS = (
 
 
 def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
-    """Return what cut a participation off, or None if it completed.
+    """Return the cause that cut a participation off, or None if the participation completed.
 
     Args:
         place: place of the word, for the error message.
@@ -75,7 +75,7 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
 
 
 def cause_of(cut: Cut, dispatch: Any) -> str:
-    """Describe what cut a participation off.
+    """Describe the cause that cut a participation off.
 
     Args:
         dispatch: the participation's `dispatch` in devices.csv, which only rounds that overlap have: their server

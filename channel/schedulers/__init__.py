@@ -28,10 +28,10 @@ def _none() -> FloatArray:
 
 @dataclass
 class Flows:
-    """What a scheduler sees of the n flows with data to send, in the order in which they joined.
+    """A scheduler's view of the n flows with data to send, in the order in which they joined.
 
-    Arrays are [n] and read-only, valid during `shares`. Efficiency, average and airtime are set only for schedulers
-    with `per_slot`.
+    Arrays are [n], read-only, and valid only during the call of `shares`. Efficiency, average and airtime are set
+    only for schedulers with `per_slot`.
 
     Args:
         carrier: the band that the flows share, and the rules of its rates.

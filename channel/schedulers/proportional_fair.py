@@ -39,5 +39,5 @@ class ProportionalFair(Scheduler):
         return np.argsort(-self.score(flows), kind="stable")
 
     def score(self, flows: Flows) -> FloatArray:
-        """Return each flow's efficiency in this slot over its average [flows]."""
+        """Return [flows] each flow's efficiency in this slot divided by its average."""
         return np.asarray(flows.efficiency / np.maximum(flows.average, NOTHING))

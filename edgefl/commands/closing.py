@@ -30,7 +30,7 @@ def closing(path: Path) -> tuple[str, str]:
 
 
 def of_study(report: Round | Path) -> Round | Reached:
-    """Return what a study's progress display shows of a run, a finished round or the completed run's scores."""
+    """Return a run's report for a study's progress display: a finished round, or the completed run's scores."""
     return report if isinstance(report, Round) else partial(_reached_in, report)
 
 

@@ -1,4 +1,4 @@
-"""Look up what a scenario may contain, by `edgefl list`, `edgefl describe` and `edgefl schema`."""
+"""The commands `edgefl list`, `edgefl describe` and `edgefl schema`, which explain the content of scenarios."""
 
 from pathlib import Path
 from typing import Annotated

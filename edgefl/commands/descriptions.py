@@ -159,7 +159,7 @@ def _key(dotted: str, file: Path | None) -> str:
 
 
 def _parameter(kind: str, dotted: str) -> str:
-    """Describe a key of components of a kind; those in which it means the same are described together."""
+    """Describe a key of a kind's components, together for components in which the key means the same."""
     same: dict[str, list[str]] = {}
     for name in registry.names(kind):
         with suppress(EdgeflError):  # a broken installed package must not hide the others

@@ -179,7 +179,7 @@ def _data() -> Iterator[_Finding]:
     for name in registry.names("datasets"):
         kind = registry.get("datasets", name)
         if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
-            continue  # needs the user's own files
+            continue  # this data set needs the user's own files
         dataset = kind()
         assert isinstance(dataset, Dataset)
         try:

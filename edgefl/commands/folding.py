@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 COLUMN = re.compile(r" *\S+ {2,}")  # a name, and the blanks before its description
 POINT = "  "  # indentation of the further lines of a bullet point
-NAMED = (" ", "- ")  # what a line outside a paragraph begins with
+NAMED = (" ", "- ")  # beginnings of lines outside a paragraph
 DEEPEST = 24  # a text that starts further right moves below its name
 
 
@@ -23,7 +23,7 @@ def folded(lines: Iterable[str], width: int) -> Iterator[str]:
     """Fold lines to a width: refill paragraphs, and align a description in the column where it begins."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
-        below = bool(paragraph) and paragraph[0].startswith("- ")  # within a bullet point
+        below = bool(paragraph) and paragraph[0].startswith("- ")  # true within a bullet point
         if line and line.startswith(POINT if below else NAMED) is below and not COLUMN.match(line):
             paragraph.append(line)
             continue

@@ -1,4 +1,4 @@
-"""Collect what `edgefl preview` shows: the world at the start, devices' tracks, and a few rounds without training.
+"""Collect the data of `edgefl preview`: the world at the start, devices' tracks, and a few rounds without training.
 
 Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
 and joules come from a probe (`edgefl.run.probe`) without training.
@@ -49,7 +49,7 @@ MOST_SWITCHES = 1_000_000  # maximum number of switching times of all devices to
 
 @dataclass(frozen=True)
 class Preview:
-    """What is known about a scenario before it runs.
+    """Facts about a scenario that are known before it runs.
 
     Attributes:
         forecast: the forecast of the run without training.

@@ -21,8 +21,8 @@ MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
 WHOLE, TOP, BOTTOM = (0.55, 0.135, 0.41, 0.72), (0.55, 0.565, 0.41, 0.29), (0.55, 0.088, 0.41, 0.31)
 SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # a weak signal is dark
 SHADES = "Blues"
-MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
-MOST_LABELS = 20  # labels with names
+MOST_CELLS = 5  # maximum number of cells drawn as lines; more become rows of a heat map
+MOST_LABELS = 20  # maximum number of labels with names
 FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
 
 

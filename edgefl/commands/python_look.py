@@ -1,4 +1,4 @@
-"""Show from Python what the commands show, by `edgefl.preview`, `validate`, `describe` and `report`."""
+"""The functions `edgefl.preview`, `validate`, `describe` and `report`, which do the same as the commands."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -149,7 +149,7 @@ def _print_end(path: Path, printed: Sequence[str]) -> None:
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
     reached, go_on = closing(path)
     console.print(Text(reached), soft_wrap=True)
-    console.print(Text(go_on, no_wrap=True), soft_wrap=True)  # a command that one can copy
+    console.print(Text(go_on, no_wrap=True), soft_wrap=True)  # unwrapped, so that users can copy the command
 
 
 def watch(

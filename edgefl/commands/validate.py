@@ -1,4 +1,4 @@
-"""Show what a run will be before it runs, by `edgefl validate` and `edgefl preview`."""
+"""The commands `edgefl validate` and `edgefl preview`, which describe a run before it begins."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -55,7 +55,7 @@ def validate(
             for line in _awaited(look(file, device, load, set_ or (), plan=plan)):
                 console.print(Text(line), soft_wrap=True)
         except EdgeflError as error:
-            complain(f"edgefl: error: {error}")  # in the order of the arguments
+            complain(f"edgefl: error: {error}")  # errors appear in the order of the arguments
             failed = True
     if failed:
         raise typer.Exit(2)

@@ -193,7 +193,7 @@ class _Scenarios:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; the returned seed may be that of another run of the study.
+        """Return a run's scenario; the returned seed may be another run's of the same study.
 
         Raises:
             EdgeflError: the scenario's file cannot be read.

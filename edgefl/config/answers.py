@@ -1,4 +1,4 @@
-"""Refuse a wrong answer of a component's method, naming the method, its file and line, and the required answer."""
+"""Refuse a wrong result of a component's method, naming the method, its file and line, and the required result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from edgefl.errors import EdgeflError, clipped, quoted
 
 
 def wrong(method: Callable[..., Any], answer: object, wanted: str, *place: str) -> EdgeflError:
-    """Return the error about a method's answer.
+    """Return the error about a method's wrong result.
 
     Args:
         method: the component's bound method.
@@ -24,7 +24,7 @@ def wrong(method: Callable[..., Any], answer: object, wanted: str, *place: str) 
 
 
 def _described(answer: object) -> str:
-    """Describe an answer for a message: an array by its shape, a sequence by its length, other values as they are."""
+    """Describe a result for a message: an array by its shape, a sequence by its length, other values as they are."""
     shape = getattr(answer, "shape", None)
     if isinstance(shape, tuple):
         return f"an array of shape {tuple(shape)}"
@@ -38,10 +38,10 @@ def _described(answer: object) -> str:
 def must_be_shaped(
     method: Callable[..., Any], answer: object, shapes: tuple[tuple[int, ...], ...], wanted: str, *place: str
 ) -> None:
-    """Raise an error unless a method's answer is an array or tensor of one of the given shapes.
+    """Raise an error unless a method's result is an array or tensor of one of the given shapes.
 
     Raises:
-        EdgeflError: the answer has another shape, or none; the message gives the shapes.
+        EdgeflError: the result has another shape, or none; the message gives the shapes.
     """
     if getattr(answer, "shape", None) not in shapes:
         right = " or ".join(map(str, shapes))

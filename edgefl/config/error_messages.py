@@ -103,7 +103,7 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key that an earlier version had: why it was removed, or what it is called now."""
+    """Explain an unknown key that an earlier version had: why it was removed, or its new name."""
     key = ".".join([part for part in fault.place if not part.isdigit()][-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
@@ -281,7 +281,7 @@ def _named(model: type[BaseModel] | None, place: Place) -> str:
 
 
 def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:
-    """Suggest a remedy for a wrong value; '' if unsure. wanted: the model that the value should fit."""
+    """Suggest a remedy for a wrong value; '' if unsure. `wanted` is the model that the value should fit."""
     given = error["input"]
     if error["type"] == "string_type" and isinstance(given, bool | int | float):
         return ": write it in quotes"

@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Turn errors of reading a file into an EdgeflError with path and remedy; place: the scenario's key."""
+    """Turn errors of reading a file into an EdgeflError with path and remedy; `place` is the scenario's key."""
     try:
         yield
     except FileNotFoundError as error:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 LENGTH = 16  # hexadecimal digits of a hash, with which a million versions collide with probability 3e-8
 OURS = "edgefl"
-INSTALLED = {"site-packages", "dist-packages"}  # of any environment; virtual ones may use the system's
+INSTALLED = {"site-packages", "dist-packages"}  # in any environment, virtual or the system's
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()

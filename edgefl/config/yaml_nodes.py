@@ -243,7 +243,7 @@ def _key(event: yaml.Event) -> str:
 
 
 def _check_characters(event: yaml.ScalarEvent) -> None:
-    odd = Reader.NON_PRINTABLE.search(event.value)  # from an escape such as "\0"
+    odd = Reader.NON_PRINTABLE.search(event.value)  # characters from escapes such as "\0"
     if odd:
         raise _fault(
             event, f"{quoted(event.value)} contains the character {_name(odd.group())}, which is not text"

@@ -144,7 +144,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
 
 class DeviceTask(NamedTuple):
-    """A device's work in a round, with bits to receive and to send, and iterations and samples of local training.
+    """A device's work in a round: bits to receive and to send, and iterations and samples of local training.
 
     patient: whether the round has a deadline, until which a device that has lost its link looks for another.
     clock_hz: clock of the processor, or None for the highest. usable: whether the update is finite. slowness: factor

@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round, with activities, bits, joules and outcome; None if not reached."""
+    """A row about one device in one round, with activities, bits, joules and outcome; None for steps not reached."""
 
     session: int
     round: int
@@ -33,8 +33,8 @@ class DeviceRound:
     energy_rx_j: float = 0.0
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
-    energy_tail_j: float = 0.0  # of both transfers, until the device's next transfer
-    energy_j: float = 0.0  # sum of the four; idle is not included
+    energy_tail_j: float = 0.0  # tails of both transfers, until the device's next transfer
+    energy_j: float = 0.0  # sum of these four; without idle energy
     outcome: str = ""
     cell: int = 0
 
@@ -66,7 +66,7 @@ class Round:
     energy_tail_j: float
     accuracy: float | None
     loss: float | None
-    # of the base station, by `power_over_share`, and of the server while it aggregates; not part of energy_j
+    # joules of the base station, by `power_over_share`, and of the aggregating server; not part of energy_j
     energy_server_j: float = 0.0
     energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
     cell: int = 0
@@ -150,7 +150,7 @@ class LedgerRow:
 
 @dataclass
 class Position:
-    """A row about a device's position at a time; absent devices have none.
+    """A row about a device's position at a time; absent devices have no row.
 
     cell: serving cell, or None. gain_db: large-scale gain of the link, with penetration loss; None without a cell,
     or if gains are drawn by round. sinr_db: mean SINR of the downlink over fading, for a round alone in

@@ -51,7 +51,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """
     if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
         return False
-    from torch import accelerator  # loaded already, with the learners
+    from torch import accelerator  # PyTorch was loaded with the learners
 
     return not accelerator.is_available()
 
@@ -147,7 +147,7 @@ class TrainingProcess:
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
     def ask(self, question: messages.Question) -> Any:
-        """Return a learner's answer; the answer to `train` may still lack scalars, and waits for these when read."""
+        """Return a learner's answer; the answer to `train` may still lack scalars, and reading these then waits."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
         if self._socket is None:
@@ -226,7 +226,7 @@ class TrainingProcess:
                 if comes:
                     self._receive()
                 else:
-                    with suppress(BrokenPipeError):  # the child has ended: the rest has no reader
+                    with suppress(BrokenPipeError):  # the child has ended, so nobody reads the rest
                         left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
         return answer
 

@@ -164,7 +164,7 @@ def _of_one(
 def _torch_learners(
     world: World, means: Means, before: Sequence[memory.Need]
 ) -> tuple[dict[int, Any], Training]:
-    """Build a PyTorch learner for each cell with a server, and the record of what the run trains."""
+    """Build a PyTorch learner for each cell with a server, and the `Training` of the run."""
     import torch
 
     from edgefl.learning.federation.cloud_stage import below_a_cloud

@@ -1,4 +1,4 @@
-"""Write model files into a run directory: the last models, the best, and those of every n-th round."""
+"""Write model files into a run directory: the last models, the best models, and models of every n-th round."""
 
 import math
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # not the run's folder: a missing one was moved
+                path.parent.mkdir(exist_ok=True)  # no `parents`: a missing run folder was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)
@@ -117,7 +117,7 @@ class ModelKeeper:
                     raise
 
     def _taken_from(self, loan: Loan) -> bool:
-        """Copy the lending run's model files if this run took over all its training; return whether it did."""
+        """Copy the lending run's model files if all training was taken over from it; return whether it was."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
             complete = about_of(loan.lender)["status"] == "completed"

@@ -72,7 +72,7 @@ def checked(mobility: "Mobility", movement: Movement, devices: int) -> Movement:
 class RecordedMovement(Movement, Protocol):
     """The paths of the devices of a trace."""
 
-    recorded: Sequence[Recorded]  # by device
+    recorded: Sequence[Recorded]  # entry of each device in the file
 
 
 def trips(movement: Movement, time_s: float) -> Trips:

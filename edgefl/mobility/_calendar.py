@@ -84,6 +84,6 @@ class Calendar:
 
 
 def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
-    """Return the spells of a day: the day's own spells or, if it has none, those of every day."""
+    """Return the spells of a day: the day's own spells or, if it has none, the spells of every day."""
     own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
     return own or [number for number, spell in enumerate(spells) if not spell.days]

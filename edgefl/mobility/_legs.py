@@ -55,7 +55,7 @@ class Legs(ABC):
         self._start_s = np.full(devices, math.inf)  # in the future, so that the first call starts the legs
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
-        # of the current legs: between the first two times no device starts or ends a leg
+        # times of the current legs: between the first two of these, no device starts or ends a leg
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
         self._number = np.zeros(devices, dtype=np.int64)  # number of each device's next leg
         # the leg after the current one, if it has been made

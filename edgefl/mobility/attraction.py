@@ -180,7 +180,7 @@ class Attraction(Walkers):
 
 
 class _Days(Legs):
-    """Walks of devices between their spots; spots_m: [places, 2, devices]."""
+    """Walks of devices between their spots, which `spots_m` holds as [places, 2, devices]."""
 
     def __init__(
         self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws

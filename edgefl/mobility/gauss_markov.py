@@ -34,7 +34,7 @@ class GaussMarkov(LargerArea):
     border is near.)
 
     Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
-    random walk, alpha 1 straight motion at constant speed. The Doppler shift is that of the mean speed.
+    random walk, alpha 1 straight motion at constant speed. The Doppler shift follows from the mean speed.
     """
 
     speed_mean_m_s: float = Field(8.0, ge=1e-3, le=60, description="mean speed")

@@ -271,7 +271,7 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people, with all days' entries in a row; number 0 is the first on the day of time 0.
+    """Departures of people, with all days' entries in a row; number 0 is the first entry on the day of time 0.
 
     Attributes:
         first: time at which the row of entries starts: a day before time 0, or a week before if days differ.

@@ -37,8 +37,8 @@ class Manhattan(Walkers):
         1.0, ge=1, le=10, description="half the square's side, relative to the cell's radius"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
-    left_probability: ClassVar[float] = 0.25  # of a turn to the left at a junction; Bai et al.
-    right_probability: ClassVar[float] = 0.25  # of a turn to the right; Bai et al.
+    left_probability: ClassVar[float] = 0.25  # probability of a left turn at a junction; Bai et al.
+    right_probability: ClassVar[float] = 0.25  # probability of a right turn; Bai et al.
 
     def reach_m(self, cell_radius_m: float) -> float:
         return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners
@@ -95,7 +95,7 @@ class _Drives(Legs):
 
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         stop, heading = self._stop[:, ids], self._heading[ids]
-        (choice,) = self._draws.uniform(ids, number, 1)  # at the junction where the leg begins
+        (choice,) = self._draws.uniform(ids, number, 1)  # choice at the junction where the leg begins
         turn = np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))
         turn[number == 0] = 0
         at_edge = ((stop == 0) | (stop == len(self._stops_m) - 1)).any(axis=0) & (number > 0)

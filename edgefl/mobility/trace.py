@@ -47,7 +47,7 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift is that of a device's mean speed: path length divided by the time for which the device is present.
+    shift follows from a device's mean speed: path length divided by the time for which the device is present.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
     the sources of other formats. Left out: heights, the recorded speeds and angles.

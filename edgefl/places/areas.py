@@ -59,7 +59,7 @@ class Places:
     """The map of a scenario's world.
 
     areas: areas by name. plane: tangent plane at the geographic location of the origin [0, 0], or None if that
-    location is unknown. streets: all streets, or None. notes: what was left out or repaired when files were read.
+    location is unknown. streets: all streets, or None. notes: sentences on omissions and repairs in files.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Places:
         return None if self.streets is None else self.streets.map_for(mode)
 
     def drawing(self) -> dict[str, Any]:
-        """Return what a picture of the map needs of the areas and streets; empty if there are none."""
+        """Return the areas and streets for a picture of the map; empty if there are none."""
         if not self.areas and self.streets is None:
             return {}
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]

@@ -159,7 +159,7 @@ def _unreadable(content: bytes, error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why values could not be read, in words without Python terms."""
+    """Return the reason why values could not be read, without Python terms."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"

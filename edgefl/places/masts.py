@@ -31,7 +31,7 @@ NAMES = {
 }
 PLACE = ("layout", "sites", "path")  # the scenario's key that names the file
 Values = str | int | float
-Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cells by column
+Row = tuple[str, Mapping[str, Any]]  # place of the row, for errors, and the row's cells by column
 
 
 class SitesFile(Strict):

@@ -146,7 +146,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
             raise ValueError(f"a polygon needs at least three corners, got {loop.tolist()}")
     corners = np.concatenate(loops)
     low, high, line, lines = _sides(polygons, loops, corners[:, 1])
-    # each side once between each two neighbouring lines that it crosses
+    # list each side once for each pair of neighbouring lines that it crosses
     crossed = line[high] - line[low]
     if crossed.sum() > 2 * MOST_TRAPEZOIDS:
         raise ValueError(f"the area has more than {MOST_TRAPEZOIDS:,} trapezoids: simplify its outline")

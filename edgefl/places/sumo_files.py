@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class _Edge:
-    """A street of a network, from junction to junction; lanes: the attributes of each lane."""
+    """A street of a network, from junction to junction; `lanes` holds the attributes of each lane."""
 
     attributes: Mapping[str, str]
     lanes: list[Mapping[str, str]]
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge, those of its shape with the junctions in place of the shape's ends.
+    """Return the corners of an edge, which are its shape's corners with junctions in place of the ends.
 
     Raises:
         ValueError: a position is malformed, or a junction is missing; the message names the edge.

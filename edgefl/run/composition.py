@@ -98,7 +98,7 @@ def _records_of_positions(
 
 
 def rounds_of(simulation: Simulation, cell: int, learner: Learner, world: World) -> Rounds:
-    """Return the object that runs the rounds of a server; `learner` trains, and `world` is its federation's."""
+    """Return the object that runs the rounds of a server; `world` is the world of the server's federation."""
     own, processors = world.sections, Processors(simulation.fleet, learner.flops_per_sample)
     only = None if world.only is None else sorted(world.only)
     return Rounds(simulation, Seat(cell, own.name), own.rounds, processors, own.reports, only)

@@ -96,7 +96,7 @@ def _check_first_round(
     assert task is not None  # the schema requires a workload or learning
     work = task.steps * task.batch
     with refused("radio"):
-        # the workload is the same for all devices; a learner cannot be asked before its session has begun
+        # the workload is the same for all devices; a learner cannot state its work before its session has begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)
@@ -161,7 +161,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
     """Return the computing time, s, of each class of devices in a round of e local steps (or of one epoch)."""
     try:
-        # one device of each class
+        # examine one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
         costs = [processors.cost(device, work) for device in firsts.tolist()]
         times_s = [cost[0] for cost in costs]

@@ -49,7 +49,7 @@ def total(parts: Iterable[tuple[Range, Range]]) -> Range:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is known of a run before it begins.
+    """Facts and estimates about a run before it begins.
 
     Attributes:
         devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
@@ -103,7 +103,7 @@ class Forecast:
         return Range(*(number * self.probe.round_bytes for number in self.rounds))
 
     def costs(self) -> list[str]:
-        """Return what the run costs, one line per cost."""
+        """Return the run's costs, one line each."""
         probe, cells = self.probe, len(self.scenario.layout.served)
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         tried = f"{probe.rounds} round{'s' * (probe.rounds != 1)}"
@@ -160,7 +160,7 @@ def _probes_of_sessions(own: OwnSections) -> int:
 
 
 def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
-    """Return the forecast of a prepared run, with what its first rounds took if they were tried."""
+    """Return the forecast of a prepared run, with the costs of its first rounds if a probe measured them."""
     scenario, learner = run.world.scenario, run.learner
     worlds = run.world.by_federation.items()
     added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)

@@ -7,7 +7,7 @@ import numpy as np
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.scenario.world import World
 
-# more than in any real network; below FEWEST_HANDOVERS handovers the ratio means nothing
+# more handovers per crossed border than in any real network; with fewer than FEWEST_HANDOVERS the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 LARGEST_OFFSET_DB = 15.0  # a larger a3_offset_db is suggested up to here
 UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1

@@ -151,7 +151,7 @@ def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s
     """Note movement that took no device across a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever entered, left or changed its cell"
-    # once, even if several classes have the same plan
+    # give a note only once, even if several classes have the same plan
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)

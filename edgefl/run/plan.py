@@ -48,7 +48,7 @@ class RunPlan:
 
     @cached_property
     def learning_identity(self) -> LearningIdentity | None:
-        """What determines the run's training, if other runs may share that training; otherwise None."""
+        """The identity of the run's training, if other runs may share this training; otherwise None."""
         return self.prepared.learning_identity(self.world)
 
     @property

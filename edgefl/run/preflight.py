@@ -203,7 +203,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out, passes through models besides those of local training."""
+    """Yield the computation that the costs leave out: passes through models other than local training's."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

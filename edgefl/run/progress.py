@@ -65,7 +65,7 @@ class ProgressDisplay:
             self._progress.start()
 
     def rows(self) -> list[Row]:
-        """Return what the progress bars show, a row per run, for another kind of display."""
+        """Return the contents of the progress bars, a row per run, for another kind of display."""
         return [
             Row(
                 task.description,
@@ -80,7 +80,7 @@ class ProgressDisplay:
         ]
 
     def update(self, label: str, row: "Round | Reached") -> None:
-        """Show that a round of a run has ended, or that the run is complete and what it has reached."""
+        """Show that a round of a run has ended, or that the run is complete, with its time and scores."""
         if self._live:  # the display starts late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]

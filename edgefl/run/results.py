@@ -33,7 +33,7 @@ class _Directory(PathView):
         return _if_readable(self._html) or f"<p>{self!r}</p>"
 
     def line(self) -> str:
-        """Return the directory's path and, if it can be read, what is in it, on one line."""
+        """Return the directory's path and, if it can be read, a description of its content, on one line."""
         about = _if_readable(self._about)
         return f"{self.as_posix()}: {about}" if about else self.as_posix()
 
@@ -43,7 +43,7 @@ class _Directory(PathView):
         return []
 
     def _about(self) -> str:
-        """Describe the runs and what they cost."""
+        """Describe the runs and their costs."""
         raise NotImplementedError
 
     def _html(self) -> str:

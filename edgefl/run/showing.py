@@ -55,7 +55,7 @@ class Showing:
         """Begin to show runs, given by label, in place of the runs shown before."""
 
     def update(self, label: str, row: "Round | Reached") -> None:
-        """Show that a round has ended, or that the run is complete and what it has reached."""
+        """Show that a round has ended, or that the run is complete, with its time and scores."""
         if self._bars is not None:
             self._bars.update(label, row)
             self._show(at_once=False)
@@ -67,7 +67,7 @@ class Showing:
             self._show()
 
     def _show(self, *, at_once: bool = True) -> None:
-        """Update the display with what has changed."""
+        """Update the display."""
 
     def note(self, text: str) -> None:
         """Show a note of the run above the progress bars."""

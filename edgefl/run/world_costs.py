@@ -1,4 +1,4 @@
-"""Compute the costs of a recorded world: seconds and joules of its links at a time, and those of its devices."""
+"""Compute the costs of a recorded world: seconds and joules of its links at a time, and of its devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

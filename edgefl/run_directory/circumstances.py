@@ -1,4 +1,4 @@
-"""What a run's numbers depend on besides its seed, and what has changed since the run stopped."""
+"""The circumstances, besides the seed, that determine a run's numbers, and their changes since the run stopped."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ KEYS_SHOWN = 3  # number of keys of an edited scenario in a message
 
 
 def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:
-    """Return what a run's numbers depend on besides its seed.
+    """Return the circumstances, besides the seed, that determine a run's numbers.
 
     Args:
         scenario: the scenario.yaml of the run directory.
@@ -41,7 +41,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Return what differs between a run's recorded circumstances and the present ones, as texts.
+    """Return the differences between a run's recorded circumstances and the present ones, as texts.
 
     Args:
         scenario: whether a changed scenario counts as a difference.

@@ -106,7 +106,7 @@ class Journal:
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
-        """Return whether the next call is recorded; after the last recorded one, restore training from a snapshot."""
+        """Return whether the next call is recorded; after the last such call, restore training from a snapshot."""
         if self._recorded:
             return True
         if self._restorable is not None:

@@ -180,7 +180,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
 
 
 class _BorrowingLearner(Answering):
-    """A cell's learner that answers from a loan, and trains itself afterwards.
+    """A cell's learner that answers from a loan, and then trains by itself.
 
     Args:
         learner: the cell's learner; not called before the loan's end.

@@ -23,7 +23,7 @@ ROUNDS = "rounds.csv"
 STATUSES = ("running", "completed", "interrupted", "failed")
 # keys that identify a run; a run that got no further than its claim has none of them
 NAMES = ("schema_version", "name", "seed")
-SHOWN = 60  # characters of a wrong value
+SHOWN = 60  # maximum number of characters of a wrong value in a message
 LARGEST_PID = 2**31 - 1
 
 # key -> type of a value that is neither missing nor null; for a mapping, the types of its own keys
@@ -176,7 +176,7 @@ def _number(name: str, text: str) -> int | float | None:
 
 
 def _wrong(about: Any) -> str:
-    """Return what is wrong with the content of run.json, or ''."""
+    """Return the fault in the content of run.json, or ''."""
     if not isinstance(about, dict):
         return f"it holds {_shown(about)}, not a description of a run"
     if about.get("status") not in STATUSES:

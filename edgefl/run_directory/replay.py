@@ -74,7 +74,7 @@ class JournaledLearner(Answering):
             }
 
     def _require_like(self, arrived: Any) -> None:
-        """Raise if an arrived update, trained again by the resumed run, differs from that of the first training."""
+        """Raise if an arrived update, trained again by the resumed run, differs from the first training's update."""
         for id_ in self._unlike.keys() & set(arrived):
             raise EdgeflError(
                 f"{self.at}: device {id_} {self._unlike[id_]} before the interruption; training is not"

@@ -37,7 +37,7 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # only if record.positions_s is set
+    Position: "positions.csv",  # written only if record.positions_s is set
     DeviceScore: "evaluation.csv",  # created with its first rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.
@@ -48,7 +48,7 @@ GROWING = {DeviceRound, Round, LedgerRow}
 
 
 def require_free(path: Path) -> None:
-    """Refuse a path that holds something; one that does not exist is free.
+    """Raise an error if a path holds something; a path that does not exist is free.
 
     Raises:
         EdgeflError: the path is a file or a directory that is not empty; the remedy for an unfinished run is first to
@@ -66,7 +66,7 @@ def require_free(path: Path) -> None:
 
 
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
-    """Create a directory for results; an existing one must be empty.
+    """Create a directory for results; an existing directory must be empty.
 
     Args:
         claim: a file in the directory, created empty, so that a second process that wants the directory fails.
@@ -202,7 +202,7 @@ class RunDirectory:
         self.path = path
         self.tables: dict[str, _RunTables] = {}
         try:
-            with held():  # interrupted here, the run would stay marked as running
+            with held():  # an interruption here would leave the run marked as running
                 self._begin(scenario, about, resume=resume)
         except Interrupted as error:
             if not hasattr(self, "_status"):  # a second signal is not deferred
@@ -225,7 +225,7 @@ class RunDirectory:
             fresh_directory(path)
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
-            except EdgeflError:  # such as a full disk: the folder stays free for the next attempt
+            except EdgeflError:  # such as a full disk; leave the folder free for the next attempt
                 for part in scenario.parts:
                     shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
@@ -284,7 +284,7 @@ class RunDirectory:
 
     def fail(self, error: str) -> None:
         """Mark the run as failed, with the reason."""
-        with held():  # interrupted here, the run would stay marked as running
+        with held():  # an interruption here would leave the run marked as running
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:

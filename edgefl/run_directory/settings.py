@@ -10,7 +10,7 @@ KeptModels = Literal["last", "personal", "best", "none"] | Annotated[int, Field(
 
 
 class RecordSettings(Section):
-    """What a run records of its devices and models, and how; rounds, sessions, events and ledger are always recorded.
+    """Settings of a run's records of devices and models; rounds, sessions, events and ledger are always recorded.
 
     Measured with 10,000 devices in a round, on one core of a busy machine: a row of devices takes 176 bytes and 5 to
     6 microseconds as CSV, and 14 (if no device moves) to 22 bytes and 6 to 13 microseconds as Parquet; a row of

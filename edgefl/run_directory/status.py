@@ -116,7 +116,7 @@ class RunStatus:
 
 
 def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the run.json of each federation with its own run directory, and last that of the run."""
+    """Yield the run.json of each federation with its own run directory, and last the run's own run.json."""
     for name, own in (about.get("federations") or {}).items():
         (path / name).mkdir(exist_ok=True)
         rest = {key: value for key, value in about.items() if key != "federations"}
@@ -128,7 +128,7 @@ def _write_over(file: Path, about: Mapping[str, Any], text: str) -> None:
     """Overwrite an existing file in place; cut the error text if it is too long."""
     room = file.stat().st_size
     if len(text) >= room and "error" in about:
-        short = str(about["error"])[: room - len(text) - 1]  # negative: cuts its end
+        short = str(about["error"])[: room - len(text) - 1]  # a negative index cuts the text's end
         text = json.dumps({**about, "error": short}, indent=2)
     with file.open("r+b") as opened:
         opened.write((text.ljust(room - 1) + "\n").encode())

@@ -162,7 +162,7 @@ def check_members(
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Check that each federation's name can be that of its folder in the run directory."""
+    """Check that each federation's name is valid as the name of its folder in the run directory."""
     folders = [name.casefold() for name in names]
     for name, folder in zip(names, folders, strict=True):
         if name == SNAPSHOTS or folders.count(folder) > 1:

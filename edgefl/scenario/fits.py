@@ -20,7 +20,7 @@ OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_sel
 
 
 class _Clash(EdgeflError):
-    """An error about two parts of a scenario that clash; `code` is that of the table's row that refuses the clash."""
+    """An error about two parts of a scenario that clash; `code` names the table's row that refuses it."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)

@@ -58,7 +58,7 @@ def of_world(scenario: Scenario) -> list[Need]:
 
 
 def of_first_round(world: World, learner: Any) -> float:
-    """Estimate the memory, in bytes, that a federation's first round adds to what a run holds at its start."""
+    """Estimate the memory, in bytes, that a federation's first round adds to a run's memory at its start."""
     numbers = learner.parameters if world.sections.learning else 0
     rounds, devices = world.sections.rounds, world.members_count
     _, together = _least_participants(rounds, world.devices, world.layout, devices)

@@ -16,7 +16,7 @@ from edgefl.scenario.own_sections import OwnSections
 
 @dataclass(frozen=True)
 class Numbers:
-    """The sections of a scenario with numbers that must be consistent: those of devices, and a federation's own."""
+    """The sections of a scenario with numbers that must be consistent: the devices' and a federation's own."""
 
     devices: DeviceSettings
     own: OwnSections

@@ -224,7 +224,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together for a federation, its own and those of all federations."""
+        """Return the sections that must fit together for a federation, its own and the shared ones."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
@@ -286,8 +286,8 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # a null is written if the key, left out, would read as another value: a preset's, that of `devices` for a class,
-    # or that of the scenario's rounds for a federation's
+    # null is written if leaving the key out would give it another value: a preset's, for a class the value in
+    # `devices`, or for a federation the value in the scenario's rounds
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values

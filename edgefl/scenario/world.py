@@ -85,7 +85,7 @@ class World:
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, the central one, or those listed."""
+        """The cells that have a server: all cells, the central cell, or the listed cells."""
         return self.layout.served
 
     @cached_property
@@ -175,7 +175,7 @@ class World:
 
     @property
     def may_cross(self) -> bool:
-        """Whether devices may cross the edge of a cell, by moving between several cells or out of the only one."""
+        """Whether devices may cross the edge of a cell, by moving between several cells or out of the only cell."""
         several = self.layout.several
         further = self.extent.area_radius_m > self.extent.radius_m or any(
             mobility.goes_anywhere for _, mobility in self.devices.mobilities()

@@ -91,7 +91,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # the run ended before it wrote its identity
         if about.get("status") == State.FAILED:
-            continue  # nothing of it is kept if --retry repeats it with corrected code or settings
+            continue  # a failed run may differ: --retry discards it
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue

@@ -39,7 +39,7 @@ class _Forecasts:
         self._device, self._load, self._several = device, load, several
         self._loading_s = 0.0  # wall time that a process spends only once, on loading PyTorch and data
         self._of_cases: dict[tuple[bool, tuple[str, ...]], Probe] = {}
-        # without and with training: each probe with its scenario's keys and values
+        # probes without training, and with training, each with its scenario's keys and values
         self._probes: tuple[list[Found], list[Found]] = [], []
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
@@ -107,7 +107,7 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
-    """Yield lines on what a study is about to do; two rounds of some cases run in a scratch directory.
+    """Yield lines on the runs that a study is about to do; two rounds of some cases run in a scratch directory.
 
     Raises:
         EdgeflError: the directory holds something other than this study; or, after the last line, runs would fail.

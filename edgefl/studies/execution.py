@@ -62,7 +62,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)
-    make(directory, go_on=options.go_on, only_check=True)  # refused before the builds below, which take time
+    make(directory, go_on=options.go_on, only_check=True)  # fails before the slow builds below
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     alone = {path: ReusePlan() for path in states}
     reuse = plan_reuse(prepared, states) if options.share else alone
@@ -70,7 +70,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     # other machines need the absolute path of this one's current folder
     there = directory.resolve() if cluster else directory
     scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
-    # before anything is written, so that each shard of a study has the same runs
+    # check builds before writing anything, so that each shard of a study has the same runs
     device = "auto" if cluster else options.device  # on a cluster the device belongs to another machine
     check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
@@ -102,7 +102,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         more = f" and {len(scheduler.to_do) - 3} more" if len(scheduler.to_do) > 3 else ""
         path = scheduler.to_do[0].path
         claim = directory / FOLDER / path
-        said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` makes no claim
+        said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` claims no run
         options.noted(
             f"other processes are running {labels}{more} ({said_by}); the same command continues what they "
             "leave unfinished"

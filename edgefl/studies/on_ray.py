@@ -73,7 +73,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # warnings about GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
@@ -229,7 +229,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has it, or None."""
+    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has the run, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
@@ -237,9 +237,9 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
         return Failure(
             f"{missing}: is not on the cluster's node {this_process()['host']}; work in a folder that all nodes share"
         )
-    os.chdir(folder)  # a scenario's relative paths start there
+    os.chdir(folder)  # relative paths of scenarios start at this folder
     os.environ[outside.ALLOW] = allowed
-    ray.get(mailbox.put.remote(number, this_process()))  # reported before anything is claimed
+    ray.get(mailbox.put.remote(number, this_process()))  # report the process before it claims a run
     reports = _Reports(mailbox, number)
     try:
         work(task, reports)

@@ -48,8 +48,8 @@ class Run:
 class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what the study should find out, for which `edgefl.studies.run` adds seeds, or None if the study has no
-    question, or if only given seeds are planned. base: the scenario, replacing the file named in the study.
+    question: the study's question, for which `edgefl.studies.run` adds seeds, or None if the study has no question,
+    or if only given seeds are planned. base: the scenario, replacing the file named in the study.
     """
 
     file: Path

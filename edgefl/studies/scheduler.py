@@ -128,7 +128,7 @@ class RunScheduler:
         _require_there(self._directory)
         self._active.discard(run.path)
         family = self._reuse[run.path].family
-        # once per family, since states are read from files
+        # check once per family, since states are read from files
         if not any(self._reuse[run.path].family is family for run in self.to_do):
             self._tidy(family)
         if failure is None:

@@ -38,7 +38,7 @@ BEST = "best"  # stands for the variant with the best accuracy
 
 
 class QuestionSettings(Section):
-    """What a study should find out: seeds are added until the question is answered, or the budget is spent."""
+    """A study's question: seeds are added until the question is answered, or the budget is spent."""
 
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
@@ -92,7 +92,7 @@ class QuestionSettings(Section):
 
 
 class ChoiceSettings(Section):
-    """A value of a grid's key to choose for each variant, once all runs are complete."""
+    """The choice of a value of a grid's key for each variant, made once all runs are complete."""
 
     key: str = Field(description="axis of the grid, or its dotted key")
     by: Literal["validation", "test"] = Field(

@@ -26,7 +26,7 @@ from edgefl.run_directory.interruption import Interrupted
 
 # A run ends cleanly within moments; a worker that takes longer has hung, and a killed run can be resumed too.
 GRACE_S = 10.0
-LOOK_AGAIN_S = 0.5  # seconds between two checks of what other processes have done
+LOOK_AGAIN_S = 0.5  # seconds between two checks of other processes' work
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but
 # from a server process that loads modules once for all workers and computes nothing. Only on Linux do all libraries
 # allow that.

@@ -143,7 +143,7 @@ def _one_round(
 
 
 def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[str, Tensor]) -> Sent:
-    """Check `upload` and `keep`; return what the devices send."""
+    """Check `upload` and `keep`; return the devices' uploads."""
     many = len(trained.local)
     sent = algorithm.upload(trained, state, _copies(own))
     must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")

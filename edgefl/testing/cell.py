@@ -253,7 +253,7 @@ def small_world(
         sections: further sections of the scenario, each complete.
     """
     here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
-    # half a tick early, so that rounding errors in the ticks' times do not matter
+    # cross half a tick early, so that rounding errors in the ticks' times do not matter
     crossings = {id_: [time_s - tick_s / 2 for time_s in times] for id_, times in (crossings_s or {}).items()}
     mobility = Placed(places_m=here, crossings_s=crossings, doppler_speed_m_s=doppler_speed_m_s)
     churn = {} if switches_s is None else {"churn": SwitchedAt(times_s=switches_s)}

@@ -62,7 +62,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check(component: type[AnyComponent], **parameters: Any) -> None:
-    """Test a component class against the contract of all components, then against that of its kind.
+    """Test a component class against the contract of all components, then against its kind's contract.
 
     Args:
         component: the class, not an instance.

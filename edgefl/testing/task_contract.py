@@ -26,7 +26,7 @@ def tasks(task: Task) -> None:
 
 
 def _examples() -> list[Data]:
-    """Return four example data sets: of labels, numbers, several labels a sample, and a label a text position."""
+    """Return four example data sets: labels, numbers, several labels per sample, and a label per text position."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(SAMPLES, 2)).astype(np.float32)
     found = []

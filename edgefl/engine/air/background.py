@@ -32,7 +32,7 @@ class BackgroundTraffic:
     The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
     over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
     bits. The rate follows a changing load: its integral up to the next arrival is exponentially distributed with mean
-    1. Users stand still; users with an SNR below any rate's have no traffic. Left out: congestion control, a user's
+    1. Users stand still; users whose SNR allows no rate have no traffic. Left out: congestion control, a user's
     sessions, and a limit of one file at a time for a user.
 
     Args:

@@ -15,7 +15,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: the other direction's band if it may use these slots only while this band has no flows, or None.
+        yields: the other direction's band, if that band may send only while this one has no flows, or None.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class Coverage:
         self._known: dict[int, _Known] = {}  # cell -> results known at the devices' places
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with ids [n] have a link to a cell's site; each device is judged once per place.
+        """Return [n] whether devices with ids [n] have a link to a cell's site; check each device once per place.
 
         Args:
             positions_m: [devices, 2] current positions of all devices, nan for absent devices.
@@ -75,7 +75,7 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Links to one cell, judged with all devices at these places: [devices] whether judged, and whether usable."""
+    """Links to one cell from the devices' places: [devices] whether each was checked, and whether it is usable."""
 
     positions_m: np.ndarray
     judged: np.ndarray

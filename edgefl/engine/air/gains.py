@@ -1,4 +1,4 @@
-"""Large-scale gains between devices and sites: the protocol, and gains that are a function of the place."""
+"""Define the protocol of large-scale gains between devices and sites, and gains that are a function of the place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,8 +54,8 @@ class LargeScaleGains:
 
     Attributes:
         clamped: how many links were shorter than the minimum distance, and got the path loss of that distance.
-        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices
-            on such links have left less than a tick ago and still count as present, or have left with work under way.
+        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices on
+            such links left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0

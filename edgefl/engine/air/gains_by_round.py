@@ -22,7 +22,7 @@ class _Loss(NamedTuple):
 
 
 class PerRoundGains(LargeScaleGains):
-    """Gains to one site at the origin: path loss of the place, shadowing drawn for each round. J, (21).
+    """Gains to one site at the origin, from the path loss at a place and shadowing drawn for each round. J, (21).
 
     Args:
         extents: the world's distances and antenna heights, one object per device height.
@@ -43,7 +43,7 @@ class PerRoundGains(LargeScaleGains):
         of = self._loss(positions_m[chosen], self._of[chosen])
         self.clamped += of.clamped
         self.beyond += of.beyond
-        # one draw for all devices, so that a link's shadowing does not depend on the participants
+        # draw for all devices at once, so that a link's shadowing does not depend on the participants
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]

@@ -171,7 +171,7 @@ class LayoutSettings(Section):
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, those of site 0, or those listed."""
+        """The cells that have a server: all cells, the cells of site 0, or the listed ones."""
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":

@@ -35,7 +35,7 @@ NR: dict[str, dict[str, Any]] = {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
-        "los_site_correlation": 0.5,  # equal to that of shadowing, as obstacles around a device block all sites
+        "los_site_correlation": 0.5,  # as for shadowing, since obstacles around a device block all sites
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
@@ -46,8 +46,8 @@ NR: dict[str, dict[str, Any]] = {
         "nlos_array_gain_db": 9.5,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as 5G-LENA's NrUePowerControl; srsRAN's base station has -76
         "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
-        "noise_figure_db": 9.0,  # of devices: 38.802, Annex A
-        "site_noise_figure_db": 5.0,  # of base stations: 38.802, Annex A
+        "noise_figure_db": 9.0,  # for devices: 38.802, Annex A
+        "site_noise_figure_db": 5.0,  # for base stations: 38.802, Annex A
     },
     "radio.access": {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is
@@ -107,7 +107,7 @@ FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
     "devices": ("power",),
 }
-USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # for which the values above hold, with path_loss: umi
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # the values above hold here, with path_loss: umi
 
 
 def with_preset(
@@ -206,7 +206,7 @@ def _band_hz(given: Mapping[str, Any]) -> float:
 
 
 def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
-    """Return a scenario's number for a key, or the usual number if it is invalid, as other code checks the keys."""
+    """Return a scenario's number for a key, or the usual number if it is invalid, which other code reports."""
     value = given.get(key, usual)
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 
@@ -240,7 +240,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own gain
             return given.get("sectors", 1) == 1 and isinstance(given.get("azimuth_deg", 0.0), int | float)
-        case "uplink_p0_dbm":  # this key sets a power for resource blocks, or for a fixed share
+        case "uplink_p0_dbm":  # the key has an effect only on resource blocks or a fixed share
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers" | "frequency_taps":
             return by_cqi

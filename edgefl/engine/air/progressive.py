@@ -21,7 +21,7 @@ class ProgressiveTransfer(Protocol):
     """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Move bits from a slot on at a mean SNR; return the slot boundary at the end, or None if after `until`."""
+        """Move bits from a slot on at a mean SNR; return the end's slot boundary, or None if it is after `until`."""
 
     def pause(self, slot: int) -> None:
         """Stop moving bits from a slot on."""

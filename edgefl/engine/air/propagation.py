@@ -47,7 +47,7 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """Return gains drawn for each round; of: [devices] index into `extents`."""
+    """Return gains drawn for each round; `of` has each device's index into `extents`."""
     if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
             "probabilistic line of sight is a function of the place: set radio.propagation.shadowing: spatial",
@@ -57,7 +57,7 @@ def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 
 
 def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """Return gains that are a function of the place; of: [devices] index into `extents`."""
+    """Return gains that are a function of the place; `of` has each device's index into `extents`."""
     radio, layout = extents[0].radio, extents[0].layout
     sites_m = layout.sites_m
 

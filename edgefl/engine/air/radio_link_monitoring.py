@@ -9,7 +9,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """The slots in which gains are measured, and after which a link is given up.
 
-    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. A link
+    A link is out of sync while its SNR, averaged over fading, is below CQI 1's, so that it carries nothing. A link
     out of sync for T310 fails; a link in sync again by then continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. 3GPP first counts N310 indications of a
     hypothetical control channel's block errors in the downlink; here both directions are measured, and an uplink

@@ -43,8 +43,8 @@ class RadioRound:
         interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
         broadcast: the downlink's broadcast, or None for unicast.
         packet_errors: the loss of uploads, or None if all uploads arrive.
-        elsewhere: returns a round with the current link of a failed link's device to another cell's site, or None if
-            the device is absent; `elsewhere` is None if failed links are not re-established.
+        elsewhere: returns a round with a device's current link to another cell's site after its link has failed, or
+            None if the device is absent; `elsewhere` is None if failed links are not re-established.
     """
 
     air: AirInterface
@@ -80,7 +80,7 @@ class RadioRound:
 
     @cached_property
     def rates_bit_s(self) -> dict[Direction, FloatArray]:
-        """Mean rate of each link by direction, bit/s; in a dynamic band as if all links shared it equally."""
+        """Mean rate of each link by direction, bit/s; in a dynamic band, the rate on an equal share of the band."""
         links, equal = self.links, np.full(len(self.links), 1.0 / max(1, len(self.links)))
         shares = dict.fromkeys(DIRECTIONS, equal) if self.air.dynamic else links.share
         static, held = static_power(links.fading)
@@ -122,12 +122,12 @@ class Link:
 
     @property
     def uplink_power(self) -> float:
-        """Fraction of its power that the device radiates; already part of the uplink's SNR."""
+        """Fraction of its power that the device radiates; the uplink's SNR already includes this factor."""
         return float(self.round.links.uplink_power[self.row])
 
     @property
     def neighbours(self) -> float:
-        """Downlink interference over noise per share that the other sites send; not part of the SNR."""
+        """Downlink interference over noise per share that the other sites send; the SNR does not include it."""
         return float(self.round.links.neighbours[self.row])
 
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:

@@ -24,9 +24,7 @@ class IdleTicks:
     power: Power
     a3: EventA3
     measured: Layer3Filter
-    _before: tuple[
-        np.ndarray, ...
-    ] = ()  # all that a tick depends on, as of the last tick; empty if it may change
+    _before: tuple[np.ndarray, ...] = ()  # inputs of the last tick; empty if any may change
 
     def looked(self, time_s: float, several: bool) -> None:
         """Record that all devices were checked now, and also measured if there are several cells."""

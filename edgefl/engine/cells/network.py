@@ -79,14 +79,14 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # by cell; as long as the ids do not change, the list object stays the same, even for a million devices
+        # ids of each cell; while the ids do not change, the list object stays the same, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
-        self._seen = self._device_positions.here(positions_m)  # at the last check
+        self._seen = self._device_positions.here(positions_m)  # whether present at the last check
         self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all have one; cells: [devices]."""
+        """Return a cell's running devices, and whether each has a link, or None if all do; `cells` is [devices]."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -226,7 +226,7 @@ class Network:
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
             self._select_after_failure(device, failed)
             return
-        # the last check and measurements decide, not those at the postponed departure
+        # the latest check and measurements decide, not the ones that caused the postponed departure
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
         elif (target := self._target(device)) is not None:
@@ -274,7 +274,7 @@ class Network:
         return self._handover.policy == "finish"
 
     def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
-        """Select the best cell for a device without a link; the device is present there after an interruption."""
+        """Select the best cell for a device without a link; the cell has the device after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
         if best is not None and best != self._served.cell[device]:
@@ -285,7 +285,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that is switched off or discharged; with several cells it also loses its cell."""
+        """Cut off a device that is switched off or discharged; with several cells the device also loses its cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE

@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against the key's bounds; named: the values' source, for error messages."""
+    """Check values [rows] of a key against the key's bounds; `named` states the values' source in errors."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

@@ -243,7 +243,7 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
 
 
 def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
-    """Return a device's switching times, checked: an iterator of numbers that rise."""
+    """Return a device's switching times as an iterator that checks that they rise."""
     times_s, place = churn.switches(device, streams), ("devices", "churn")
     if not isinstance(times_s, Iterator):
         raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)

@@ -58,7 +58,7 @@ class Ledger:
         np.add.at(self._stalled_j, ids, stalled_j)
 
     def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
-        """Add the energy of a round's uploads except that of amplifiers and bits, from the devices' parts."""
+        """Add the energy of a round's uploads, without the energy of amplifiers and bits, from the devices' parts."""
         circuit_j = [_circuit_j(part.uplink, of) for part, of in zip(parts, draws, strict=True)]
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 

@@ -89,7 +89,7 @@ class Power:
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
-        """Set the power besides the tail that a device draws from now on; 0 while the device is not running.
+        """Set the power, without the tail, that a device draws from now on; 0 while the device is not running.
 
         Args:
             power_w: the power, or None for an idle device, which draws its idle power once the tail is over.

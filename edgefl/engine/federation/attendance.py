@@ -24,7 +24,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        label: what identifies the server among those of the run.
+        label: the name that identifies the server in the run.
         members: returns the devices that may take part in a session, or None if all present devices may.
 
     Attributes:

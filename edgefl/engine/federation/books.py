@@ -44,7 +44,7 @@ class Books:
         self._billed = SentTime()  # booked sending times, where devices do not begin together
 
     def write(self, done: Made) -> None:
-        """Write a round's rows once its devices' tails are over; announce the round at once."""
+        """Write a round's rows once its devices' tails are over; announce the round without waiting."""
         simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
         columns, starts_s = device_columns(done.parts), [job.dispatch.start_s for job in done.jobs]

@@ -41,7 +41,7 @@ class ByFederation:
 
 
 def _at(rows: list[int], column: Any) -> Any:
-    """Return the given rows of a column; a single value for all rows stays as it is."""
+    """Return the given rows of a column; return a single value for all rows unchanged."""
     if isinstance(column, np.ndarray) and column.ndim:
         return column[rows]
     return [column[row] for row in rows] if isinstance(column, list | tuple) else column

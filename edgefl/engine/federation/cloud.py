@@ -49,7 +49,7 @@ class CloudStage(Stage, Protocol):
     """A stage of a cell that may exchange models with a cloud after its rounds."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last call.
+        """Send the cell's model to the cloud; return its weight, the samples aggregated since the last call.
 
         The cloud ignores a model of weight 0.
         """
@@ -85,7 +85,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A model that a cell has sent to the cloud, until the cloud has answered; see `Cloud.exchange`."""
+    """A model that a cell has sent to the cloud, which has not replied yet; see `Cloud.exchange`."""
 
     stage: CloudStage
     samples: int
@@ -139,7 +139,7 @@ class Cloud:
         return Exchange(version, waited_s, ways * one_way_s, ways * bits, energy_j)
 
     def _look(self) -> None:
-        """Make a model and answer the waiting cells, if a model is due; if all weights are zero, make none."""
+        """Make a model, if one is due, and send it to the waiting cells; make no model if all weights are zero."""
         waits = self.settings.waits_for == "cells"
         if not self._waiting or (waits and not self._federations.working <= self._waiting.keys()):
             return

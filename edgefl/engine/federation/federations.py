@@ -76,7 +76,7 @@ class Federations:
         self.env.timeout(self.patience_s).callbacks.append(over)
 
     def notes(self, *, still: bool) -> list[str]:
-        """Return a note on the federations that were given up; if devices are still, those empty at 0 s are known."""
+        """Return a note on the federations given up; if devices are still, cells empty at 0 s have their own note."""
         cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
         note = (
             f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"

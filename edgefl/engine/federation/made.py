@@ -1,4 +1,4 @@
-"""A finished round as a value; if rounds overlap, all work that ended between two models."""
+"""A finished round as a value, which is all work that ended between two models if rounds overlap."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass

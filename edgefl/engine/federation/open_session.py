@@ -45,7 +45,7 @@ class OpenSession:
 
 @dataclass
 class Counts:
-    """Numbers of rounds of the global model that began, and of models made, over all sessions of a server."""
+    """Number of rounds of the global model begun, and number of models made, over all sessions of a server."""
 
     turn: int = 0
     version: int = 0

@@ -55,7 +55,7 @@ class OpenTails:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Write the rows of rounds settled by now_s; with now_s inf, write all rounds' rows, with tails in full."""
+        """Write the rows of rounds settled by now_s; if now_s is inf, write all rounds' rows, with full tails."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:

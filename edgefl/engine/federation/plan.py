@@ -1,6 +1,6 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
-A round is known when it opens if its shares are static, or its dynamic band has no other users: a transfer's slots
+A round's times are known at its start if shares are static, or a dynamic band has no other users: a transfer's slots
 follow from the links' fading, a computation's time from its samples. If no device moves, is switched on or off, or
 has a battery, and there is no deadline, parts and tails equal those of the devices' processes, bit for bit.
 """
@@ -43,7 +43,7 @@ def planned_parts(
     A large round is computed batch by batch; the fading of each batch is dropped after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
-    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # in a dynamic band they share each slot
+    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band share each slot
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))

@@ -42,7 +42,7 @@ class Search:
     def run(
         self, link: Link, direction: Direction, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link | None]]:
-        """Look for a link after one has failed; return the search, and the new link or None if the part is over.
+        """Look for a new link after a failure; return the search, and the new link or None if the part is over.
 
         Args:
             patient: whether the search continues when T311 is over.

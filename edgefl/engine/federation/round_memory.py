@@ -6,12 +6,12 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.settings import RoundSettings
 
-LEAST_BYTES = 2_500  # per participant: a link, a part, a row of devices.csv; measured 3,400
+LEAST_BYTES = 2_500  # bytes per participant: a link, a part, a row of devices.csv; measured 3,400
 MEASURED_BYTES = 3_400
-RENEWAL_BYTES = 27_000  # per link with transfers too long to be drawn slot by slot; measured
+RENEWAL_BYTES = 27_000  # bytes per link with transfers too long to be drawn slot by slot; measured
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
-PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
-POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
+PAGES_BYTES = 2 * 2 * 8  # bytes per link and slot of a block: two pages of real and imaginary parts
+POWERS_BYTES = 2 * 8 * PAGE  # bytes per link over several parts of the band: two pages of their mean power
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:

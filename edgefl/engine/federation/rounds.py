@@ -32,7 +32,7 @@ class Rounds:
     seat: Seat
     rules: RoundSettings
     processors: Processors
-    reports: Reports  # what each participant sends besides its update
+    reports: Reports  # numbers that each participant sends besides its update
     devices: Sequence[int] | None = None  # devices of its federation, or None for all devices of the run
 
     @property

@@ -58,7 +58,7 @@ class StageRun:
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
-        """Run the stage; return why the session ends with this stage, or '' if the session goes on."""
+        """Run the stage; return the reason why the session ends with this stage, or '' if the session goes on."""
         while self._done != self._facts.rounds:
             if self._work.is_over:
                 turn = self._server.turn(self._until_s, links=not self._overlaps)
@@ -141,7 +141,7 @@ class StageRun:
     def _begin(self, begin: list[tuple[int, list[int]]]) -> Generator[simpy.Event, None, None]:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
-        server.simulation.open_tails.release(now_s)  # readers need not wait until this round is over
+        server.simulation.open_tails.release(now_s)  # readers get the rows before this round is over
         if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
             server.timetable.begun(now_s)
         if work.is_over:
@@ -196,7 +196,7 @@ class StageRun:
             yield from self._work.cut_off(self._wanted)
 
     def _make_model(self, ready: list[JobDone]) -> Generator[simpy.Event, None, str | None]:
-        """Make a model unless updates are too few, and book ended jobs; return why the session ends, or None."""
+        """Make a model unless updates are too few; book ended jobs; return the reason to end the session, or None."""
         server, stage, facts, session = self._server, self._stage, self._facts, self._session
         self._done += 1
         session.rounds[facts.phase] += 1
@@ -235,7 +235,7 @@ class StageRun:
         return ended
 
     def _reason_to_end(self) -> str | None:
-        """Return why the session ends with the model just made, or None if the session goes on."""
+        """Return the reason why the session ends with the model just made, or None if it goes on."""
         if self._facts.rounds is not None:
             return None
         reason = self._server.ending.reason_to_end(self._session, self._done)

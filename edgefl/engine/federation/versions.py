@@ -8,7 +8,7 @@ STALENESS, DISPATCH, BEGAN_FROM = "staleness", "dispatch", "version"
 
 
 def versions(made: Made) -> Columns:
-    """Return the staleness of aggregated updates and the devices at work; empty if the round does not overlap."""
+    """Return the staleness of aggregated updates and the devices at work; empty if rounds do not overlap."""
     jobs = made.jobs
     if not made.overlaps:
         empty = [None] * len(jobs)

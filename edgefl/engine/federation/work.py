@@ -141,7 +141,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop waiting updates that are too stale for the current model; takes: staleness -> whether to keep one."""
+        """Drop waiting updates that are too stale for the current model; `takes` decides by staleness."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):

@@ -18,7 +18,7 @@ class Phone5G(PowerModel):
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
-    base_w: ClassVar[float] = 3.52  # W, while it receives or sends
+    base_w: ClassVar[float] = 3.52  # W, while the radio receives or sends
     receive_w_per_mbit_s: ClassVar[float] = 0.0017  # W, in addition, for each Mbit/s received
     send_w_per_mbit_s: ClassVar[float] = 0.0057  # W, in addition, for each Mbit/s sent
     tail_s: ClassVar[float] = 0.0  # s, time for which the radio stays awake after a transfer

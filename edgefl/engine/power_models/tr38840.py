@@ -23,7 +23,7 @@ class _Sleep(NamedTuple):
 
     units: float
     transition_s: float
-    transition_unit_s: float  # energy of entering and leaving, in addition to that of the sleep
+    transition_unit_s: float  # energy of entering and leaving this sleep, in addition to the energy during it
 
 
 # Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep

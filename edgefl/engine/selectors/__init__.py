@@ -152,7 +152,7 @@ class Decision:
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
             by power control, or full power without power control.
         clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
-        memory: what the decider gets back at its next decision.
+        memory: data that are passed to the decider's next decision.
     """
 
     ids: Sequence[int]
@@ -163,17 +163,17 @@ class Decision:
     memory: Memory = field(default_factory=dict)
 
     def fault(self, sets: Collection[str], candidates: Candidates, number: int) -> str:
-        """Return what is wrong with the decision, after the name of its decider; empty if it is valid.
+        """Return the decision's error, worded to follow the decider's name; empty if the decision is valid.
 
         Args:
-            sets: what the decider declares that it sets. number: maximum number of participants.
+            sets: the resources that the decider declares to set. number: maximum number of participants.
         """
         ids, among = self.ids, candidates.ids
         try:
             places = [bisect_left(among, id_) for id_ in ids]
             found = [among[place] for place in places if place < len(among)]
             valid = found == list(ids) and 1 <= len(ids) <= number and places == sorted(set(places))
-        except TypeError:  # no sequence, or not of numbers
+        except TypeError:  # not a sequence of numbers
             valid = False
         if not valid:
             return f"chose {ids!r:.200}: return 1 to {number} of the candidates' ids, in ascending order"
@@ -236,7 +236,7 @@ class Decider(Selector):
 
     # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # what the decider sets besides the participants: any of shares, power, clock
+    # the resources that the decider sets besides the participants: any of shares, power, clock
     sets: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

@@ -132,7 +132,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end of the last upload, by maximum power and clock, and shares with which all end together.
+    """Minimise the end of the last upload: use full power and clocks, and shares with which all uploads end together.
 
     The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
     never overshoot the root.
@@ -181,7 +181,7 @@ def least_energy(
 
     For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
     in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
-    steps find times and price together. If `end_s` cannot be met, the result is that of `least_time`.
+    steps find times and price together. If `end_s` cannot be met, the result equals `least_time`'s.
 
     Args:
         soonest: allocation from `least_time` for the same devices.
@@ -238,9 +238,9 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, without amplifier, that longer sending costs; those due to computing; the computing time.
+    """Return the watts, amplifier excluded, that longer sending costs, the computing part, and the computing time.
 
-    Computing has the rest, window - t: each further second of sending costs it 2 xi c^3 / (window - t)^3 joules.
+    Computing has the remaining window - t seconds: a further second of sending adds 2 xi c^3 / (window - t)^3 joules.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
@@ -328,7 +328,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
     if len(full):
         g, z = of.gain[full], of.bits_hz[full]
-        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # the time with an infinite band
+        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # sending time with an infinite band
         least = least_share(z / t_full, g)
         q = g / least
         costs = share_costs(q)

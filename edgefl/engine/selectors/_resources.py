@@ -9,10 +9,10 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.engine.selectors._allocation import Allocation, Uploads
 
-MATCHED = 0.02  # relative difference of gains
+MATCHED = 0.02  # relative difference below which gains count as equal
 MATCHES = 3  # iterations of matching gains to the rates of the operating point
-ABOVE_LOWEST = 2.0  # SNR on a share, over the lowest that carries anything
-# the second argument: an allocation of slightly different links
+ABOVE_LOWEST = 2.0  # SNR on a share, divided by the lowest SNR that carries bits
+# the second argument is an allocation for slightly different links
 Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
 
@@ -67,7 +67,7 @@ def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tupl
 
 
 def carrying(chosen: Candidates) -> BoolArray:
-    """Return [n] whether a link carries data on an equal share of the band, so that it has a rate to allocate by."""
+    """Return [n] whether a link carries data on an equal share of the band, and so has a rate for allocation."""
     assert chosen.uplink is not None
     snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
     return np.asarray(snr >= chosen.lowest_snr)

@@ -15,7 +15,7 @@ class EnergyAware(CountedDecider):
     mains, which spend no charge, come before devices on a battery, in ascending order of their joules.
     """
 
-    reserve: ClassVar[float] = 1.0  # in joules of a round; a device with less left does not take part
+    reserve: ClassVar[float] = 1.0  # in multiples of a round's joules; devices with less take no part
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -44,7 +44,7 @@ class Hungarian(CountedDecider):
         if errors is None or uplink is None:
             reason = "hungarian weighs losses of uploads, but here none is lost: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
-        # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are evaluated once
+        # widths are [kinds of blocks, 1], SNRs [devices, 1, powers]; blocks of equal width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]
         kinds, kind = np.unique(blocks, return_inverse=True)
         widths = kinds[:, None]

@@ -16,7 +16,7 @@ class Refl(CountedDecider):
     semi_synchronous`.
     """
 
-    half_life: ClassVar[float] = 100.0  # of availability, in rounds
+    half_life: ClassVar[float] = 100.0  # half-life of a device's availability, in rounds
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

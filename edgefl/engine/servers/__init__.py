@@ -106,8 +106,8 @@ class WeighingServer(ServerPolicy):
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
-    hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
-    hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
+    hinge_slope: ClassVar[float] = 10.0  # FedAsync's parameter a of the hinge
+    hinge_after: ClassVar[int] = 4  # FedAsync's parameter b of the hinge
     max_staleness: int | None = Field(
         None, ge=0, le=1_000_000, description="largest staleness tau accepted as it is; null: no limit"
     )

@@ -55,7 +55,7 @@ class SessionPolicy(Component):
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1); the learning rate decays with it."""
+        """Return the share of the session that is over, in [0, 1), with which the learning rate decays."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property

@@ -49,8 +49,8 @@ class Algorithm(Component, RareVerbs):
     A device's vectors change only if its update reaches the server; otherwise the device keeps the earlier ones.
     """
 
-    # what the next model is made of. models: the mean of the devices' models, sent to devices unchanged; mean: the
-    # server continues from that mean without seeing single updates; updates: the server uses single updates
+    # input of the next model. models: the mean of the devices' models, sent to devices unchanged; mean: the server
+    # continues from that mean without seeing single updates; updates: the server uses single updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()

@@ -10,8 +10,8 @@ class FedPaq(FeedbackCodec):
     """Round each number, without bias, to one of 2^bits values evenly spaced from the smallest to the largest.
 
     Uniform quantisation; the smallest and the largest number are sent uncompressed. Reisizadeh et al., FedPAQ,
-    AISTATS 2020, allow any unbiased quantiser and use that of QSGD in their experiments (see qsgd). The variance is
-    step^2 times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
+    AISTATS 2020, allow any unbiased quantiser and use QSGD's in their experiments (see qsgd). The variance is step^2
+    times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
     extremes are exact, p (1 - p) is at most 1/4, and the range squared, (largest - smallest)^2, at most 2 |v|^2.
     Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
 

@@ -38,7 +38,7 @@ class PowerSgd(Codec):
         numbers, kept = sizes.count, memory.get(FACTOR)
         if matrices and kept is not None:
             drawn = rng.normal(kept.shape[1])
-            # the power method cannot leave a factor of zeros, so it starts again from a random factor
+            # the power method never leaves a factor of zeros, so such a factor is drawn again
             starts, nexts, place = drawn, kept.clone(), 0
             for begin, height, width in matrices:
                 some = slice(place, place + self.rank * width)
@@ -73,7 +73,7 @@ def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return the factors P and Q of matrices a [k, n, m] after one step of the power method from q [k, m, r]."""
     import torch
 
-    # one device at a time, since a batched product may round differently
+    # compute one device at a time, since a batched product may round differently
     factors = []
     for one, start in zip(a, q, strict=True):
         p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q

@@ -91,7 +91,7 @@ class SplitInMemory:
             make: returns inputs [n, ...] and targets [n, ...] of the same shape and type as before.
         """
         self.count, self._make = count, make
-        self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # frees memory for the new samples
+        self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # free memory for the new samples
         self._forget()
 
     def _fetch(self) -> None:
@@ -109,7 +109,7 @@ class SplitInMemory:
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
-            x, y = self.x, self.y  # makes the samples before the copy, which would make its own
+            x, y = self.x, self.y  # make the samples first, since the copy would make them again
             self._laps[number] = lap = copy.copy(self)
             lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
             lap.kinds = y[: self.count] if self.kinds is None else self.kinds

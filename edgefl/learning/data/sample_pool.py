@@ -26,7 +26,7 @@ class SamplePool:
         self._kinds = split.x.cpu().numpy()[:0], split.y.cpu().numpy()[:0]
 
     def bring(self, groups: Sequence[int]) -> None:
-        """Replace the split's samples by those of these groups, unless all these groups are loaded.
+        """Replace the split's samples by these groups' samples, unless all these groups are loaded.
 
         The samples are generated when they are first read, since the work of a round is known without them.
         """

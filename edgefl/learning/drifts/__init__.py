@@ -79,7 +79,7 @@ class Drift(Component):
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
 
     def notes(self, rounds: int) -> Iterator[str]:
-        """Note that no data change in a run, if its last round comes before the drift."""
+        """Yield a note if the run's last round comes before the drift, so that no data change."""
         if self.at > rounds and not self.sees_time:
             yield (
                 f"learning.drift.at {self.at:g} is after the run's last round, {rounds:,}, so no data will change:"

@@ -64,7 +64,7 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
 
 @torch.no_grad()
 def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> Tensor:
-    """Return a module's outputs for one sample if they fit the task's targets; it is given in evaluation mode.
+    """Return the outputs of a module (in evaluation mode) for one sample if they fit the task's targets.
 
     Raises:
         EdgeflError: the outputs do not fit the targets; the error names the remedy.

@@ -15,7 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return where in the run a learner's models are from: cell, session, phase, round of phase and run."""
+    """Return the origin of a learner's models: cell, session, phase, round of phase and run."""
     now = learner.federation.now
     at = now.round.at
     return {

@@ -102,7 +102,7 @@ class TorchLearner:
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
-            # with separate buffers, since updates of both models wait for the server at the same time
+            # the models have separate buffers, since updates of both wait for the server at the same time
             self.stage_of_training = TrainBothStage
             again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
@@ -228,7 +228,7 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = pilot_of(self._warm_start, federation.finals, self._initial)
             federation.finals = []
-        # a probe gets new device vectors, so that it neither reads nor changes those of the global model
+        # a probe gets new device vectors, so that it neither reads nor changes the global model's vectors
         states = self.trainer.training_data.devices.new_states()
         federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))

@@ -48,7 +48,7 @@ class _SessionStage:
     def expected(self, ids: Sequence[int]) -> Expected:
         """Return the expected work of these devices in a round that trains the global model.
 
-        Left out: what early stopping or partial work saves, and what tests and the choice of a model cost.
+        Left out: savings by early stopping or partial work, and the cost of tests and of choosing a model.
         """
         trainer, model = self.trainer, self.federation.model
         sizes = trainer.device_data.sizes(ids)
@@ -76,7 +76,7 @@ class _SessionStage:
                 model.waiting = {}
         # a round that does not train the global model has the moment of the next round that trains it
         of_global = number if self.federation.model in models else 1
-        if self.overlapping is not None:  # the moment of the next model
+        if self.overlapping is not None:  # overlapping rounds have the moment of the next model
             progress.models = max(progress.models, now.models or 0)
             of_global = progress.models + 1
         progress.round = RoundFacts(at, Moment(progress.before + of_global, now.time_s))

@@ -77,7 +77,7 @@ class TrainingData:
     def dealt(
         self, partition: Partition, inputs: PartitionInputs, streams: Streams, populations: Sequence[range]
     ) -> DeviceData:
-        """Deal the training samples to devices; `populations` as in `TorchLearner`."""
+        """Deal the training samples to devices; see `TorchLearner` for `populations`."""
         return device_data_of(
             partition,
             self.train.labels,

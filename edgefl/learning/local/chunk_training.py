@@ -37,7 +37,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; write into `models`."""
+    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; results go into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
@@ -237,7 +237,7 @@ class _EarlyStopping:
 
 
 def _must_be_rows(method: Callable[..., Tensor], answer: Tensor, like: Tensor) -> None:
-    """Raise an error unless an algorithm's answer has a row for each device; a single value would be broadcast."""
+    """Raise an error unless an algorithm's result has a row for each device; a single value would be broadcast."""
     if getattr(answer, "shape", None) != like.shape:  # this runs in every step
         must_be_shaped(method, answer, (tuple(like.shape),), "a row for each device, a tensor", *_PLACE)
 

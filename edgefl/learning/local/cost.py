@@ -60,7 +60,7 @@ def _without_compiler(counter: FlopCounterMode) -> None:
     if mode is None:  # other versions of PyTorch import the compiler: slower, with the same counts
         return
     plain: Any = type("CountingFlops", (type(mode),), {})
-    # set afterwards, because PyTorch wraps methods in the body of such a class
+    # set after the class body, in which PyTorch would wrap the method
     plain.__torch_dispatch__ = inspect.unwrap(type(mode).__torch_dispatch__)
     mode.__class__ = plain
 

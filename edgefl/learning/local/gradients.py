@@ -204,7 +204,7 @@ class Stacked(Kernel):
 
     def _prepare(self) -> None:
         if self._bf16:
-            # under vmap, batch norm makes weights of the input's type, which must be that of the statistics
+            # under vmap, batch norm makes weights of the input's type, which must equal the statistics' type
             for layer in self.module.modules():
                 if isinstance(layer, _BatchNorm):
                     layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0].float(),))

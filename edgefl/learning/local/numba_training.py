@@ -17,7 +17,7 @@ ROW = BYTES * LANES  # size of a panel's row
 AT_ONCE = 16  # number of panels in a product, so that weights stay in the first-level cache
 AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
-# The cache follows this file only: after editing `numba_tiles`, remove this file's entries from __pycache__.
+# Numba's cache notices changes of this file only: after editing `numba_tiles`, delete this file's cache entries.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 

@@ -44,6 +44,6 @@ class Mlp(Model):
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         widths = (prod(input_shape), *self.hidden, classes)
         products = [inputs * outputs for inputs, outputs in pairwise(widths)]
-        # products: each layer's forward pass and weights' gradient, and except in the first the input's gradient
+        # matrix products: each layer's forward pass and weight gradient, and all but the first layer's input gradient
         flops = 4 * products[0] + 6 * sum(products[1:])
         return Size(sum(products) + sum(widths[1:]), flops_per_sample=flops)

@@ -48,7 +48,7 @@ class Mlp2(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         first, second = prod(input_shape) * self.hidden, self.hidden * classes
-        # products: both layers' forward pass and weights' gradient, and in the second layer the input's gradient
+        # matrix products: both layers' forward pass and weight gradient, and the second layer's input gradient
         return Size(first + self.hidden + second + classes, flops_per_sample=4 * first + 6 * second)
 
     def gradients(

@@ -28,7 +28,7 @@ class Regression(Task):
     parts: ClassVar[int] = 10  # number of intervals of targets, which are dealt to devices like labels
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
-    _variance: float = PrivateAttr(1.0)  # variance of test targets over that of training targets
+    _variance: float = PrivateAttr(1.0)  # variance of test targets divided by variance of training targets
     _edges: tuple[float, ...] = PrivateAttr(())
 
     def check(self, data: Data) -> None:

@@ -1,6 +1,6 @@
-"""Check what an algorithm's methods return.
+"""Check the results of an algorithm's methods.
 
-Each function raises an EdgeflError that names the method and what was wanted, if the answer is something else.
+Each function raises an EdgeflError that names the method and the required result, if the result is wrong.
 """
 
 import math
@@ -21,7 +21,7 @@ Method = Callable[..., Any]
 
 
 def state(method: Method, answer: object) -> ServerState:
-    """Return a server's state if it is one."""
+    """Return a server's state after checking its type."""
     if not _named(answer):
         raise wrong(method, answer, "the server's state, a dict of tensors by name", *PLACE)
     return answer  # type: ignore[return-value]
@@ -46,7 +46,7 @@ def models(method: Method, answer: object, count: int, size: int, *, for_all: bo
 
 
 def received(method: Method, answer: object, count: int, size: int) -> Received:
-    """Return what `count` devices receive."""
+    """Return the `Received` of `count` devices."""
     if not isinstance(answer, Received):
         raise wrong(method, answer, "a Received", *PLACE)
     _tensor(

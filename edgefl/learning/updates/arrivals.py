@@ -53,7 +53,7 @@ class Arrivals:
     def of(
         cls, taken: Sequence[Update], version: int, samples: Mapping[int, int], weighing: Weighing
     ) -> "Arrivals":
-        """Weigh updates for the model after `version`; the other arguments are those of `TrainedModel.aggregate`."""
+        """Weigh updates for the model after `version`; see `TrainedModel.aggregate` for the other arguments."""
         staleness, reweighed = weighing.staleness or Staleness("constant"), weighing.reweighed
         round_, positions = taken[0].round, [update.position for update in taken]
         sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)

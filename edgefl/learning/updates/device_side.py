@@ -66,7 +66,7 @@ class DeviceSide:
         return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
 
     def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
-        """Append statistics to models [M] or [k, M]: those of the model `of`, or the statistics that devices keep."""
+        """Append statistics to models [M] or [k, M]: the statistics of the model `of`, or the devices' own."""
         _, statistics = self._training.layout.split(of)
         if self.keeps_statistics:
             statistics = self._devices.rows(STATISTICS, ids, statistics)

@@ -1,4 +1,4 @@
-"""The devices of a session, and those of a round, as algorithms see them."""
+"""The devices of a session and of a round, as algorithms see them."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property

@@ -1,6 +1,6 @@
-"""Call a warm start's methods, and check what they return.
+"""Call a warm start's methods, and check the results.
 
-Each function raises an EdgeflError that names the method and what was wanted, if the answer is something else.
+Each function raises an EdgeflError that names the method and the required result, if the result is wrong.
 """
 
 from __future__ import annotations

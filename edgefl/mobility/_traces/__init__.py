@@ -59,7 +59,7 @@ def _form(path: Path, wanted: Wanted) -> ModuleType:
         raise EdgeflError(
             f"{path}: begins with {quoted(head.raw[:4])}, which is not a known kind: give {KNOWN}"
         )
-    return forms["fcd" if head.is_xml else "table"]  # errors of these readers say what is missing
+    return forms["fcd" if head.is_xml else "table"]  # these readers' errors state what is missing
 
 
 @cache

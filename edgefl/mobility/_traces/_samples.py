@@ -65,7 +65,7 @@ class Samples:
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; name: name of the file's device."""
+        """Begin a file; `name` is the name of the file's device."""
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:

@@ -101,7 +101,7 @@ class _ReplayedRound(RadioRound):
 
 
 class _MeasuredBudget(Budget):
-    """The SNR at which Shannon's rate on the whole band is the rate measured now, for estimates before a round."""
+    """A link budget that gives the SNR at which Shannon's rate on the whole band equals the rate measured now."""
 
     def __init__(self, rates: MeasuredRates, air: AirInterface, device_power_w: FloatArray) -> None:
         super().__init__(air.settings, device_power_w)
@@ -113,7 +113,7 @@ class _MeasuredBudget(Budget):
 
 
 class MeasuredRadio(Radio):
-    """A radio with links at measured rates; its other arguments are those of `Radio`."""
+    """A radio with links at measured rates; see `Radio` for its other arguments."""
 
     def __init__(
         self, env: simpy.Environment, rates: MeasuredRates, *, device_power_w: FloatArray, **others: Any

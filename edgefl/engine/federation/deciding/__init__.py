@@ -1,1 +1,1 @@
-"""Choose participants and their resources, from what deciders see and remember, at expected costs."""
+"""Choose participants and their resources, from expected costs and from the history of earlier rounds."""

@@ -1,4 +1,4 @@
-"""Choose a cell's participants by calling its selector and checking its answer."""
+"""Choose a cell's participants by calling its selector, and check the result."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
