@@ -1,4 +1,4 @@
-"""Test the conformance of every registered component, so that a new file is tested automatically."""
+"""Check that every registered component conforms to its interface, so that new files are tested automatically."""
 
 import dataclasses
 import sys
@@ -44,7 +44,7 @@ REQUIRED = {
     "plan": PLAN,
     "function": "tests.tools.factories:tiny",
 }
-# and values that fit a component to the small world of its check
+# values with which a component works in the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "fedcs"): {"deadline_s": 1.0},
     **{
@@ -180,7 +180,7 @@ def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
     again = scenarios.load(outside / "b.yaml")
     assert again.radio == loaded.radio
     assert scenarios.dump(again) == text
-    # a class without further parameters is written like its base
+    # an external class without further parameters is written under its base's name
     assert "path_loss: umi\n" in scenarios.dump(load(outside, "  path_loss: umi\n"))
     assert "what is given away (> 0, <= 1, default 0.5)" in describe("schedulers/outside:Halves")
 

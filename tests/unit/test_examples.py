@@ -39,7 +39,7 @@ from tests.refusals import refused_at
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OUTSIDE = EXAMPLES / "outside.yaml"
-LONGEST = 45  # lines, so that an example can be read at once
+LONGEST = 45  # lines, so that an example can be read at a glance
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +108,11 @@ def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     assert "plateau" in set(sessions.reason)
     evaluated = rounds[rounds.phase != "probe"]
     numbers = evaluated.select_dtypes("number").dropna(axis="columns", how="all")
-    late = ["staleness_mean", "staleness_max"]  # empty in a round without updates
+    late = ["staleness_mean", "staleness_max"]  # columns that are empty in a round without updates
     assert np.isfinite(numbers.drop(columns=late)).all(axis=None)
     assert (numbers[late].isna().all(axis=1) == (evaluated.completed == 0)).all()
     assert (devices.energy_j > 0).all()
-    assert evaluated.accuracy.iloc[-1] > 0.5  # of ten digits, so guessing has 0.1
+    assert evaluated.accuracy.iloc[-1] > 0.5  # guessing among ten digits would reach 0.1
     # a run writes its complete scenario, which is the same when loaded again
     again = edgefl.load_scenario(path / "scenario.yaml")
     assert again.model_dump(mode="json")["learning"]["algorithm"] == {
