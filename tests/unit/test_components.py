@@ -23,7 +23,7 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # values of parameters without a default, by the parameter's name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
-# within the times at which the check of mobility models asks for positions
+# within the times at which the check of mobility models reads positions
 PLAN = [
     {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
     {"leave": "0:00:50", "to": "school", "share": 0.5},
@@ -105,7 +105,7 @@ def test_every_kind_has_a_contract() -> None:
     assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag
 @pytest.mark.parametrize(("kind", "name"), ALL)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)

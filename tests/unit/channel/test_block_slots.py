@@ -77,7 +77,7 @@ def test_no_block_is_left_while_a_flow_could_use_it(
     """In each slot, either all blocks are given out, or each flow has as many blocks as it can use."""
     given = Given(monkeypatch)
     band = band_of(scheduler, power)
-    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # a site sends at equal power per block
+    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # sites cannot concentrate power
     while (due := band.next_end()) is not None:
         band.settle(due[0])
     slots = 0

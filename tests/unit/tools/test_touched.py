@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.touched import FEATURES, Feature, files_that_know
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 
 @pytest.mark.parametrize("name", FEATURES)
