@@ -102,7 +102,7 @@ def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
     ],
 )
 def test_arrival_and_departure_take_turns_whether_on_or_off(switches_s: list[float], expected: str) -> None:
-    """A device outside from 0.5 to 1.1 s, seen at 0.6 and 1.2 s, gets both events; cell 1 is stronger from 1.0 s."""
+    """A device outside from 0.5 to 1.1 s, as noticed at 0.6 and 1.2 s, has both events; cell 1 is best from 1 s."""
     cells = Cells(by_turns(1.0), switches_s=switches_s, absent_s=(0.5, 1.1))
     rows = map(str.split, expected.split(", "))
     wanted = [(event, float(at_s), None if cell == "-" else int(cell)) for event, at_s, cell in rows]
