@@ -69,7 +69,7 @@ def test_cells_that_never_aggregated_are_named() -> None:
 
 
 def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
-    """Notes name their federation: b's deadline is before any update, while a in the same cell has no deadline."""
+    """Notes name their federation: b's deadline is before any update, which does not affect a in the same cell."""
     told = notes_of(
         tmp_path,
         radio={"sharing": "dynamic", "scheduler": "equal_share"},

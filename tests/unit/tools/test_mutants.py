@@ -91,7 +91,7 @@ def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch
 def test_tests_that_never_end_have_timed_out_and_those_that_always_take_long_say_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first group is slow without a mutant too; the second takes 5 s, and times out beyond 15 s."""
+    """The first group is slow without a mutant too; the second takes 5 s without, and times out with one."""
     groups = stages(mutant := Mutant("channel/fading.py", "doppler_hz", ""))
     usual_s = {tuple(groups[0]): None, tuple(groups[1]): 5.0}
 
