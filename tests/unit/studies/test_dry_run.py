@@ -158,8 +158,9 @@ def test_an_answered_question_wants_nothing(
 
 
 def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a mean of 0.5 devices in a cell of 1 km2, a seed places none with probability 0.6. Without the dry run, a
-    study would find this only when it runs that seed. The other seeds are probed and counted.
+    """With a mean of 0.5 devices in a cell of 1 km2, a seed places none with probability 0.6.
+
+    Without the dry run, a study would find this only when it runs that seed. The other seeds are probed and counted.
     """
     (tmp_path / "base.yaml").write_text(
         "name: base\ncell: {radius_m: 564.2}\nradio: {preset: journal}\ndevices: {density_per_km2: 0.5}\n"

@@ -49,9 +49,9 @@ def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, u
 
 
 def test_rates_that_change_are_integrated(tmp_path: Path) -> None:
-    """A downlink of 10 Mbit takes 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at 3 Mbit/s. The last row's rate
-    persists. From 5.08 s, an uplink of 10 Mbit takes 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s, until
-    8.04 s.
+    """A downlink of 10 Mbit takes 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at the last row's 3 Mbit/s.
+
+    From 5.08 s, an uplink of 10 Mbit takes 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s, until 8.04 s.
     """
     table = "t,device,dl_Mbps,ul_kbps\n100,a,4,1000\n101,a,0,2000\n103,a,3,2000\n106,a,9,4000\n"
     (row,) = parts(replayed(tmp_path, table), tmp_path).itertuples()
