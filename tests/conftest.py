@@ -1,4 +1,4 @@
-"""Set up all tests: signals as in a terminal, one thread, permission to run components, marks by cost."""
+"""Set up all tests: handle signals as in a terminal, use one thread, allow components, and mark tests by cost."""
 
 import gc
 import os
@@ -10,25 +10,25 @@ import pytest
 
 from tests.tools import costs
 
-# a shell starts a job in the background with SIGINT ignored, and what it starts inherits that: tests interrupt
+# a shell ignores SIGINT in a background job and its child processes; tests need it to interrupt processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# as in simulations; two workers with two threads each on two cores would mostly wait for one another
+# one thread, as in simulations: two workers with two threads each would compete for two cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # scenarios in tests name classes in tests; tests/unit/config/test_outside.py revokes this permission
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
-# what is loaded and collected stays; looked through again and again it costs a worker more than a second
+# loaded modules and collected tests are never freed, and scanning them repeatedly takes a worker over a second
 gc.disable()
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OWN_PARTS = ("my_algorithm", "my_mobility", "my_model")
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m selects tests
+@pytest.hookimpl(tryfirst=True)  # marks must be set before -m selects tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that `make quick` and `make test` leave out, by the measured cost of each test."""
     always = {item.nodeid for item in items if item.get_closest_marker("always")}

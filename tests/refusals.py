@@ -1,4 +1,4 @@
-"""Assertions about errors: tests name the key and a few nouns, and other tests check the wording."""
+"""Check errors by their key and a few nouns; other tests check the wording of messages."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def is_about(error: BaseException, place: str) -> bool:
     """Return whether an error is about a key: the key is its place, or begins a line of its text."""
     if isinstance(error, ValidationError):
         faults = [(dotted(fault.place), fault.message()) for fault in flat(error.errors(), None)]
-        # an error about several keys has their section as its place, and names a key first
+        # the place of an error about several keys is their section, and its text begins with a key
         return any(place == at or re.match(rf"{re.escape(place)}[: ]", message) for at, message in faults)
     placed = dotted(getattr(error, "place", ())) == place
     return placed or re.search(rf"(?m)(^|\s){re.escape(place)}: ", str(error)) is not None

@@ -1,4 +1,4 @@
-"""Tables of test cases as text, with one line per row and " | " between cells."""
+"""Read tables of test cases from text, with one line per row and " | " between cells."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Scenarios small enough for a test, on real data; and a real Ray cluster, for the tests that want one."""
+"""Make scenarios on real data that are small enough for a test, and a real Ray cluster for tests that need one."""
 
 from collections.abc import Iterator
 from pathlib import Path

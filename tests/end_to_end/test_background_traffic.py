@@ -1,4 +1,4 @@
-"""The shipped scenario shows what priority is for."""
+"""Test that in the shipped scenario priority lets more uploads meet the deadline."""
 
 import csv
 from pathlib import Path
@@ -13,7 +13,7 @@ FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 
 
 def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
-    """In the mean 2.7 of 6 uploads meet the deadline with proportional fair scheduling, and all 6 with priority."""
+    """On average 2.7 of 6 uploads meet the deadline with proportional fair scheduling, and all 6 with priority."""
     completed = {}
     for scheduler in ("proportional_fair", "learning_first"):
         run = simulate(load(FILE, [f"radio.scheduler={scheduler}"]), tmp_path / scheduler)
@@ -21,7 +21,7 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
         with (run / "rounds.csv").open() as file:
             completed[scheduler] = [int(row["completed"]) for row in csv.DictReader(file)]
     means = {name: sum(counts) / len(counts) for name, counts in completed.items()}
-    # a round's count deviates by 2.6 with proportional fair, by 0 with priority: the mean of 20 rounds by 0.59
+    # a round's count has deviation 2.6 with proportional fair, and 0 with priority; the mean of 20 rounds has 0.59
     assert means["learning_first"] - means["proportional_fair"] > 2 * 0.59
     # the figures in the scenario's comments
     assert means["proportional_fair"] == pytest.approx(2.7, abs=0.1)

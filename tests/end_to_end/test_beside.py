@@ -1,4 +1,4 @@
-"""A run that trains in a forked process and one that trains in its own process give the same bytes."""
+"""Test that a run that trains in a forked process writes the same bytes as one that trains in its own process."""
 
 import math
 import os
@@ -69,7 +69,7 @@ def scenario_of(digits: Path, overrides: str) -> Any:
 def test_what_forbids_a_fork(
     threads: int, device: str, code: dict[str, str], gpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A GPU forbids it even if the run does not use it: its threads make PyTorch refuse gradients in the child."""
+    """Even an unused GPU forbids a fork: its threads would make PyTorch refuse gradients in the child process."""
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: gpu)
     assert not beside.may_fork(threads, torch.device(device), code)
 

@@ -1,4 +1,4 @@
-"""Test messages and exit codes of the command line in this process, and whole studies as slow tests."""
+"""Test the command line's messages and exit codes in this process, and whole studies in slow tests."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def test_validate(edgefl: Edgefl, digits: Path) -> None:
     digits.write_text(digits.read_text().replace("count: 8", "count: -8"))
     done = edgefl("validate", digits, digits.with_name("small.yaml"))
     assert done.returncode == 2
-    # reported once for the scenario and once for the study that uses it
+    # the missing data set is reported once for the scenario and once for the study that uses it
     assert done.stderr.count("digits.yaml:3 devices.count: must be >= 1, got -8") == 2
 
 
@@ -204,7 +204,7 @@ def test_a_tilde_that_the_shell_leaves_is_the_home_folder(
 
 
 def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
-    """Matplotlib's notice about its folder of font lists stays off the screen."""
+    """Matplotlib's warning about its font cache is not shown."""
     file = tmp_path / "home"
     file.touch()
     code = (

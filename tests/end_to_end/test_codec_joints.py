@@ -13,7 +13,7 @@ import pytest
 import edgefl
 from edgefl.config import registry
 
-UPDATES, DEVICES = 60, 8  # each device sends this many updates, one per model
+UPDATES, DEVICES = 60, 8  # number of updates that each device sends, one per model
 SERVERS: list[tuple[dict[str, Any], int]] = [
     ({"name": "synchronous"}, UPDATES),
     ({"name": "synchronous"}, UPDATES),
@@ -36,8 +36,8 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "fedpaq": {"bits": [4, 8]},
     "powersgd": {"rank": [2, 4]},
 }
-NUMBERS = (1, 2, 5, 10, 15, 18)  # together, these draws contain every server and every codec
-SHARE = 2 / 3  # least accuracy, relative to that without codecs; guessing reaches an eighth
+NUMBERS = (1, 2, 5, 10, 15, 18)  # these draws together contain every server and codec
+SHARE = 2 / 3  # least accuracy relative to a run without codecs; guessing reaches an eighth
 
 
 def drawn(number: int) -> dict[str, Any]:

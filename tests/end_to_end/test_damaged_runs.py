@@ -1,4 +1,4 @@
-"""A damaged run directory, a full standard output and a part with links: one error message each."""
+"""Test that damaged run directories, a full standard output, and a part with links each give one error message."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Deciders in runs that train: bits of codecs, devices' reports, and an interrupted run."""
+"""Test deciders in runs that train: with codecs, with devices' reports, and in an interrupted run."""
 
 from pathlib import Path
 

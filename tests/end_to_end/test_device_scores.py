@@ -1,4 +1,4 @@
-"""Each device's score is recorded, and the mean equals the one in rounds.csv."""
+"""Test that each device's score is recorded, and that their mean equals the score in rounds.csv."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from edgefl.contract import SessionStart
 from edgefl.run.plan import prepare
 from tests.tables import sections
 
-EXACT = 1e-12  # rounding differs between means of the same numbers in another order
+EXACT = 1e-12  # means of the same numbers in another order round differently
 BASE: dict[str, Any] = sections("""
     name=scores; seed=3; devices={count: 12}; sessions={name: schedule, count: 2, rounds: 4}
     learning.dataset=digits; learning.partition={name: dirichlet, alpha: 0.5}; learning.model=logistic
@@ -48,7 +48,7 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
 
 
 def test_the_norm_of_an_update_is_what_it_says(tmp_path: Path) -> None:
-    """In the first round it equals the norm of each device's trained model minus the model that it received."""
+    """In the first round the recorded norm is that of a device's trained model minus the model that it received."""
     changes = {
         "rounds__selector": {"name": "best_norm", "count": 5},
         "devices__count": 5,

@@ -1,4 +1,4 @@
-"""Whole runs with concept drift."""
+"""Test whole runs with concept drift."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def table(devices: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Path) -> None:
-    """The drift begins at the round that is counted across sessions, and lowers the accuracy from then on."""
+    """The drift begins at the given round, counted across sessions, and lowers the accuracy from then on."""
     drifted = simulate(load_scenario(scenario), tmp_path / "drifted", device="cpu")
     steady = simulate(load_scenario(scenario, ["learning.drift.at=1000"]), tmp_path / "steady", device="cpu")
     one, other = rounds(drifted), rounds(steady)
@@ -76,7 +76,7 @@ def test_only_models_that_exist_have_an_accuracy(
     """A deadline cuts some devices off; by `min_updates` the server accepts or rejects a round without their updates.
 
     A local model exists as soon as its training has ended. A personal model exists only after the aggregation, as a
-    device keeps it when its update arrives.
+    device stores it only if its update arrives.
     """
     chosen = [f"learning.algorithm={name}", "learning.local.early_stopping=null"]
     run = simulate(load_scenario(scenario, chosen), tmp_path / "whole")

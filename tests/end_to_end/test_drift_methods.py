@@ -32,7 +32,7 @@ learning:
     flops_per_sample: 1200
 """
 TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
-# these have their own local training, and are run with early stopping, which flash has anyway; all others without
+# algorithms with their own local training are run with early stopping, which flash always has; others without it
 STOPPED = ("fedavg", "scaffold", "apfl", "ditto", "local_only", "oracle", "hypcluster", "moon")
 CHANCE = 0.1  # accuracy of guessing among ten labels
 
@@ -72,7 +72,7 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     algorithm, model = registry.get("algorithms", name), 32 * 610
     assert (
         devices.downlink_bits >= algorithm.vectors_down * model
-    ).all()  # devices that choose among models receive more
+    ).all()  # devices that choose among models receive more than one
     assert (devices.downlink_bits % model == 0).all()
     assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 

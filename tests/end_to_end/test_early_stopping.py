@@ -1,4 +1,4 @@
-"""A run that ends when its model no longer improves on validation samples."""
+"""Test that a run ends when its model no longer improves on validation samples."""
 
 from itertools import pairwise
 from pathlib import Path

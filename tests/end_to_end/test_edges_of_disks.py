@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RUN = "sessions.count=30", "sessions.rounds=5"
-# mounts a disk at the second argument, in a namespace that the rest of the machine does not see
+# mounts a disk at the second argument, in a namespace that other processes do not see
 ON_A_SMALL_DISK = 'mount -t tmpfs -o size="$1" tmpfs "$2" && cd "$2" && shift 2 && "$@"'
 INSIDE = """\
 import subprocess, sys

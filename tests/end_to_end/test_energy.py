@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = sections("""
     name=energy; seed=3; devices={count: 8, indoor_share: 0.5}; sessions={name: schedule, count: 2, rounds: 4}
     workload={payload_bits: 3.0e5, flops_per_sample: 1.0e5}
 """)
-# every kind of round that has tail energy: selectors, deadlines, overlap, shared bands, training
+# all kinds of rounds with tail energy: with selectors, deadlines, overlap, shared bands, training
 WORLDS: dict[str, dict[str, Any]] = {
     "by the clock": {"rounds": {"every_s": 4}},
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},
@@ -52,7 +52,7 @@ def scenario(world: str) -> dict[str, Any]:
 @pytest.mark.parametrize("world", WORLDS)
 def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrendered: None) -> None:
     run = edgefl.simulate(scenario(world), tmp_path / "run")
-    assert check_run(run) == []  # compares rounds, devices and ledger for each part of the energy
+    assert check_run(run) == []  # check_run compares rounds, devices and ledger for each part of the energy
     parts = parts_of(run).values()
     rounds, devices, ledger = (
         pd.concat([pd.read_csv(part / f"{name}.csv") for part in parts])

@@ -1,4 +1,4 @@
-"""Test that federations that share a band learn exactly what each would learn alone from its devices' data."""
+"""Test that federations on a shared band learn exactly what each would learn alone from its devices' data."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ ALONE: dict[str, Any] = {
     "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
     "sessions": {"name": "schedule", "count": 3, "rounds": 3},
 }
-# columns that depend on the network and not on the learner
+# columns that depend on the network, not on the learner
 OF_THE_NETWORK = {
     *(
         "start_s",
@@ -141,7 +141,7 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 
 
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
-    """Partition iid deals all 1,500 samples to the devices of one federation, and all again to those of the other."""
+    """Partition iid divides all 1,500 samples among the devices of one federation, and again among the other's."""
     plan = prepare(
         load_scenario(
             company(

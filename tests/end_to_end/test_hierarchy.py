@@ -58,7 +58,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
     later_s = with_cloud.latency_s - without.latency_s
     slot_s = 5e-4  # a round that begins within a slot waits for the next slot
     assert later_s.to_numpy() == pytest.approx(with_cloud.backhaul_s.to_numpy(), abs=slot_s)
-    bits = (64 + 1) * 10 * 32  # of a logistic regression model on the digits
+    bits = (64 + 1) * 10 * 32  # in a logistic regression model of the digits
     both_ways_s = 2 * (0.02 + bits / 1e7)
     assert with_cloud.backhaul_s.tolist() == pytest.approx([0, both_ways_s] * 5)
     assert with_cloud.backhaul_bits.tolist() == [0, 2 * bits] * 5
@@ -66,7 +66,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
 
 
 def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Path) -> None:
-    """It learns like a single federation, except that rounding flips less than one test sample in a hundred."""
+    """The cells learn like a single federation, except that rounding flips less than one test sample in a hundred."""
     cells = run(scenario(2, cloud={"every": 1}), tmp_path / "cells").groupby(["session", "round"])
     one = run(scenario(1, cloud=None), tmp_path / "one")
     assert (cells.participants.sum() == 8).all()

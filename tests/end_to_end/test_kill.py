@@ -1,4 +1,4 @@
-"""kill -9 at a random instant, then `edgefl resume`: every byte equals that of a run that was never killed."""
+"""Test that a run killed by SIGKILL at a random instant and resumed has the same bytes as one never killed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.tools import kill
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
 ALWAYS = "shared_band"  # the cheapest scenario, which is tested at every commit
-KILLS = 1  # kills of each scenario; `python -m tests.tools.kill` does more
+KILLS = 1  # per scenario; `python -m tests.tools.kill` has more
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Completions and marks of the YAML language server in scenarios and studies, through their modelines."""
+"""Test completions and diagnostics of the YAML language server in scenarios and studies, found by modelines."""
 
 import re
 from collections.abc import Iterator

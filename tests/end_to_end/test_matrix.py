@@ -20,7 +20,7 @@ from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
 RADIUS_M, ISD_M = 60.0, 50.0
-MAP_S = 0.07  # between recorded positions; no multiple of the tick
+MAP_S = 0.07  # interval between recorded positions, not a multiple of the tick
 WORLDS = {
     "one cell, round": {},
     "one cell, spatial": {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}},

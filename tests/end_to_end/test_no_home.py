@@ -1,4 +1,4 @@
-"""A user without a home folder, a name or a compiler: a run starts and gives the same results."""
+"""Test that a run starts and gives the same results for a user without a home folder, a name or a compiler."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ NOBODY = 12345  # a user id without a passwd entry, as with `docker run -u`
 SMALL = ["--set", "sessions.count=2", "--set", "sessions.rounds=3", "--set", "devices.count=12"]
 
 
-# the same owner of all files, but no home
+# a user who owns all files, but has no home
 STRANGER = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
 
 

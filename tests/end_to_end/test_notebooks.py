@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run from top to bottom, and are stored without outputs."""
+"""Test that the notebooks in examples/notebooks run from top to bottom, and are stored without outputs."""
 
 import json
 import sys

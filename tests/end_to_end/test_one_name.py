@@ -10,7 +10,7 @@ import pytest
 from tests.unit.test_floors import ROOT
 
 THEIRS = "MINE = 'theirs'\n"
-FILES = ("analysis/__init__.py", "channel.py")  # a package and a module
+FILES = ("analysis/__init__.py", "channel.py")  # a user's package and module of these names
 USED = """
 import analysis
 import channel

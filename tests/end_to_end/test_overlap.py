@@ -142,7 +142,7 @@ def train(
     ],
 )
 def test_a_server_that_waits_for_all_is_the_synchronous_one(server: Server) -> None:
-    """All its tables are those of the synchronous server, to the last bit."""
+    """A server that waits for all devices writes the same tables as the synchronous server, to the last bit."""
     written, of_synchronous = (
         {kind.__name__: list(map(repr, rows)) for kind, rows in scripted_world(one).run().rows.of.items()}
         for one in (server, None)
@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """These algorithms are refused; the tests above train with all others."""
+    """Overlapping rounds refuse these algorithms; the tests above train with all others."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
@@ -188,7 +188,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
-    """Both are plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), with the same rates."""
+    """Both servers do plain SGD on one device after the other (`tests/theory/test_sequential.py`), at equal rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
     rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
     assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))

@@ -1,4 +1,4 @@
-"""Edited user code is noticed by a study, shared training, a resumed run and a merge."""
+"""Test that a study, shared training, a resumed run and a merge notice that user code was edited."""
 
 import os
 import shutil
@@ -62,7 +62,7 @@ def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
     said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
     assert "a/seed-1: the code of mine is" in said
     assert "choose another --out" in said
-    # a variant that is added now does not reuse training by the old code
+    # a variant that is added after the edit does not reuse training by the old code
     (folder / "study.yaml").write_text(FURTHER)
     said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
     assert "the code of mine is" in said

@@ -15,9 +15,9 @@ from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
-PARTS = 10  # all pairs are divided into parts, of which `make quick` tests some
-RUNS = 4  # scenarios of each part that are run
-TRIES = 3  # components that are tried for a slot of a scenario
+PARTS = 10  # parts into which all pairs are divided; `make quick` tests some
+RUNS = 4  # number of scenarios run in each part
+TRIES = 3  # number of components tried for a scenario's slot
 # parameters that have no default, or a default that is too expensive
 OWN: dict[tuple[str, str], dict[str, Any]] = {
     **{("mobility", name): values for name, values in MOBILITY.items()},

@@ -123,7 +123,7 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     (told,) = (line for line in preview.lines("") if line.startswith("a round "))
     probe = preview.forecast.probe
     assert f"{probe.energy_j:.3g} J for {probe.participants:.3g} participants" in told
-    one = replace(probe, energy_rounds=1, participants=1.0)  # as if only the first round's tails had ended
+    one = replace(probe, energy_rounds=1, participants=1.0)  # only the first round's tails have ended
     forecast = replace(preview.forecast, probe=one)
     (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
     assert (
@@ -152,7 +152,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
 
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
     assert not [note for note in preview.notes if "the first" in note]
-    # with no time at all a probe still completes two rounds
+    # even with no time allowed, a probe completes two rounds
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "over the first 2 rounds to end" in note
 
@@ -276,7 +276,7 @@ def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     """A preview takes at most 5 s of processor time, including the start of Python and all imports.
 
-    This is with the journal's radio; `nr` takes one second more. Processor time does not depend on other processes.
+    The journal's radio is used; `nr` takes one second more. Processor time does not depend on other processes.
     """
     command = [
         sys.executable,
@@ -303,7 +303,7 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mobility", "said"), [("static", ""), ("random_waypoint", " in the time shown")])
 def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> None:
-    """Of pedestrians the preview only says that they do not move in the time shown, a round of milliseconds."""
+    """For pedestrians, the preview only notes that they do not move in the time shown, a round of milliseconds."""
     devices = {"count": 2, "mobility": mobility}
     sessions = {"name": "schedule", "count": 1, "rounds": 1}
     workload = {"payload_bits": 1000, "flops_per_sample": 1}

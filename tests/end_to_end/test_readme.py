@@ -19,7 +19,7 @@ from tests.tools.pages import ROOT, blocks_of, checkout, run, there
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
 STUDY = Path("scenarios", "studies", "quickstart.yaml")
-PICTURE = Path("docs", "quickstart.png")  # shows the study STUDY on the page docs/studies.md
+PICTURE = Path("docs", "quickstart.png")  # the page docs/studies.md shows it as the result of STUDY
 LONGEST = 110  # lines; longer texts belong on a page of docs/
 
 
@@ -44,7 +44,7 @@ def chains() -> list[list[str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A fresh checkout, as a newcomer has it."""
+    """A fresh checkout, as a new user gets it."""
     return checkout(tmp_path)
 
 
@@ -54,10 +54,10 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # now, as later commands compare the runs at other targets
+            if str(STUDY) in command:  # before later commands compare the runs at other targets
                 check_picture(folder / "runs" / "comparison")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
-    assert not any(about["notes"] for about in abouts)  # a newcomer's first runs have no notes
+    assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes
 
 
 def check_picture(study: Path) -> None:
@@ -70,8 +70,8 @@ def check_picture(study: Path) -> None:
     joules, seconds = detail["joules_to_target"], detail["seconds_to_target"]
     for cost in (joules, seconds):
         share = (cost["average"] / cost["similarity"]).loc[[4, 5, 6]]
-        assert share.loc[[4, 6]].between(0.4, 0.6).all()  # the caption: about half
-        assert 0.9 < share.loc[5] < 1.1  # the caption: about as much
+        assert share.loc[[4, 6]].between(0.4, 0.6).all()  # "about half" in the caption
+        assert 0.9 < share.loc[5] < 1.1  # "about as much" in the caption
     assert detail.loc["average", "rounds_to_target"].loc[[4, 5, 6]].tolist() == [1, 2, 1]
     assert detail.loc["similarity", "probe_rounds"].loc[[4, 5, 6]].tolist() == [1, 1, 1]
 

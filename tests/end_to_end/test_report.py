@@ -237,7 +237,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     away.write_text(text.replace(whole, json.dumps(data)))
     page.open(away)
     left, low, right, high = page.js("edgefl.replay.world.box")
-    assert left < 180 < 1500 < right < 1700  # from the devices to the site that serves them
+    assert left < 180 < 1500 < right < 1700  # from the devices (180 m) to their serving site
     assert high - low < 700
     assert page.complaints == []
 
@@ -253,7 +253,7 @@ def test_the_slider_moves_devices_to_where_they_were(page: Page, file: Path, wal
     positions = load_runs(walkers).positions
     tracks = positions.pivot(index="time_s", columns="device", values="x_m")
     halves = [np.interp(at_s, tracks.index, tracks[device]) for device in tracks]
-    # a device that left on one side and entered on the other is not drawn in between
+    # a device that leaves on one side and enters on the other is not drawn in between
     near = np.abs(np.subtract(after, halves)) < 0.06
     assert near.mean() > 0.9
     assert "accuracy" in page.js("document.getElementById('now').textContent")

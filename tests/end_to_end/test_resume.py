@@ -17,7 +17,7 @@ from edgefl.run_directory.seal import sealed, unsealed
 from tests.refusals import refused_at
 from tests.tools.leaving import goes_on, leave
 
-LEFT_AT = 9  # of 15 rounds; the second round of a session
+LEFT_AT = 9  # the second round of a session; a run has 15 rounds
 # rounds of both cells end at the same deadline; the resumed run repeats no request of the learner after the failure
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
@@ -30,8 +30,8 @@ DRIFT = (
     " learning.local.early_stopping=0.02; learning.drift={name: label_swap, at: 8};"
     " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
-# devices change cells and lose updates; if rounds overlap, updates from several models wait at the server, each
-# with the models that its device would have received
+# devices change cells and lose updates; if rounds overlap, the server holds updates that started from several models,
+# each with the models that its device would have received
 CODECS = (
     "seed=4; layout={rings: 1, isd_m: 300}; sessions={name: schedule, count: 3, rounds: 3};"
     " devices={count: 24, mobility: {name: random_waypoint, speed_min_m_s: 40, speed_max_m_s: 60}};"
@@ -103,7 +103,7 @@ def test_a_run_that_was_left_says_how(error: BaseException, digits: Path, tmp_pa
     status = json.loads((run / "run.json").read_text())["status"]
     assert status == ("interrupted" if error is SIGNAL else "failed")
     with refused_at("", f"{run}: is not empty", f"`edgefl resume {run}`"):
-        # refused before the device, which does not exist, is used
+        # resuming is refused before the device, which does not exist, is used
         simulate(load_scenario(digits), run, device="none")
     notes: list[str] = []
     resume(run, on_note=notes.append)

@@ -56,9 +56,9 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """Runs with probes reuse the pilot sessions of a run without, and choose the pilot model by its accuracies.
+    """Runs with probes reuse pilot sessions of a run without probes, and choose the pilot model by their accuracies.
 
-    With a history of one session they cannot share more.
+    With a history of one session, they reuse no further sessions.
     """
     similarity = "learning.warm_start: {name: similarity, pilot_model: good, history: 1}"
     variants = (
@@ -79,9 +79,9 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 are those of `previous`.
+    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 equal those of `previous`.
 
-    They differ in probes only. With two pilot sessions these are all sessions, and all models are the lender's.
+    The variants differ in probes only. With two pilot sessions, a run has no further sessions and reuses all models.
     """
     variants = (
         "  previous: {}\n  continuous: {learning.warm_start: continuous}\n"
@@ -143,7 +143,7 @@ def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # that round is reused too, as the request to train it is the same; the devices that arrived differ
+    # that round is reused too: its request to train is the same, although other devices' updates arrive
     assert taken["late"]["rounds"] == expected + 1
 
 
@@ -171,7 +171,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
-    """With state vectors that move with devices from cell to cell, runs share only while requests have one order."""
+    """If state vectors move with devices between cells, runs share training only while requests have one order."""
     base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"

@@ -71,7 +71,7 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
     both = similarity["devices"].merge(previous["devices"], on=keys, suffixes=("_a", "_b"))
     assert len(both) == len(previous["devices"])
     assert (both.distance_m_a == both.distance_m_b).all()
-    # probe rounds delay later rounds, so their fading differs; without history, session 2 learns the same
+    # probe rounds delay later rounds, which therefore fade differently; without history, session 2 learns the same
     second = [t["rounds"].query("session == 2 and phase == 'train'") for t in (similarity, previous)]
     assert second[0].start_s.iloc[0] > second[1].start_s.iloc[0]
     assert list(second[0].accuracy) == list(second[1].accuracy)
@@ -87,7 +87,7 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
         "sessions.rounds=1",
     ]
     everyone = run(digits, tmp_path / "all", *walking)["devices"].set_index("device")
-    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # the same band per device
+    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # same bandwidth each
     some = run(digits, tmp_path / "two", *walking, *two)["devices"].set_index("device")
     assert (len(everyone), len(some)) == (8, 2)
     same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]
@@ -101,14 +101,14 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
 def test_table_vii_of_the_journal_paper(
     scenario: str, latency_s: float, energy_j: float, tmp_path: Path
 ) -> None:
-    """The shipped scenario's latency and energy of a round are within 6 % of the paper's; it states our assumptions.
+    """The shipped scenario, which states our assumptions, has a round's latency and energy within 6 % of the paper's.
 
-    The paper's row is of one drop of its devices, over a number of rounds that it does not state. Of rounds of one
-    drop, deviations from the row scatter by 0.3 (SVHN) and 0.6 % (Tiny-ImageNet), so that the mean of 20 errs by at
-    most 0.14 %. Drops scatter more: Tiny-ImageNet's latency deviates by 6.0 +- 0.6 % over 24 seeds, 5.0 % at the
-    least and 7.3 % at the most, half of them above 6 %; its energy by 2.7 +- 0.7 %. The shipped seed's latency
-    deviates by 5.6 %. The paper's row scatters as ours do, and cannot show whether the mean over drops is within 6 %.
-    SVHN's latency deviates by 2.4 to 2.8 % over three seeds, its energy by -3.2 to -2.7 %.
+    The paper's row is for one drop of devices and an unstated number of rounds. Within one drop, a round has a
+    standard deviation of 0.3 % (SVHN) and 0.6 % (Tiny-ImageNet), so the mean of 20 rounds errs by at most 0.14 %.
+    Drops vary more: over 24 seeds, Tiny-ImageNet's latency differs from the row by 6.0 +- 0.6 % (5.0 to 7.3 %, in
+    half of the seeds above 6 %), and its energy by 2.7 +- 0.7 %. The shipped seed's latency differs by 5.6 %. As the
+    paper has one drop, its row cannot show whether the mean over drops is within 6 %. For SVHN, latency differs by
+    2.4 to 2.8 % over three seeds, and energy by -3.2 to -2.7 %.
     """
     path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"
     rounds = run(path, tmp_path / "t", "sessions.rounds=20")["rounds"]

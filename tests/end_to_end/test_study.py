@@ -17,12 +17,12 @@ from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-# No device is ever switched on. Only carrying out the run can show this.
+# No device is ever switched on, which only carrying out the run can show.
 NOBODY = "  nobody: {devices.churn: {name: poisson, off_s: 1.0e+9, on_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-# Among the seeds 1 to 3 only 2 drops no device. A study checks only its first seed before it begins, so the run of
-# seed 2 fails, before it has a directory.
+# Of seeds 1 to 3, only seed 2 places no device in the cell. A study checks only its first seed before it begins, so
+# the run of seed 2 fails, before it has a directory.
 FEW = "  few: {devices.count: null, devices.density_per_km2: 3}\n"
 RADIO = """\
 name: radio
@@ -31,7 +31,7 @@ sessions: {name: schedule, count: 1, rounds: ROUNDS}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
 RADIO_STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1, 2, 3]\nreference: a\nvariants: {a: {}}\n"
-HOURS = 10**6  # rounds, which take longer than any test waits
+HOURS = 10**6  # so many rounds take longer than any test waits
 GONE_S = 30.0  # a worker ends in about a second; on a loaded machine it may take a while to be scheduled
 
 
@@ -137,7 +137,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     latency_s = pd.read_csv(out / "sweep.csv").set_index("radio.bandwidth_hz")["latency_s_mean"]
     assert latency_s[20e6] > 2 * latency_s[100e6]
     assert (out / "sweep.png").exists()
-    assert not (out / "settings.csv").exists()  # there are no two variants to compare in a setting
+    assert not (out / "settings.csv").exists()  # with one variant, a setting has nothing to compare
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -147,7 +147,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
     out = tmp_path / "out"
     process = Command(["study", str(tmp_path / "study.yaml"), "--out", str(out), "--jobs", "2"])
     workers = set()
-    while len(workers) < 2:  # both are at work
+    while len(workers) < 2:  # until both workers have written rounds
         assert process.poll() is None, process.communicate()[1].decode()
         time.sleep(0.05)
         for path in out.rglob("rounds.csv"):
@@ -160,7 +160,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
     while any(map(is_there, workers)):
         assert time.monotonic() < deadline, f"{workers} are still there"
         time.sleep(0.05)
-    # the workers interrupt their runs properly, even if the study's process was killed; the third run was not begun
+    # workers interrupt their runs cleanly, even if the study's process was killed; the third run never began
     assert statuses(out) == {"a/seed-1": "interrupted", "a/seed-2": "interrupted"}
     for path in ("a/seed-1", "a/seed-2"):
         resumable(out / path)

@@ -35,8 +35,8 @@ scenario: radio.yaml
 seeds: [1, 2]
 variants: {b: {}, a: {devices.count: 5}}
 """
-SHARED = 7  # seeds of a study of two variants that two processes share: 14 runs for four workers
-# Among the seeds 1 to 3 only 2 drops no device.
+SHARED = 7  # seeds of two variants, in a study that two processes share: 14 runs for four workers
+# Of seeds 1 to 3, only seed 2 places no device in the cell.
 FEW = "variants: {few: {devices.count: null, devices.density_per_km2: 3}}\n"
 
 
@@ -181,7 +181,7 @@ def test_failed_runs_are_done_again_with_what_has_been_mended(radio: Path, tmp_p
     out = tmp_path / "out"
     with refused_at("", "few seed 2", kind=IncompleteStudy):
         run(plan(radio), out, StudyOptions(jobs=1))
-    shutil.rmtree(out / "few" / "seed-3")  # only the failed run is left
+    shutil.rmtree(out / "few" / "seed-3")  # only the failed run is left to do
     radio.write_text(failing.replace("km2: 3", "km2: 30"))
     with refused_at("", "--retry", kind=IncompleteStudy):
         run(plan(radio), out, StudyOptions(jobs=1))
@@ -332,7 +332,7 @@ def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: P
 
 
 def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp_path: Path) -> None:
-    """In a part of a study, as in the whole study, only the run of seed 2, which drops no device, fails."""
+    """In a part of a study, as in the whole study, only the run of seed 2, which places no device, fails."""
     few = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW)
     radio.write_text(few.replace("[1, 2]", "[3, 2, 5, 1]"))
     with refused_at("", "1 of 4", kind=IncompleteStudy):

@@ -18,7 +18,7 @@ from tests.tools.kill import differences
 BASE = SMALL.replace("count: 4, rounds: 3", "count: 3, rounds: 2").replace(
     "logistic", "logistic\n  algorithm: scaffold"
 )
-# `trains` trains; `takes` reuses all of its training, `similar` its pilot session, and `late` less than that.
+# `takes` reuses all training of `trains`, `similar` reuses its pilot session, and `late` reuses less than that.
 VARIANTS = """\
   trains: {}
   takes: {radio.bandwidth_hz: 20.0e+6}
@@ -26,8 +26,8 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-KILLS = 1  # per way of killing; `python -m tests.tools.kill_study` does more
-APART = 5  # rounds between two kills; each run has six rounds or more
+KILLS = 1  # per way of killing; `python -m tests.tools.kill_study` has more
+APART = 5  # rounds between two kills, fewer than the six rounds of a run
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Compare how many uploads meet the deadline in the setup of FedSched-5G with published results and by hand."""
+"""Compare how many uploads meet the deadline in FedSched-5G's setup with published and hand-calculated numbers."""
 
 import csv
 import math
@@ -21,8 +21,8 @@ HEIGHT_M = 50.0 - 1.5
 MOST_BIT_S, BACKGROUND_BIT_S = 26 * 11 * 12 * 5.55 / 0.5e-3 * 0.92, 6.35e6
 # LABORA-INF-UFG/FedSched-5G at f0cd8d5, FL/fl-results: means over 15 seeds of 100 rounds
 IN_TIME = {"round_robin": 3.23, "proportional_fair": 3.36, "max_rate": 3.35}
-RINGS_M = (40, 60, 80, 100, 120, 140, 160, 180)  # 3D
-IN_TIME_BY_RING = (0.96, 0.87, 0.66, 0.42, 0.27, 0.22, 0.16)  # of all 27,000 uploads
+RINGS_M = (40, 60, 80, 100, 120, 140, 160, 180)  # 3D distances
+IN_TIME_BY_RING = (0.96, 0.87, 0.66, 0.42, 0.27, 0.22, 0.16)  # shares of all 27,000 uploads
 
 
 def uploads(run: Path) -> list[dict[str, str]]:
@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Means agree within 20 % and two standard errors (a round's count deviates by 1.3), each ring within 0.15."""
+    """Means agree within 20 % and two standard errors (a count's deviation is 1.3), and each ring within 0.15."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

@@ -1,4 +1,4 @@
-"""Faults that a check must catch: named faults, grouped by room.
+"""Define named faults that a check must catch, grouped by package.
 
 python -m tests.tools.faults    `make faults`
 """
@@ -13,11 +13,11 @@ class Fault:
     """A fault that can be injected into the code.
 
     Args:
-        id: `room.what`, unique.
+        id: unique, as `package.fault`.
         what: the fault, in a few words.
-        reference: what states the correct behaviour.
+        reference: the source that defines the correct behaviour.
         check: the pytest node that must fail.
-        tolerance: what the check allows, as a number with its unit; "exact" if it compares exact values.
+        tolerance: the deviation that the check allows, with its unit; "exact" if it compares exact values.
         inject: injects the fault into this process.
     """
 
@@ -30,5 +30,5 @@ class Fault:
 
     @property
     def room(self) -> str:
-        """The room of the fault."""
+        """The package that contains the fault."""
         return self.id.partition(".")[0]

@@ -17,15 +17,15 @@ import edgefl
 HERE = Path(__file__).parent
 RUNS = sorted(path.parent.name for path in HERE.glob("*/scenario.yaml"))
 
-# Float32 training rounds differently on other processors: 6e-8 per operation, carried through some tens of steps.
+# Other processors round float32 training differently, by 6e-8 per operation, which some tens of steps accumulate.
 # With AVX-512 or all vector instructions turned off in PyTorch, losses moved by 2e-7, no test sample flipped and no
 # other column changed. Another batch size or learning rate moves a loss by 1e-2.
 LOSS_TOLERANCE = 1e-4  # relative
 # A test sample flips only if rounding exceeds the gap between its two largest logits.
 SAMPLES_THAT_MAY_FLIP = 2
-FEWEST_TEST_SAMPLES = 175  # in the session with the fewest, of six labels
+FEWEST_TEST_SAMPLES = 175  # test samples of the six labels in the session that has the fewest
 ACCURACY_TOLERANCE = SAMPLES_THAT_MAY_FLIP / FEWEST_TEST_SAMPLES
-# weight = softmax(-R distance), and R distance is at most about 10: a weight's error is 10 times the distance's
+# weight = softmax(-R distance) with R distance up to about 10, so a weight's error is 10 times the distance's
 WEIGHT_TOLERANCE = 10 * LOSS_TOLERANCE
 
 
@@ -104,7 +104,7 @@ def plus(amount: float) -> Edit:
 
 
 def edited(name: str, table: str, column: str, edit: Edit, tmp_path: Path) -> list[str]:
-    """Return the differences of a golden run to a copy whose last non-empty cell in a column is edited."""
+    """Return how a golden run differs from a copy in which the last non-empty cell of a column is edited."""
     copy = shutil.copytree(HERE / name, tmp_path / "copy")
     columns, rows = read(copy / table)
     row = [row for row in rows if row[column]][-1]
@@ -131,7 +131,7 @@ def write(table: Path, columns: Sequence[str], rows: Sequence[dict[str, str]]) -
         ("rounds.csv", "accuracy", plus(2 * ACCURACY_TOLERANCE)),
         ("devices.csv", "uplink_bits", last_digit),
         ("devices.csv", "energy_tx_j", last_digit),
-        ("devices.csv", "energy_tx_j", lambda cell: cell + "0"),  # the same number, another text
+        ("devices.csv", "energy_tx_j", lambda cell: cell + "0"),  # the same number, written differently
         ("devices.csv", "outcome", lambda cell: "left_uplink"),
         ("ledger.csv", "total_j", last_digit),
         ("events.csv", "event", lambda cell: "session_begin"),
@@ -204,7 +204,7 @@ def test_one_cell_has_two_label_sets_and_crossings_of_its_edge() -> None:
     assert labels[0] == labels[2] != labels[1] == labels[3]
     assert {"arrival", "departure"} <= events("one_cell")
     assert outcomes("one_cell") == {"completed", "left_compute", "left_uplink"}
-    assert golden("one_cell", "rounds").participants.max() == 5  # of the six devices present
+    assert golden("one_cell", "rounds").participants.max() == 5  # out of six devices present
 
 
 def test_several_cells_hand_over_devices_at_work() -> None:
@@ -214,7 +214,7 @@ def test_several_cells_hand_over_devices_at_work() -> None:
     assert (handovers.detail == "ping_pong").any()
     assert {"left_downlink", "left_compute", "left_uplink"} <= outcomes("several_cells")
     assert {"waiting_for_devices", "no_updates"} <= events("several_cells")
-    # a device dropped in one cell's round takes part in another cell's
+    # a device that a round of one cell drops takes part in a round of another cell
     assert golden("several_cells", "devices").groupby("device").cell.nunique().max() > 1
     reasons = golden("several_cells", "sessions").reason
     assert (reasons == "membership").any()
@@ -225,7 +225,7 @@ def test_shared_band_cuts_off_the_late_and_the_surplus() -> None:
     cut_off = golden("shared_band", "devices").query("outcome != 'completed'")
     assert cut_off.uplink_bits.gt(0).all()
     assert cut_off.uplink_bits.lt(60_000).all()
-    assert cut_off.uplink_bits.nunique() > 10  # the fading of each link counts
+    assert cut_off.uplink_bits.nunique() > 10  # each link fades differently
 
 
 def test_stale_updates_arrive_while_devices_hand_over() -> None:
@@ -255,8 +255,8 @@ def test_check_round_probes_few_and_decides_both_ways() -> None:
     assert probes.groupby("session")["round"].max().to_dict() == {2: 2, 3: 2, 4: 3, 5: 3, 6: 3}
     assert (golden("check_round", "devices").query("phase == 'probe' and round == 3").iterations == 1).all()
     weights = sessions.set_index("session").weights
-    assert [len(weights[s].split()) for s in (4, 5)] == [2, 3]  # the constructed model
-    assert weights[6] == "5:1"  # the previous one
+    assert [len(weights[s].split()) for s in (4, 5)] == [2, 3]  # constructed from all saved models
+    assert weights[6] == "5:1"  # the previous model
     assert sessions.labels[0] == sessions.labels[2] != sessions.labels[1]
 
 
@@ -265,6 +265,6 @@ def test_lost_uploads_are_lost_and_rounds_not_aggregated() -> None:
     assert {"completed", "late_uplink"} <= outcomes("lost_uploads")
     assert {"no_updates", "departure", "arrival"} <= events("lost_uploads")
     lost = rounds.query("0 < completed < participants")
-    assert lost.completed.lt(4).any()  # not aggregated
-    assert lost.completed.ge(4).any()  # aggregated without those that were lost
+    assert lost.completed.lt(4).any()  # too few to aggregate
+    assert lost.completed.ge(4).any()  # enough to aggregate
     assert (golden("lost_uploads", "sessions").reason == "adaptive").any()

@@ -1,4 +1,4 @@
-"""A UMi cell of `preset: nr` derived by hand: link budget, rates and rounds, without edgefl's code."""
+"""Derive a UMi cell of `preset: nr` by hand, with its link budget, rates and rounds, without edgefl's code."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PART = 1 / 16  # share of the band on which an uplink must reach the lowest rate
 
 @dataclass(frozen=True)
 class Links:
-    """SNR of devices [n] in the downlink; on one uplink block, with full power and with controlled power."""
+    """SNRs [n] of devices: in the downlink, on one uplink block at full power, and on one at controlled power."""
 
     down: np.ndarray
     alone: np.ndarray
@@ -55,7 +55,7 @@ def drawn(
     beyond_db -= 9.5 * math.log10(break_m**2 + HEIGHT_M**2)
     los_db = np.where(distance_m <= break_m, near_db, beyond_db)
     nlos_db = np.maximum(los_db, 22.4 + 35.3 * np.log10(straight_m) + 21.3 * math.log10(GHZ))
-    # a field decides line of sight with 38.901's probability, softly: s^2 of the power is that in line of sight
+    # a field decides line of sight softly, with 38.901's probability; s^2 of the power is in line of sight
     far_m = np.maximum(distance_m, 18.0)
     p_los = 18 / far_m + np.exp(-far_m / 36) * (1 - 18 / far_m)
     decided = rng.random(places)
@@ -63,12 +63,12 @@ def drawn(
     s2 = (0.5 + np.arctan(math.sqrt(20 * GHZ * 1e9 / 3e8) * margin) / math.pi) ** 2
     in_sight = s2 * 10 ** (-(los_db + 4.0 * normal()) / 10)
     around = (1 - s2) * 10 ** (-(nlos_db + 7.82 * normal()) / 10)
-    # walls of plain or coated glass with concrete, the smaller of two uniform indoor distances, and a deviation
+    # loss of walls of plain or coated glass with concrete, of the smaller of two indoor distances, and a deviation
     indoors, coated = rng.random(places) < 0.8, rng.random(places) < coated_share
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
     through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
-    # coupling loss without the beam, for power control; beam gain by state: indoors there is no direct path
+    # power control uses coupling loss without the beam; beam gain depends on the state, without direct path indoors
     coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
     sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
     beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
@@ -127,12 +127,12 @@ def needed() -> np.ndarray:
 
 NEEDS = needed()
 LOWEST = float(NEEDS[0])
-# the mean power of a slot over the parts, as 20 equally likely values
+# a slot's mean power over the parts, as 20 equally likely values
 SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshape(20, -1).mean(axis=1)
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Return each device's blocks, real numbers: equal, up to what it can use; the others get the rest."""
+    """Return devices' blocks, as real numbers: equal up to what each can use, with the rest for the others."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()
@@ -153,7 +153,7 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)
     down_rate = np.interp(np.log10(links.down), *mean_rates(2)) * BLOCKS * a_block * DOWN
-    # [devices, m] mean rate, and share of the power, with the best number of blocks up to m in each slot
+    # [devices, m] mean rate and share of the power, with the best number of up to m blocks in each slot
     blocks, rates = np.arange(1, BLOCKS + 1)[:, None], np.concatenate([[0.0], CQI])
     best, power = np.empty((2, count, BLOCKS))
     for i in range(count):

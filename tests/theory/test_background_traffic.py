@@ -1,4 +1,4 @@
-"""Background traffic follows queueing theory. A correct program fails at most one seed in 1,000."""
+"""Compare background traffic with queueing theory. A correct program fails for at most one seed in 1,000."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
 def test_a_transfer_is_slowed_by_the_load_of_other_users(
     load: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Round robin approaches processor sharing: among files of any size that arrive as a Poisson process of load rho,
-    a transfer that takes x alone takes x / (1 - rho) on average (Kleinrock, Queueing Systems II, 4.4)."""
+    """Round robin approaches processor sharing. Among files of any size that arrive as a Poisson process with load
+    rho, a transfer that takes x alone takes x / (1 - rho) on average (Kleinrock, Queueing Systems II, 4.4)."""
 
     monkeypatch.setattr(Background, "speed_m_s", 30.0)
 
@@ -45,5 +45,5 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
     error_s = took_s.std() / np.sqrt(ROUNDS)
     expected_s = alone_s / (1 - load)
     assert error_s < 0.05 * expected_s
-    # plus a slot for rounding up the transfer, and one for the transfers it shares with
+    # allow a slot for rounding up the transfer, and one for rounding up the others
     assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S

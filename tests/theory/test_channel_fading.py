@@ -1,4 +1,4 @@
-"""Fading compared with the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
+"""Compare fading with the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
 
 Standard errors are those of the correlated process: the powers |h|^2 have autocorrelation rho^(2k) and hence
 long-run variance (1 + rho^2) / (1 - rho^2).
@@ -32,7 +32,7 @@ def test_mean_power_is_one(rho: float, slots: int) -> None:
 
 @pytest.mark.parametrize("rho", [FAST, TABLE_I, PEDESTRIAN])
 def test_envelope_is_rayleigh(rho: float) -> None:
-    # thinned so that powers correlate by rho^(2k) < 1e-3
+    # samples are so far apart that powers correlate by rho^(2k) < 1e-3
     apart = math.ceil(math.log(1e-3) / (2 * math.log(rho)))
     samples = 2_000
     envelope = np.sort(np.abs(LinkFading(KEY, rho).gain(0, apart * samples)[::apart]))
@@ -57,7 +57,7 @@ def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, bl
     # h' = rho^k h + sqrt(1 - rho^(2k)) e gives Re(h* h') mean rho^k and variance (1 + rho^(2k)) / 2; the
     # imaginary part has mean 0 and a smaller variance. Pairs are far enough apart to be independent.
     pairs = 600
-    many = -(-16 * BLOCK // block)  # blocks: a pedestrian's fading decorrelates in 16 long ones
+    many = -(-16 * BLOCK // block)  # a pedestrian's fading decorrelates in 16 long blocks
     apart = {"inside a block": many, "across blocks": many, "across pages of edges": block}[across] * block
     offset = block // 2 if across == "inside a block" else -(lag // 2 + 1)
     products = []
@@ -73,7 +73,7 @@ def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, bl
 
 
 def test_a_step_across_a_block_edge_is_as_small_as_any_other() -> None:
-    # |h[n] - h[n-1]|^2 has mean 2 (1 - rho), which at rho near 1 tests the edge more sharply than the correlation
+    # for rho near 1, the mean of |h[n] - h[n-1]|^2, 2 (1 - rho), tests edges more sharply than the correlation
     blocks = 2_000
     gain = LinkFading(KEY, PEDESTRIAN).gain(0, blocks * BLOCK)
     steps = np.abs(np.diff(gain)) ** 2 / (2 * (1 - PEDESTRIAN))
@@ -105,7 +105,7 @@ def test_slot_average_of_the_rate_is_the_ergodic_rate(snr_db: float, rho: float)
 @pytest.mark.parametrize("snr_db", [-20.0, 0.0, 40.0])
 @pytest.mark.parametrize("rho", [FAST, TABLE_I])
 def test_spread_of_rate_sums_is_the_long_run_variance(snr_db: float, rho: float) -> None:
-    # Var(S_n) = s2 n - c with c / s2 about 1 / (1 - rho^2), 0.8 % of 2,000 slots at worst
+    # Var(S_n) = s2 n - c, where c / s2 is about 1 / (1 - rho^2), at worst 0.8 % of 2,000 slots
     batch, batches = 2_000, 1_500
     snr = 10 ** (snr_db / 10)
     rates = spectral_efficiency(snr * LinkFading(KEY, rho).power(0, batch * batches))

@@ -1,4 +1,4 @@
-"""Device drops and shadowing follow their laws. Seeds are fixed; a correct program fails one in 1,000."""
+"""Test that device drops and shadowing follow their laws. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 
@@ -30,7 +30,7 @@ def critical(count: int) -> float:
 
 def test_distance_has_density_2d_over_the_ring() -> None:
     positions = sample_ring(np.random.default_rng(SEED), POINTS, **RING)
-    # the integral of the density 2 d / (R^2 - d_min^2)
+    # integral of the density 2 d / (R^2 - d_min^2)
     probability = (np.hypot(*positions.T) ** 2 - 10.0**2) / (250.0**2 - 10.0**2)
     assert distance_to_uniform(probability) < critical(POINTS)
 
@@ -48,7 +48,7 @@ def test_counts_are_poisson() -> None:
     counts = np.array([poisson_count(rng, density_per_km2=500.0, **RING) for _ in range(DROPS)])
     mean = 500.0 * math.pi * (0.25**2 - 0.01**2)
     assert abs(counts.mean() - mean) < STANDARD_ERRORS * math.sqrt(mean / DROPS)
-    # a Poisson number has its mean as variance, and the fourth central moment mean + 3 mean^2
+    # a Poisson number's variance is its mean, and its fourth central moment is mean + 3 mean^2
     assert abs(counts.var() - mean) < STANDARD_ERRORS * math.sqrt((mean + 2 * mean**2) / DROPS)
 
 

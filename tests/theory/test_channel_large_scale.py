@@ -1,4 +1,4 @@
-"""Shadowing and line of sight in space follow their laws. A correct program fails at most one seed in 1,000.
+"""Test the spatial laws of shadowing and line of sight. A correct program fails for at most one seed in 1,000.
 
 Fields of different keys are independent, so the values at one place over many keys are a sample of the law.
 """
@@ -58,7 +58,7 @@ def distance_to_normal(sample: np.ndarray) -> float:
 
 @pytest.mark.parametrize(
     "place",
-    # nodes are 1.25 m apart: a place on a node, in the middle of a cell, on its side, and anywhere
+    # with nodes 1.25 m apart, places are on a node, in the middle of a cell, on its side, and anywhere
     [(12.5, -25.0), (13.125, -24.375), (13.125, -25.0), (-51.7, 43.21)],
 )
 def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[float, float]) -> None:
@@ -96,7 +96,7 @@ def test_correlation_at_a_distance(seed: int, lag_m: float, correlation_m: float
 
 def test_a_walk_through_one_field_meets_the_same_law() -> None:
     """Averages over places of one field equal averages over fields (ergodicity)."""
-    # a straight line of 1 km is 100 correlation lengths; 16 fields
+    # a straight line of 1 km has 100 correlation lengths, in each of 16 fields
     fields = FieldStack([GaussianFields(keys=range(16), correlation_m=10.0, area_radius_m=501.0, stream=0)])
     x = np.arange(-500.0, 500.0, 0.5)
     sample = values(fields, np.stack([x, np.full_like(x, 0.4)], axis=1))
@@ -146,10 +146,10 @@ def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
 def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
-    """Gains at two places 10 m apart correlate by the distance of TR 38.901, Table 7.5-6, over independent sites."""
+    """Over independent sites, gains 10 m apart correlate by the distance of TR 38.901, Table 7.5-6."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
-    # both places are at one distance, so that path loss cancels
+    # both places are at the same distance, so path loss cancels
     side_m = math.sqrt(30.0**2 - (lag_m / 2) ** 2)
     there, here = subject.gain_db(np.array([[side_m, -lag_m / 2], [side_m, lag_m / 2]])).astype(float)
     law = math.exp(-lag_m / correlation_m)
@@ -184,7 +184,7 @@ def test_line_of_sight_has_its_probability(mode: str, seed: int, distance_m: flo
 
 @pytest.mark.parametrize("lag_m", [10.0, 50.0, 100.0])
 def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, seed: int, lag_m: float) -> None:
-    # two places on the circle of 60 m, lag_m apart: P(both in line of sight) is a bivariate normal probability
+    # for two places lag_m apart on a circle of 60 m, P(both in line of sight) is a bivariate normal probability
     half_angle = math.asin(lag_m / 2 / 60.0)
     positions = 60.0 * np.array(
         [(math.cos(angle), math.sin(angle)) for angle in (0.3 - half_angle, 0.3 + half_angle)]
@@ -217,7 +217,7 @@ def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
 
 
 def test_line_of_sight_changes_as_often_as_rice_says() -> None:
-    """On a circle around a site the threshold u is constant: sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per metre.
+    """On a circle around a site, the threshold u is constant, and sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per m.
 
     The rough field of `probabilistic` changes three times as often, each time by 20 dB, and causes handovers.
     """
@@ -232,7 +232,7 @@ def test_line_of_sight_changes_as_often_as_rice_says() -> None:
         in_sight = subject.line_of_sight(circle)
         changes[mode] = np.count_nonzero(in_sight != np.roll(in_sight, 1, axis=0), axis=0)
     error = changes["soft"].std() / math.sqrt(sites)
-    # steps of 1 m miss pairs of changes within a step, and bilinear cells of 6 m smooth their corners: 1 %
+    # allow 1 %, as steps of 1 m miss pairs of changes within a step, and bilinear cells of 6 m smooth corners
     assert abs(changes["soft"].mean() - law) < STANDARD_ERRORS * error + 0.01 * law
     assert STANDARD_ERRORS * error < 0.1 * law
     assert changes["probabilistic"].mean() > 2 * law
@@ -242,7 +242,7 @@ def test_every_site_has_its_own_view() -> None:
     """Line of sight to neighbouring sites is decided independently."""
     count = 300
     subject = at_origin(range(count), 130.0, line_of_sight="probabilistic")
-    # places 100 m or more apart on a circle correlate by e^-2; 4 places x 150 disjoint pairs of sites
+    # places 100 m or more apart on a circle correlate by e^-2; the sample has 4 places x 150 disjoint pairs of sites
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)
     products = in_sight[:, 0::2] * in_sight[:, 1::2]
@@ -256,9 +256,9 @@ def test_every_site_has_its_own_view() -> None:
 def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula(
     mode: str, share: float
 ) -> None:
-    """Each site is in line of sight by 38.901's formula, two at once by the bivariate normal distribution."""
+    """Each site is in line of sight by 38.901's formula, and two at once by the bivariate normal distribution."""
     worlds, apart_m = 120, 150.0
-    # 37 places, two sites that are a cell's width apart, and the fields of 120 worlds
+    # the sample has 37 places, two sites a cell's width apart, and the fields of 120 worlds
     steps = np.array([(x, y) for x in range(-3, 4) for y in range(-3, 4) if abs(x + y) <= 3], float)
     places = apart_m * np.stack([steps[:, 0] + steps[:, 1] / 2, math.sqrt(0.75) * steps[:, 1]], axis=1)
     sites_m = np.array([[-40.0, 10.0], [160.0, 10.0]])
@@ -282,7 +282,7 @@ def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula
     law = np.array([at_once.cdf(pair) for pair in special.ndtri(each)])
 
     def assert_expected(seen: np.ndarray, expected: np.ndarray) -> None:
-        # places within a world may be correlated, worlds are independent
+        # places within a world may be correlated, but worlds are independent
         off = (seen - expected).mean(axis=1)
         assert abs(off.mean()) < STANDARD_ERRORS * off.std() / math.sqrt(worlds)
 

@@ -1,4 +1,4 @@
-"""Frames, caps and schedulers compared with theory.
+"""Compare frames, caps and schedulers with theory.
 
 With independent slots (rho = 0), schedulers' long-run shares and rates are expectations over iid
 exponential powers.
@@ -58,7 +58,7 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
         # transfers begin at every phase of the frame in turn
         first_slot += int(exact[i]) + gap
         first_slot += (i - first_slot) % 5
-    # by Birnbaum and Saunders; rounding up by about half a slot is within the tolerance
+    # moments by Birnbaum and Saunders; rounding up by about half a slot is within the tolerance
     renewal_mean = slots * (1 + shape**2 / 2)
     renewal_std = slots * shape * math.sqrt(1 + 1.25 * shape**2)
     assert exact.mean() == pytest.approx(renewal_mean, rel=MEAN_TOLERANCE)
@@ -83,22 +83,22 @@ def serve(
 
 def test_proportional_fair_gives_unequal_flows_equal_time() -> None:
     # At low SNR the rate is snr g / ln 2 with iid g, and the flow with the larger g / (its average g) wins. By
-    # symmetry each flow has half of the slots, and in them the larger of two g: E[max] = 3/2.
+    # symmetry, each flow has half of the slots, and in these the larger of two g, with E[max] = 3/2.
     slots, snrs = 40_000, [1e-4, 1e-5, 1e-6]
     time, rate = serve(ProportionalFair(beta=0.999), snrs[:2], slots)
     # choices alternate rather than repeat, so the binomial error is an upper bound
     assert time == pytest.approx([0.5, 0.5], abs=STANDARD_ERRORS * 0.5 / math.sqrt(slots))
-    # a win carries g^2 on average (E[max^2] = 7/2) / 2: the variance of g x win is 7/4 - 9/16
+    # E[max^2] = 7/2, so g x win has the second moment 7/4, the mean 3/4, and the variance 7/4 - 9/16
     error = STANDARD_ERRORS * math.sqrt(7 / 4 - 9 / 16) / 0.75 / math.sqrt(slots)
     assert rate / (np.array(snrs[:2]) / math.log(2)) == pytest.approx([0.75, 0.75], rel=error)
-    # with three flows: H_3 = 1 + 1/2 + 1/3, for a third of the slots each
+    # each of three flows has H_3 = 1 + 1/2 + 1/3 times its mean rate, in a third of the slots
     time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
     assert time == pytest.approx([1 / 3] * 3, abs=STANDARD_ERRORS * math.sqrt(2 / 9 / slots))
     assert rate / (np.array(snrs) / math.log(2)) == pytest.approx([11 / 18] * 3, rel=error * 1.5)
 
 
 def test_proportional_fair_settles_where_its_averages_say() -> None:
-    # At any SNR, T_k = E[f_k; f_k / T_k is the largest]: a fixed point over iid g, found on a grid of quantiles.
+    # At any SNR, T_k = E[f_k; f_k / T_k is the largest] is a fixed point over iid g, found on a grid of quantiles.
     snrs, slots = [1.0, 100.0], 40_000
     g = -np.log1p(-(np.arange(800) + 0.5) / 800)
     f = [np.log2(1 + snr * g) for snr in snrs]
@@ -112,7 +112,7 @@ def test_proportional_fair_settles_where_its_averages_say() -> None:
     error = STANDARD_ERRORS / math.sqrt(slots / 2)
     assert rate == pytest.approx(average, rel=error)
     assert time[0] == pytest.approx(first.mean(), rel=error)
-    # unlike at low SNR, the weaker flow's rate varies more, and gains more from being picked
+    # unlike at low SNR, the weaker flow's rate varies more, so it gains more from the scheduler's choice
     assert rate[0] / float(ergodic_rate(snrs[0])) > rate[1] / float(ergodic_rate(snrs[1])) > 0.5
 
 
@@ -125,7 +125,7 @@ def test_max_rate_moves_the_most() -> None:
     error = STANDARD_ERRORS * math.sqrt(205 / 144 / slots)
     assert rate.sum() / (snr / math.log(2)) == pytest.approx(harmonic, abs=error)
     assert time == pytest.approx([0.25] * count, abs=STANDARD_ERRORS * math.sqrt(3 / 16 / slots))
-    # a far flow starves: the near one's g must be below a thousandth of the far one's, with probability 1 / 1001
+    # a far flow starves, as it wins only if the near flow's g is below a thousandth of its own: probability 1 / 1001
     time, _ = serve(MaxRate(), [1e-3, 1e-6], slots)
     assert time[1] == pytest.approx(1 / 1001, abs=STANDARD_ERRORS * math.sqrt(1e-3 / slots))
 
@@ -140,7 +140,7 @@ def test_round_robin_shares_time_and_ignores_the_channel() -> None:
 
 
 def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -> None:
-    # Over payloads of some thousand slots fading averages out: ends differ only by the spread of the transfers.
+    # Fading averages out over payloads of some thousand slots, so ends differ only by the spread of the transfers.
     rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
 
     def ends(scheduler: Scheduler) -> list[int]:
@@ -153,7 +153,7 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
         return found
 
     together, equal = ends(MinMaxLatency()), ends(EqualShare())
-    # the largest relative spread of the three transfers, sqrt(s2 / (mu^2 n)) at its share
+    # the largest relative spread of a transfer, sqrt(s2 / (mu^2 n)) at its share
     view = Flows(BAND, snr=np.array(snrs), remaining_bits=np.array(bits))
     shares = MinMaxLatency().shares(view)
     mean, variance = rate_moments(np.array(snrs) / shares, rho, BAND)
@@ -161,7 +161,7 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
     assert together[-1] - together[0] < 2 * STANDARD_ERRORS * spread * together[-1]
     assert together[-1] - together[0] < 0.1 * (equal[-1] - equal[0])
     assert together[-1] < equal[-1]
-    # the expected end, to within the spread
+    # the end is as expected, to within the spread
     expected = float((view.remaining_bits / view.mean_rate(shares)).max()) / UNIT_BITS
     assert together[-1] == pytest.approx(expected, rel=STANDARD_ERRORS * spread)
 
@@ -174,7 +174,7 @@ def test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap() -> None:
     exact = [Flow(carrier, snr, LinkFading(KEY + i, rho), 0).slots_exact(bits) for i in range(count)]
     rng = np.random.default_rng(3)
     drawn = [slots_renewal(bits, carrier, snr=snr, correlation=rho, rng=rng) for _ in range(count)]
-    # both end only in S or U slots
+    # transfers end only in S or U slots
     assert set(np.array(exact) % 5) == set(np.array(drawn) % 5) == {4, 0}
     at = np.sort(np.concatenate([exact, drawn]))
     below = [np.searchsorted(np.sort(sample), at, side="right") / count for sample in (exact, drawn)]

@@ -1,4 +1,4 @@
-"""The renewal fidelity compared with slot-exact transfers.
+"""Compare the renewal fidelity with slot-exact transfers.
 
 One long link carries the transfers six coherence times apart, so that their powers correlate by e^-12 only.
 """
@@ -60,21 +60,21 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
     snr = 10 ** (snr_db / 10)
     rho = slot_correlation(speed_m_s, **RADIO)
     bits = payload(slots, snr)
-    # The sample is large enough for the tolerances: Var N = s2 / mu^2 x slots to leading order.
+    # The sample is large enough for the tolerances, as to leading order Var N = s2 / mu^2 x slots.
     mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     spread = math.sqrt(long_run_variance * slots) / mean / slots
     assert STANDARD_ERRORS * spread / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
 
     exact = transfers_by_slot(bits, snr, rho, count)
-    # The renewal law in closed form: ceil(T) with T Birnbaum-Saunders of scale b and shape a
+    # In closed form, the renewal law is ceil(T), with T Birnbaum-Saunders of scale b and shape a
     scale, shape = slots, math.sqrt(long_run_variance / (slots * mean**2))
     renewal_mean = scale * (1 + shape**2 / 2) + 0.5
     renewal_std = math.sqrt((scale * shape) ** 2 * (1 + 1.25 * shape**2) + 1 / 12)
     assert exact.mean() == pytest.approx(renewal_mean, rel=MEAN_TOLERANCE)
     assert exact.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
 
-    # ... and the draws follow that law
+    # the draws follow the renewal law
     drawn = transfers_by_renewal(bits, snr, rho, count)
     assert abs(drawn.mean() - renewal_mean) < STANDARD_ERRORS * renewal_std / math.sqrt(count)
     assert drawn.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
@@ -93,7 +93,7 @@ def test_renewal_spreads_too_widely_below_its_limit(
 
 
 def test_slow_rates_take_longer_than_need_over_mean() -> None:
-    # At 0 dB and 10 m/s, s2 / (2 mu^2) is 7 slots, which need / mu alone lacks: 0.7 % of 1,000 slots.
+    # At 0 dB and 10 m/s, s2 / (2 mu^2) adds 7 slots to need / mu, which are 0.7 % of 1,000 slots.
     snr, rho, slots, count = 1.0, slot_correlation(10.0, **RADIO), 1000, 10_000
     mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     exact = transfers_by_slot(payload(slots, snr), snr, rho, count)
@@ -113,7 +113,7 @@ def test_slow_rates_take_longer_than_need_over_mean() -> None:
     ],
 )
 def test_renewal_is_indistinguishable_at_2900_slots(snr_db: float, rules: dict[str, Any]) -> None:
-    """Two-sample Kolmogorov-Smirnov at 10 m/s, with Shannon's rates, NR's steps, a frame, and parts of a band."""
+    """Samples at 10 m/s pass a Kolmogorov-Smirnov test with Shannon's rates, NR's steps, a frame, and band parts."""
     snr, rho, slots, count = 10 ** (snr_db / 10), slot_correlation(10.0, **RADIO), 2900, 3000
     band = Carrier(1e6, 0.5e-3, **rules)
     bits = slots * float(band.mean_efficiency(snr)) * band.frame.mean * band.unit_bits
@@ -125,7 +125,7 @@ def test_renewal_is_indistinguishable_at_2900_slots(snr_db: float, rules: dict[s
 
 
 def test_a_weak_link_with_steps_is_drawn_slot_by_slot() -> None:
-    """9 dB below the lowest step, one slot in 2,800 carries bits: fifty coherence times have too few bursts."""
+    """At 9 dB below the lowest step, one slot in 2,800 carries bits, so fifty coherence times have too few bursts."""
     rho, band = slot_correlation(10.0, **RADIO), Carrier(1e6, 0.5e-3, steps=Steps())
     link = LinkFading(KEY, rho)
     weak, strong = (float(band.steps.lowest_snr) * 10 ** (db / 10) for db in (-9.0, 20.0))

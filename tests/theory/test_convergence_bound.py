@@ -1,4 +1,4 @@
-"""J's Theorem 1 and I's Lemma 1 hold on a quadratic problem, whose constants are known exactly.
+"""Test J's Theorem 1 and I's Lemma 1 on a quadratic problem, whose constants are known exactly.
 
 Device k has samples d with losses (w - d)' A (w - d) / 2 and gradients A (w - d): beta and mu are the largest and
 smallest eigenvalues of A, the noise is sigma_k^2 = trace(A Cov_k A), and with zeta1 = 1 the divergence is
@@ -96,12 +96,12 @@ def test_the_bound_holds_with_the_known_constants() -> None:
     right = np.array([run["bound"].mean() for run in runs])
     error = (right - left).std(ddof=1) / math.sqrt(REPEATS)
     assert (right - left).mean() > 4 * error
-    # each term is positive, so that the bound does not hold by the loss's progress alone
+    # all terms are positive, so the bound does not hold merely by the decrease of the loss
     assert (np.array([[run[term].mean() for term in "abcd"] for run in runs]) > 0).all()
 
 
 def test_the_terms_by_hand() -> None:
-    """e = 2, beta 2, eta 0.1, zeta1 = 1: x = 4 * 4 * 0.01 * 2 = 0.32, Lambda = 0.32 / 0.68 = 8/17."""
+    """For e = 2, beta = 2, eta = 0.1 and zeta1 = 1, x = 4 * 4 * 0.01 * 2 = 0.32 and Lambda = 0.32 / 0.68 = 8/17."""
     row = {
         "variant": "v",
         "seed": 1,
@@ -129,7 +129,7 @@ def test_the_terms_by_hand() -> None:
 
 
 def test_the_drift_term_grows_with_pairs_of_steps() -> None:
-    """e = 3: x = 4 * 4 * 0.0025 * 6 = 0.24, Lambda = 0.24 / 0.76 = 6/19; e (e - 1) = 6."""
+    """For e = 3, e (e - 1) = 6, so x = 4 * 4 * 0.0025 * 6 = 0.24 and Lambda = 0.24 / 0.76 = 6/19."""
     row = {"variant": "v", "seed": 1, "cell": 0, "session": 1, "round": 1}
     row |= {"theory_lr": 0.05, "theory_loss": 3.0, "theory_loss_after": 2.0, "theory_gradient2": 5.0}
     row |= {
@@ -150,7 +150,7 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
     for factor, bounded in ((0.999, True), (1.001, False)):
         found = theorem1(row.assign(theory_lr=factor * limit), beta=BETA, zeta2=ZETA2).iloc[0]
         assert math.isfinite(found.bound) == bounded
-    # with four steps (0.5 - (1/4 - 1)^2) < 0, and J's condition admits no learning rate
+    # with four steps (0.5 - (1/4 - 1)^2) < 0, so no learning rate meets J's condition
     four = theorem1(row.assign(theory_steps_min=4, theory_steps_max=4), beta=BETA, zeta2=ZETA2)
     assert float(four["lr_limit_steps"].iloc[0]) < 0
 
@@ -158,7 +158,7 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
 def test_the_lemma_by_hand() -> None:
     """With two universal samples, a client has (1, 0) before and another (0, 1) after, with 4 samples each.
 
-    psi(g, g+1) = (1, 0)/4 - (0 + (0, 1))/4 = (1/4, -1/4), and psi(g+1, g) is its negative: both minima are -1/4.
+    Then psi(g, g+1) = (1, 0)/4 - (0, 1)/4 = (1/4, -1/4), psi(g+1, g) is the negative, and both minima are -1/4.
     """
     found = lemma1(
         strong_convexity=2.0,

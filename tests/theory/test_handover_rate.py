@@ -1,6 +1,6 @@
-"""Handover rates follow geometry: a straight walk crosses a known number of cell borders.
+"""Compare handover rates with geometry, which gives the number of borders that a straight walk crosses.
 
-A correct program fails at most one seed in 1,000.
+A correct program fails for at most one seed in 1,000.
 """
 
 import math
@@ -24,9 +24,9 @@ SPEED_M_S = 12.5
 SITES_M = hexagonal_sites(1, ISD_M)
 AREA_M = math.sqrt(3.0) * ISD_M  # devices start within this area
 STANDARD_ERRORS = 4
-# An isotropic walk at speed v crosses 2 v B / pi borders per second, if borders have length B per area
-# (Buffon). Hexagons of area A and perimeter L share each edge with a neighbour: B = L / 2 / A, so that the
-# rate is v L / (pi A), here with L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2: 286 per hour.
+# An isotropic walk at speed v crosses 2 v B / pi borders per second, if borders have length B per area (Buffon). As
+# hexagons of area A and perimeter L share each edge with a neighbour, B = L / 2 / A, and the rate is v L / (pi A).
+# With L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2 it is 286 per hour.
 GEOMETRY_PER_S = SPEED_M_S * (6 * ISD_M / math.sqrt(3)) / (math.pi * ISD_M**2 * math.sqrt(3) / 2)
 BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_latency_s": 0, "l3_filter_k": 0}
 
@@ -38,7 +38,7 @@ class Straight:
 
     def __init__(self, devices: int, seed: int) -> None:
         along, across, turns = np.random.default_rng(seed).random((3, devices))
-        # the pattern of borders repeats by steps between neighbouring sites: places cover two steps around a corner
+        # the pattern of borders repeats by steps between neighbouring sites, and places cover two steps each way
         steps_m = SITES_M[[1, 2]]
         self._places_m = 2 * np.stack([along - 0.5, across - 0.5], axis=1) @ steps_m
         directions = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
@@ -93,12 +93,12 @@ def changes(
 
 
 def test_without_shadowing_devices_hand_over_where_they_cross_a_border() -> None:
-    """With measurements every 1.25 m, two crossings in one step, near a corner, count as one: 0.2 % are missed."""
+    """With measurements every 1.25 m, two crossings in a step near a corner count as one, which misses 0.2 %."""
     devices, simulated_s = 1000, 225.0
     each = handovers(devices, simulated_s, measurement_interval_s=0.1, **BARE)
     expected = GEOMETRY_PER_S * simulated_s
     error = each.std() / math.sqrt(devices) / expected
-    # 62 device-hours; crossings of one walk vary less than a Poisson process, whose error would be 0.75 %
+    # in 62 device-hours, a Poisson process would have an error of 0.75 %; crossings of one walk vary less
     assert error < 1 / math.sqrt(devices * expected)
     assert STANDARD_ERRORS * error < 0.03
     assert each.mean() / expected == pytest.approx(1.0, abs=0.03)
@@ -120,7 +120,7 @@ def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
 
 
 def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
-    """Only whole stays are observed: the longer a stay, the less often it fits into simulated_s."""
+    """Only whole stays are observed, and a longer stay fits less often into simulated_s."""
     devices, simulated_s = 400, 150.0
     chords = chords_m((0.0, 60.0, 120.0), ISD_M)
     assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # Cauchy: pi area over perimeter
@@ -131,17 +131,17 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
     assert len(whole_m) > 3_000
     seen = np.cumsum(np.maximum(SPEED_M_S * simulated_s - chords, 0.0))
     found = np.arange(1, len(whole_m) + 1) / len(whole_m)
-    step_m = 1.25 + 1e-6  # measurements are a step apart, and so far a stay may differ from its chord
+    step_m = 1.25 + 1e-6  # a stay may differ from its chord by the step between measurements
     low, high = (np.interp(whole_m + off_m, chords, seen / seen[-1]) for off_m in (-step_m, step_m))
-    # Kolmogorov's statistic at 1 in 1,000; stays of one walk vary less than independent ones
+    # Kolmogorov's statistic at 1 in 1,000; stays of one walk vary less than independent stays
     assert max((low - found).max(), (found - high).max()) < 1.95 / math.sqrt(len(whole_m))
 
 
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
-    """Cells of three sectors at 500 m are rhombi of 289 m, in which stays are short under any handover rule.
+    """Cells of three sectors at 500 m are rhombi with sides of 289 m, in which stays are short by any handover rule.
 
-    A device with h handovers per border crossed makes (h - 1) / 2 visits to a cell inside another per border, so
-    that these are (h - 1) / (2 h) of its stays.
+    A device with h handovers per border makes (h - 1) / 2 visits per border to a cell within another cell's area,
+    which are (h - 1) / (2 h) of its stays.
     """
     isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
     sector = chords_m((0.0, 60.0), isd_m / 2)
@@ -168,21 +168,21 @@ def test_shadowing_that_all_sites_share_moves_no_border() -> None:
 
 
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
-    """An independent program of straight walks with A3, k = 4 and correlation 0.5 gave 388 per hour: 1.36 per border.
+    """An independent program of straight walks with A3, k = 4, correlation 0.5 gave 388 per hour, 1.36 per border.
 
-    With independent sites and unfiltered measurements it gave 1425 per hour, five times as many as borders.
+    With independent sites and unfiltered measurements, this program gave 1425 per hour, five times the borders.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s
     customary = handovers(devices, simulated_s, correlation=0.5).sum()
     neither = handovers(devices, simulated_s, correlation=0.0, l3_filter_k=0).sum()
-    # some 1000 handovers: 4 standard errors are 13 %
+    # for some 1000 handovers, 4 standard errors are 13 %
     assert 1.36 * 0.8 < customary / expected < 1.36 * 1.2
     assert neither / expected > 3.5
 
 
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
-    """Measurements have 1.5 to 2.4 changes per new cell of a drive (uccmisl/5Gdataset); docs/trust.md has nr's 2.4.
+    """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md has 2.4 for nr.
 
     A rough field of line of sight, with an event that leaves only 3 dB below the serving cell, gave 3.7.
     """

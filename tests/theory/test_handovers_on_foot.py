@@ -1,6 +1,6 @@
-"""The handover rate of pedestrians, compared with an independently programmed walk between two sites.
+"""Compare the handover rate of pedestrians with an independently programmed walk between two sites.
 
-A correct program fails at most one seed in 1,000.
+A correct program fails for at most one seed in 1,000.
 """
 
 import math
@@ -28,7 +28,7 @@ SCENARIO = Path(__file__).parents[2] / "scenarios" / "walk_among_sites.yaml"
 STANDARD_ERRORS = 4
 STEP_M = 1.0  # the distance between two measurements
 MARGIN_DB = 4.0  # A3's offset plus hysteresis, as in nr
-SHARED = 0.5  # share of the shadowing's variance that two sites have in common
+SHARED = 0.5  # share of the shadowing's variance common to two sites
 LANES = np.linspace(-0.4, 0.4, 9)  # offsets from the line between the sites, in units of their distance
 PAIRS = 20  # pairs of sites at the same two places, each with its own shadowing
 # TR 38.901, Tables 7.4.1-1 and 7.5-6, without line of sight: slope over log10 d3D, deviation, its correlation
@@ -99,13 +99,13 @@ def expected(model: type[PathLoss], isd_m: float, walks: int = 400) -> tuple[flo
     lanes_m = np.tile(LANES * isd_m, walks)
     rng = np.random.default_rng(1)
     kept = math.exp(-STEP_M / correlation_m)
-    apart_db = std_db * math.sqrt(2 * (1 - SHARED))  # what both sites share cancels
+    apart_db = std_db * math.sqrt(2 * (1 - SHARED))  # the part that both sites share cancels
     shadow = rng.standard_normal(len(lanes_m))
     served_by_second, handovers = None, np.zeros(len(lanes_m))
     for step in range(int(isd_m / STEP_M)):
         along_m = step * STEP_M
         squares = [(along_m - site_m) ** 2 + lanes_m**2 + height_m**2 for site_m in (0.0, isd_m)]
-        ahead_db = slope_db / 2 * np.log10(squares[0] / squares[1]) + apart_db * shadow  # of the second site
+        ahead_db = slope_db / 2 * np.log10(squares[0] / squares[1]) + apart_db * shadow  # second site's lead
         if served_by_second is None:
             served_by_second = ahead_db > 0
         goes = np.where(served_by_second, -ahead_db, ahead_db) > MARGIN_DB
@@ -126,7 +126,7 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides over a fixed share of the distance between sites, and decorrelates over 13 m.
+    """Shadowing decides in a fixed share of the distance between sites, and decorrelates over 13 m.
 
     So UMi has twice as many handovers per border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """
@@ -149,7 +149,7 @@ def test_the_shipped_walk_hands_over_as_networks_do() -> None:
     events = [event for event in rows.of[Event] if event.event == "handover"]
     assert network.borders is not None
     crossed = network.borders.crossed
-    # as for two independent Poisson processes; counts of the same walks are correlated, so the ratio varies less
+    # error for two independent Poisson processes; counts of the same walks correlate, so the ratio varies less
     error = math.sqrt(1 / len(events) + 1 / crossed)
     assert STANDARD_ERRORS * error < 0.6
     per_border = len(events) / crossed

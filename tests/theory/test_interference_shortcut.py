@@ -1,4 +1,4 @@
-"""The error of the mean-noise shortcut for interference with capped rates equals what the docstring states."""
+"""Test that the mean-noise shortcut for interference with capped rates has the error stated in its docstring."""
 
 import itertools
 import re
@@ -12,10 +12,10 @@ from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.transfer import Flow
 
-CAP, SITES, ISD_M = 7.4, 7, 500.0  # NR's highest efficiency; a site with a ring of six neighbours
+CAP, SITES, ISD_M = 7.4, 7, 500.0  # NR's highest efficiency; a site and its six neighbours
 POWER_DBM, NOISE_DBM = 43.0, -174.0 + 80.0 + 9.0  # 100 MHz, noise figure 9 dB
 SLOTS, Z = 3_000, 4.0
-# mean transfer time by the shortcut over that by slot, as this test derives it
+# ratio of mean transfer times by the shortcut and slot by slot, as this test derives it
 ERROR = {0.1: 1.40, 0.2: 1.45, 0.3: 1.41, 0.5: 1.27}
 
 
@@ -24,7 +24,7 @@ def ratios() -> tuple[np.ndarray, np.ndarray]:
     angles = np.arange(6) * np.pi / 3
     sites_m = ISD_M * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     steps = np.arange(-300.0, 301.0, 50.0)
-    places_m = np.array(list(itertools.product(steps, steps))) + 7.0  # so the grid misses the site
+    places_m = np.array(list(itertools.product(steps, steps))) + 7.0  # keeps the grid off the site
     to_m = np.linalg.norm(places_m[:, None] - np.vstack([[0.0, 0.0], sites_m]), axis=2)
     to_m = to_m[to_m.argmin(axis=1) == 0]
     loss_db = UMi().path_loss_db(np.maximum(to_m, 10.0), carrier_hz=3.5e9)
@@ -57,7 +57,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
     mean, deviation, shortcut = derived(load)
     exact = (1 / shortcut).mean() / (1 / mean).mean()
     assert exact == pytest.approx(ERROR[load], abs=0.015)
-    # the code's rates, slot by slot; links with the same neighbours have correlated errors, which add up
+    # compare the code's rates slot by slot; links with the same neighbours have correlated errors, which add up
     own, others = ratios()
     carrier, activity = Carrier(1.0, 1.0, cap=CAP), TransmitterActivity(9, SITES - 1, load)
     found = np.array(
@@ -73,7 +73,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
         ]
     )
     error = Z * deviation / np.sqrt(SLOTS)
-    assert (np.abs(found - mean) < error * 1.2).all()  # some hundred places reach the tail of Z
+    assert (np.abs(found - mean) < error * 1.2).all()  # more than Z, as there are some hundred places
     assert abs((1 / found).mean() - (1 / mean).mean()) < (error / mean**2).mean()
 
 

@@ -1,9 +1,9 @@
-"""Points to which algorithms converge on heterogeneous devices, with full batches and a constant learning rate.
+"""Test where algorithms converge on heterogeneous devices, with full batches and a constant learning rate.
 
-Theory: the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections make each
-device stand still there, but not of FedAvg, whose devices drift to their own optima with more than one local
-step (Karimireddy et al. 2020; Acar et al. 2021). p_k are the shares of the data, so w* is the optimum of the
-pooled data, and the norm of the pooled gradient is the measure.
+By theory, the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections keep each device
+there, but not of FedAvg, whose devices drift to their own optima with more than one local step (Karimireddy et al.
+2020; Acar et al. 2021). p_k are the shares of the data, so w* is the optimum of the pooled data, and the norm of the
+pooled gradient is the measure.
 """
 
 from collections.abc import Sequence
@@ -96,12 +96,12 @@ def left(*args: Any, **kwargs: Any) -> float:
     return float(np.linalg.norm(pooled_gradient(train(*args, **kwargs))))
 
 
-# rounds until only rounding errors remain; momentum makes the steps about three times as long, but oscillates
+# rounds until only rounding errors remain; momentum makes steps about three times as long, but they oscillate
 @pytest.mark.parametrize(("rounds", "lr", "momentum"), [(200, 0.5, 0.0), (250, 0.1, 0.9)])
 def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: float, momentum: float) -> None:
-    """SCAFFOLD converges with momentum; dividing by the number of steps would scale c_k's error by 1 - a/e a round.
+    """SCAFFOLD converges with momentum; division by the number of steps would scale c_k's error by 1 - a/e per round.
 
-    For e = 8 steps at momentum 0.9, a / e = 3.6: the factor -2.6 would diverge within a few rounds.
+    For e = 8 steps at momentum 0.9, a / e = 3.6, and the factor -2.6 would diverge within a few rounds.
     """
     assert left(Scaffold(), rounds, lr, momentum, [8] * 4) < FLOAT32
     assert left(FedAvg(), rounds, lr, momentum, [8] * 4) > 50 * FLOAT32
@@ -136,7 +136,7 @@ def test_feddc_settles_at_the_optimum() -> None:
 def test_fednova_follows_the_gradient_whatever_the_steps(momentum: float) -> None:
     """As lr goes to 0 devices do not drift, and FedNova becomes a step along the pooled gradient.
 
-    The cosine of the two is 1 - O(lr^2); FedAvg weights device k by its steps, and so an angle remains.
+    The cosine between both is 1 - O(lr^2); FedAvg weights device k by its steps, so an angle remains.
     """
     gradient = pooled_gradient(np.zeros(CLASSES * (INPUTS + 1)))
 

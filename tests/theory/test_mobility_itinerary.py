@@ -1,4 +1,4 @@
-"""Laws of a commute, in closed form: the share of devices at work, and path lengths along streets. Fixed seeds."""
+"""Test a commute's laws in closed form: the share of devices at work, and path lengths along streets. Fixed seeds."""
 
 import math
 from typing import Any
@@ -30,7 +30,7 @@ def start(homes_m: np.ndarray, places: Places | None = None, **parameters: Any) 
 
 @pytest.mark.parametrize("day", [0, 1, 4])
 def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
-    """P(at work at t) = share E_v[F(t - way / v)], where F is trapezoidal: flat over 2 habit - 1 of the spread."""
+    """P(at work at t) is share E_v[F(t - way / v)] with F trapezoidal, flat over 2 habit - 1 of the spread."""
     movement = start(
         np.zeros((PEOPLE, 2)),
         speed_min_m_s=SLOWEST_M_S,
@@ -42,12 +42,12 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
         ],
         habit=HABIT,
     )
-    corner = 1 - HABIT  # a sum of uniforms of half widths habit and 1 - habit
+    corner = 1 - HABIT  # corner of the sum of two uniforms with half widths habit and 1 - habit
     leaving = stats.trapezoid(corner, 1 - corner, loc=-60 * SPREAD_MIN, scale=120 * SPREAD_MIN)
     way_m = math.hypot(*WORK_M)
 
     def done(late_s: float) -> float:
-        """Return the share of trips that are over this long after the hour of departure."""
+        """Return the share of trips that have ended this long after the hour of departure."""
         mean, _ = integrate.quad(
             lambda speed_m_s: leaving.cdf(late_s - way_m / speed_m_s), SLOWEST_M_S, FASTEST_M_S, limit=200
         )
@@ -65,7 +65,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
 
 
 def test_along_a_grid_of_streets_the_way_is_the_sum_of_both_distances() -> None:
-    """Between crossings a way is |dx| + |dy| long: no device arrives a millimetre early, and all have one later."""
+    """Ways between crossings are |dx| + |dy| long: none ends a millimetre earlier, and all end one later."""
     block_m, blocks = 100.0, 8
     side_m = block_m * blocks
     at_m = block_m * np.arange(blocks + 1)

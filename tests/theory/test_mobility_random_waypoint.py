@@ -1,9 +1,9 @@
-"""Random waypoint on a disc follows its stationary law. Seeds are fixed; a correct program fails one in 1,000.
+"""Test the stationary law of random waypoint on a disc. Seeds are fixed; a correct program fails for one in 1,000.
 
-The law of a walking device on the disc of radius 1: legs have uniform ends; observed at a random time, a leg
-counts in proportion to its duration, so (at constant speed) a place counts by the length of the paths through it.
-Through a place x in direction u, with a1 ahead and a2 behind it to the border, those legs pass that have one
-end behind and the other ahead; with ends in polar coordinates around x their number is
+On the disc of radius 1, legs have uniform ends. A device at a random time is on a leg with probability proportional
+to the leg's duration, so at constant speed a place has a density by the length of the paths through it. The legs
+through a place x in direction u, with distances a1 ahead and a2 behind to the border, have one end behind x and the
+other ahead. With ends in polar coordinates around x their number is
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 
@@ -31,7 +31,7 @@ SHORT_S = 1e-3
 
 
 def density(r: float) -> float:
-    """Return the density per area on the unit disc; scipy's elliptic integral takes the square of the modulus."""
+    """Return the density per area on the unit disc; SciPy's elliptic integral takes the square of the modulus."""
     return (1 - r**2) * float(special.ellipe(r**2))
 
 
@@ -56,7 +56,7 @@ def test_the_law_is_the_published_one() -> None:
     """The centre has density 45 / 64 per area (Hyytia et al. 2006), with a mean leg of 128 / (45 pi)."""
     total, _ = integrate.quad(lambda s: 2 * math.pi * s * density(s), 0, 1)
     assert density(0.0) / total == pytest.approx(45 / 64, rel=1e-9)
-    # the integral over the circle is 4 density, and over all places it is area^2 x mean leg
+    # the integral over directions is 4 times the density, and over all places it is area^2 x mean leg
     assert 4 * total == pytest.approx(math.pi**2 * MEAN_LEG, rel=1e-9)
 
 
@@ -76,7 +76,7 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
-    # a leg takes about 6 s: after a hundred legs, positions are independent of the drop
+    # a leg takes about 6 s, so after a hundred legs positions are independent of the drop
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
 
 
@@ -87,8 +87,8 @@ def leg_density(length: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("time_s", [0.0, 90.0])
 def test_legs_under_way_in_steady_state(time_s: float) -> None:
-    """A leg is observed in proportion to its length L, and a uniform part of it remains: the next
-    waypoint is farther than d with probability E max(L - d, 0) / E L."""
+    """Legs are observed in proportion to their length L, and a uniform part of a leg remains, so the next waypoint is
+    farther than d with probability E max(L - d, 0) / E L."""
     speed = 10.0
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed))
     length = np.linspace(0, 2, 4001)
@@ -101,14 +101,14 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
             (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
         ]
         straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
-        # a turn within SHORT_S, 1 in 9,000, hides that a device goes straight on
+        # 1 in 9,000 devices turns within SHORT_S, which hides that it walks straight on
         error = math.sqrt(beyond * (1 - beyond) / DEVICES)
         assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
 
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """Devices rest for a share pause / (pause + mean leg / speed), uniformly in area; the rest left is uniform."""
+    """A share pause / (pause + mean leg / speed) rests, uniform in area, with a uniform remaining pause."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)
@@ -142,7 +142,7 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
     way_m = movement.positions_m(time_s + SHORT_S) - movement.positions_m(time_s)
     speed = np.linalg.norm(way_m, axis=1).mean() / SHORT_S
     error = math.sqrt((moment(2) - moment(1) ** 2) / DEVICES)
-    # a device that turns within SHORT_S seems slower, by at most its whole path
+    # a device that turns within SHORT_S seems slower by at most its whole path
     turning = 2 * fast**2 * SHORT_S / leg_m
     assert abs(speed - moment(1)) < STANDARD_ERRORS * error + turning
 
@@ -150,10 +150,10 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
 def test_places_at_the_beginning_and_later_have_one_law() -> None:
     """By default devices start in steady state; both samples are independent, as they contain different devices."""
     movement = start(RandomWaypoint())
-    outer = 1.3  # radius of the default area, over that of the cell
+    outer = 1.3  # radius of the default area, relative to the cell's
     first, later = distances(movement, 0.0)[::2] / outer, distances(movement, 200.0)[1::2] / outer
     assert stats.ks_2samp(first, later).pvalue > SIGNIFICANCE
-    # E r = 0.516: the integral of r times the radial density
+    # E r = 0.516 is the integral of r times the radial density
     grid = np.linspace(0.0, 1.0, 2001)
     weight = np.array([2 * math.pi * s * density(s) for s in grid])
     mean = integrate.simpson(grid * weight, x=grid) / integrate.simpson(weight, x=grid)

@@ -1,4 +1,4 @@
-"""Stationary laws of mobility models, in closed form. Seeds are fixed; a correct program fails one in 1,000."""
+"""Test stationary laws of mobility models in closed form. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_share(walking, 20.0 / 25.0)
     heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
     assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
-    # headings relative to the place would show an effect of the border
+    # an effect of the border would show in headings relative to the place
     assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
@@ -78,7 +78,7 @@ ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 def test_gauss_markov_speed() -> None:
     """The speed is normal with the stated mean and deviation, and correlates by alpha^n despite reflections."""
     movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
-    # speeds in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
+    # read speeds in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]
     for speed in speeds:
         assert stats.kstest(speed, stats.norm(MEAN, STD).cdf).pvalue > SIGNIFICANCE
@@ -125,7 +125,7 @@ class Turning(Manhattan):
 
 @pytest.mark.parametrize("time_s", [0.0, 11.0, 400.0])
 def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
-    # the turn probabilities are unequal, and the border is no whole number of blocks away
+    # the turn probabilities are unequal, and the border is not a whole number of blocks away
     movement = start(Rightwards(block_m=30.0))
     at, velocity = movement.positions_m(time_s), velocities_m_s(movement, time_s)
     east_west = np.abs(velocity[:, 0]) > 0.5
@@ -133,7 +133,7 @@ def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
     for axis, chosen in ((0, east_west), (1, ~east_west)):
         assert_uniform(at[chosen, axis], -RADIUS_M, RADIUS_M)
         assert_share(velocity[chosen, axis] > 0, 0.5)
-        # streets at odd multiples of 15 m up to 75 m: six, which are equally likely
+        # the six streets at odd multiples of 15 m up to 75 m are equally likely
         streets = np.bincount(np.rint((at[chosen, 1 - axis] + 75.0) / 30.0).astype(int), minlength=6)
         assert stats.chisquare(streets).pvalue > SIGNIFICANCE
 
@@ -166,12 +166,12 @@ def test_highway_is_uniform_on_its_road(time_s: float) -> None:
 
 RHYTHM = ((0.0, (0.9, 0.0, 0.1)), (6.0, (0.2, 0.7, 0.1)), (18.0, (0.4, 0.1, 0.5)))
 DAY_S, STAY_S = 24_000.0, 3_000.0
-# across the disc of 130 m radius at 60 m/s
+# a walk across the disc of 130 m radius at 60 m/s
 LONGEST_WALK_S = 260.0 / 60.0
 
 
 def bound_for(hour: float) -> np.ndarray:
-    """Return the probabilities of the places when the last decision was an exponential time ago.
+    """Return the probabilities of the places if the last decision was made an exponential time ago.
 
     They are the integral over s > 0 of p(hour - s) exp(-s / stay) / stay. As p repeats daily, one day is
     integrated; each earlier day adds the same times exp(-day / stay), a geometric series.
@@ -203,7 +203,7 @@ def test_attraction_recurs_every_day(begin_hour: float) -> None:
     streams = Streams(SEED)
     homes = sample_ring(streams("drop"), DEVICES, inner_radius_m=10.0, outer_radius_m=130.0)
     movement = model.start(homes, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=streams)
-    # a walking device is at no place: its last decision was at most the longest walk ago
+    # a walking device is at no place; it decided at most a longest walk ago
     on_the_way = LONGEST_WALK_S / STAY_S
     for hours in (0.0, 4.0, 9.0, 19.0, 24.0 + 9.0, 72.0 + 4.0):
         at = movement.positions_m(hours * DAY_S / HOURS)

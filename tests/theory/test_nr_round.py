@@ -1,4 +1,4 @@
-"""Rounds of thirty devices in a UMi cell with `preset: nr`, compared with an independent Monte Carlo."""
+"""Compare rounds of thirty devices in a UMi cell with `preset: nr` with an independent Monte Carlo."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
 
 
 def by_hand() -> np.ndarray:
-    """Return [drops, 4] the same quantities from the Monte Carlo."""
+    """Return [drops, 4] these quantities from the Monte Carlo."""
     rng, rows = np.random.default_rng(11), []
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)
@@ -46,7 +46,7 @@ def by_hand() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """Return each sharing's [drops, 4] quantities, over the same drops."""
+    """Return the quantities [drops, 4] by sharing, over the same drops."""
     folder = tmp_path_factory.mktemp("rounds")
     return {
         sharing: np.array(
@@ -67,7 +67,7 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
     """Dynamic downlinks take about half, as devices near the site finish and leave their shares to the others.
 
-    The last uplinks gain as much, except devices whose power suffices for a few blocks: a wider share does not help.
+    The last uplinks gain as much, except those whose power suffices for few blocks, as a wider share does not help.
     """
     downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
     assert max(downlink, slowest) < 0.65

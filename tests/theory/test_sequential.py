@@ -1,4 +1,4 @@
-"""The interval that may be inspected after every pair: a martingale, so early stopping cannot raise its error."""
+"""Test the interval that may be read after every pair: by a martingale, early stopping cannot raise its error."""
 
 import math
 
@@ -14,13 +14,13 @@ SURE = 1e-6  # probability that a correct program fails here
 
 
 def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
-    """Return B_n(mean), the evidence against this mean as analysis/sequential.py defines it; it starts at 1."""
+    """Return B_n(mean), the evidence against this mean as defined in analysis/sequential.py, which starts at 1."""
     centred = np.asarray(values, float) - mean
     pairs = len(centred)
     if pairs < 2:
         return 1.0
-    k = 1 + pairs  # a mixture with a spread of one standard deviation
-    # with r = n mean^2 / sum of squares around the mean; this form has no pole
+    k = 1 + pairs  # for a mixture with a spread of one standard deviation
+    # the formula in r = n mean^2 / (sum of squares around the mean), in a form without a pole
     share = pairs * centred.mean() ** 2 / float(centred @ centred)
     return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))
 
@@ -45,7 +45,7 @@ def test_its_mean_is_one(pairs: int) -> None:
 
 @pytest.mark.parametrize("seen", [1, 2, 5, 20])
 def test_it_neither_rises_nor_falls_on_average(seen: int) -> None:
-    """Given n values in units of |x_1|, the next is sqrt(sum x^2 / n) times Student's t of n degrees of freedom."""
+    """Given n values in units of |x_1|, the next one is sqrt(sum x^2 / n) times Student's t with n degrees."""
     values = np.random.default_rng(seen).normal(0.3, 2.0, seen)
     scale = math.sqrt(float(values @ values) / seen)
 
@@ -94,7 +94,7 @@ def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
 
 @pytest.mark.parametrize("precision", [0.35, 0.5])
 def test_stopped_where_it_is_narrow_enough(precision: float) -> None:
-    """A study stops at the first interval that is as narrow as requested, or at the last pair."""
+    """A study stops at its first interval that is as narrow as requested, or after the last pair."""
     truth = -1.3
     factors = [half_width_factor(n, ERROR) for n in range(2, PAIRS + 1)]
     means, widths = half_widths(paths(truth), factors)

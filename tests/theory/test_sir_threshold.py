@@ -1,4 +1,4 @@
-"""Success above an SIR threshold in a Poisson network (Yang et al., 2020), compared with stochastic geometry.
+"""Compare success above an SIR threshold in a Poisson network (Yang et al., 2020) with stochastic geometry.
 
 For a user at distance r from its site, with loss d^-4, Rayleigh fading and interferers anywhere in the plane at the
 sites' density, P(SIR > theta) = exp(-lambda pi r^2 sqrt(theta) pi / 2) (Haenggi and Ganti, 2009). In the authors'
@@ -9,7 +9,7 @@ import numpy as np
 
 from edgefl.examples.papers.yang_scheduling import EXPONENT, network
 
-DRAWS, SIGMAS, WINDOW = 3000, 4.0, 6.0  # half the width of the formula's window, in 1 / sqrt(density)
+DRAWS, SIGMAS, WINDOW = 3000, 4.0, 6.0  # WINDOW: half width of the area, in 1 / sqrt(density)
 R, THETA = 0.3, 10.0
 
 
@@ -30,7 +30,7 @@ def test_success_with_interferers_anywhere() -> None:
 
 
 def test_users_belong_to_the_nearest_site() -> None:
-    """The users of the typical cell are far nearer to its site than those of other cells."""
+    """The users of the typical cell are far nearer to its site than users of other cells."""
     power = network(np.random.default_rng(6))
     assert power.shape[1] == 100
     assert np.isfinite(power).all()

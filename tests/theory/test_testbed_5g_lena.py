@@ -1,4 +1,4 @@
-"""The computed numbers in scenarios/testbed_5g_lena.yaml, which are not copied from the source, are right."""
+"""Test the numbers in scenarios/testbed_5g_lena.yaml that are computed and not copied from the source."""
 
 import math
 from pathlib import Path
@@ -14,7 +14,7 @@ DRAWS, DISTANCE_M, STEP_DB = 40_000, 100.0, 0.3
 
 
 def test_rates_are_as_far_from_shannons_as_those_of_5g_lena() -> None:
-    """5G-LENA's NrAmc has log2(1 + snr / g) with g = -ln(5 BER) / 1.5 at a BER of 1e-5."""
+    """The rate in 5G-LENA's NrAmc is log2(1 + snr / g) with g = -ln(5 BER) / 1.5 at a BER of 1e-5."""
     gap_db = 10.0 * math.log10(-math.log(5e-5) / 1.5)
     assert RADIO.budget.interference_margin_db == pytest.approx(gap_db - RADIO.link.snr_gap_db, abs=0.01)
 
@@ -79,8 +79,8 @@ def test_beams_on_the_direct_path_gain_this_much(in_sight: bool) -> None:
 
 
 def test_the_fading_stays_as_long_as_5g_lenas_channels() -> None:
-    """A channel redrawn every 150 ms has a correlation that falls linearly to 0 there: its integral is 75 ms. For
-    a Gauss-Markov power the integral is slot / (2 |ln J0|), with J0(x) = 1 - x^2 / 4."""
+    """The correlation of a channel redrawn every 150 ms falls linearly to 0 in this time, so its integral is 75 ms.
+    For Gauss-Markov fading, the power's integral is slot / (2 |ln J0|), with J0(x) = 1 - x^2 / 4."""
     speed_m_s = 2.8
     x = 2.0 * math.pi * speed_m_s * RADIO.carrier_hz / 299_792_458.0 * RADIO.slot_s
     assert RADIO.slot_s / (2.0 * x**2 / 4.0) == pytest.approx(0.075, rel=0.05)

@@ -98,12 +98,12 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def cpu_s(self) -> float:
-        """Return the CPU time of all of the browser's processes in s, which other load does not affect."""
+        """Return the CPU time in s of all of the browser's processes, which other load does not affect."""
         ticks = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 fields = stat.read_text().rpartition(")")[2].split()
-                if int(fields[3]) == self._process.pid:  # in the browser's session
+                if int(fields[3]) == self._process.pid:  # processes in the browser's session
                     ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 

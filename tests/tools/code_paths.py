@@ -1,4 +1,4 @@
-"""Run the golden runs and training tests with the instruction sets, and so the rounding, of other processors.
+"""Run the golden runs and training tests with other processors' instruction sets, and thus their rounding.
 
 make paths
 python -m tests.tools.code_paths avx2 -x
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Name -> environment that limits the instruction sets of PyTorch's loops, MKL, oneDNN and NumPy.
-# MKL reads MKL_ENABLE_INSTRUCTIONS on Intel's processors alone, MKL_CBWR=COMPATIBLE on all: no vectors beyond SSE2.
+# MKL reads MKL_ENABLE_INSTRUCTIONS only on Intel's processors; MKL_CBWR=COMPATIBLE limits it to SSE2 on all.
 PATHS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
         "ATEN_CPU_CAPABILITY": "avx2",

@@ -5,7 +5,7 @@
 
 Fashion-MNIST, logistic regression, 10 devices of `dirichlet` 0.5, FedAvg, 100 rounds with the codecs' defaults. The
 exit code is 1 if a loss does not fall, or if a codec ends more than three points behind whole models. Biased uplink
-codecs without feedback may end further behind, as they lose what they leave out.
+codecs without feedback may end further behind, as they lose the part that they leave out.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from edgefl.testing.cell import within
 
 DEVICES, ROUNDS, SEED = 10, 100, 5
 WAYS = ("uplink_codec", "downlink_codec")
-POINTS = 3.0  # of accuracy: a codec may end this far behind whole models
+POINTS = 3.0  # most points of accuracy by which a codec may end behind whole models
 FEEDBACK = "error_feedback"
 
 
@@ -51,7 +51,7 @@ class Case:
 
     @property
     def is_slow(self) -> bool:
-        """Whether the codec loses what it leaves out and learns slower: a biased uplink codec without feedback."""
+        """Whether it is a biased uplink codec without feedback, which loses the part that it leaves out."""
         if self.way == "downlink_codec" or self.feedback is not False:
             return False
         one = build(registry.get("codecs", self.codec), {FEEDBACK: False})
@@ -60,7 +60,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Learned:
-    """The result of a run: its initial loss, and its final loss and accuracy (in per cent)."""
+    """The result of a run: its initial loss, its final loss, and its final accuracy in percent."""
 
     loss_before: float
     loss: float

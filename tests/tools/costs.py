@@ -1,4 +1,4 @@
-"""A pytest plugin that measures the CPU time of each test, and marks that follow from these costs.
+"""Measure the CPU time of each test in a pytest plugin, and mark tests by these costs.
 
 make costs                                              measures all tests and writes tests/costs.tsv
 python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps other files' costs
@@ -16,9 +16,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COSTS = ROOT / "tests" / "costs.tsv"
-GOLDEN = "tests/golden/"  # each case is a whole run, and none is marked
+GOLDEN = "tests/golden/"  # each case is a whole run; cases have no marks
 LEAST_S = 0.1
-# costs above which a test's cheapest case, and each further case, run only at night
+# costs above which a test's cheapest case, and its further cases, run only at night
 FIRST_S, FURTHER_S = 0.8, 0.1
 SLOW_S = 0.1
 
@@ -27,7 +27,7 @@ _BEGUN = pytest.StashKey[float]()
 
 
 def read(file: Path = COSTS) -> dict[str, float]:
-    """Return the costs in the file by node id."""
+    """Return the costs in the file, by node id."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {node: float(cost) for cost, _, node in (line.partition("\t") for line in lines)}
 
@@ -77,7 +77,7 @@ def _of_child(process: str) -> float:
     """Return the CPU time of a child's own ended children; this counts commands forked by the fork server."""
     try:
         fields = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
-    except OSError:  # the child has just ended
+    except OSError:  # the child ended meanwhile
         return 0.0
     return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
 

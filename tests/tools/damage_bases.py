@@ -1,4 +1,4 @@
-"""Undamaged directories for the damage tool: a study, a study of a grid with a question, a run of moving devices."""
+"""Make undamaged directories for the damage tool: a study, a study of a grid with a question, and a run."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
 
-# names that no message contains by chance
+# names that messages do not contain by chance
 STUDY, GRID, MOVING = "a-study", "a-grid", "a-moving-run"
 LEFT = "a-left-run"  # an interrupted run
 OFTEN = Every(rounds=2)
@@ -68,7 +68,7 @@ workload: {payload_bits: 2000000, flops_per_sample: 1000}
 def made(folder: Path, name: str) -> Path:
     """Return the undamaged directory of this name; make it, and its files beside it, if it is missing.
 
-    Each directory except the run of moving devices contains an interrupted run, in a study with a claim on it.
+    Each directory except the run of moving devices contains an interrupted run, on which the study has a claim.
     """
     if (folder / name).exists():
         return folder / name

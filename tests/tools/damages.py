@@ -1,4 +1,4 @@
-"""Ways in which a disk, a person or another program damages a run's files."""
+"""Damage a run's files as a disk, a person or another program may do."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import yaml
 
 ODD: tuple[Any, ...] = (None, 3, -1.5, "x", "", [], [1, 2], {}, {"a": 1}, True)
 CELLS = ('"', "x", "", "nan", "1e999", "-1", "1,2", "\u00e4")
-# files that are damaged more often than others
+# files that the tool damages more often than others
 OFTEN = ("run.json", "rounds.csv", "1.json", "scenario.yaml", "journal.jsonl")
 Damage = Callable[[Path, Random], None]
 

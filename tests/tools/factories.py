@@ -1,4 +1,4 @@
-"""Functions that make a module as other libraries do, for tests of the model `factory`."""
+"""Make modules as other libraries do, for tests of the model `factory`."""
 
 from torch import nn
 

@@ -27,7 +27,7 @@ def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
 def verdict(fault: Fault) -> tuple[str, float, str]:
     """Inject a fault and run its check; return caught, not caught, slow or not tried, CPU time in s, pytest's output.
 
-    A check that exceeds its limit is slow, which counts as not caught, as it tests nothing.
+    A check that exceeds its limit is slow, which counts as not caught, as such a check tests nothing.
     """
     code, text, cpu_s = run_pytest([fault.check], fault.inject)
     return {FAILED: "caught", SLOW: "slow", PASSED: "not caught"}.get(code, "not tried"), cpu_s, text

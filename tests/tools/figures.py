@@ -1,4 +1,4 @@
-"""Skip the rendering of figures, which takes half of the time of a comparison."""
+"""Skip the rendering of figures, which takes half of a comparison's time."""
 
 from pathlib import Path
 from typing import Any

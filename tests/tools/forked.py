@@ -1,4 +1,4 @@
-"""Run edgefl commands in processes that start at once, as they are forked from one that has loaded PyTorch.
+"""Run edgefl commands in processes that start at once, as they are forked from a process with PyTorch loaded.
 
 Loading takes three seconds of CPU, which tests of killed or stopped processes can save. Otherwise the processes are
 as in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
@@ -16,7 +16,7 @@ from pathlib import Path
 from edgefl.studies.execution import RUNS, TRAINS
 
 _FORKS = multiprocessing.get_context("forkserver")
-# The process from which commands are forked loads these once. It computes nothing, so it has no threads.
+# The process from which commands are forked loads these once. This process computes nothing, so it has no threads.
 # "pytest" is the __main__ of this process, which each forked process imports.
 _FORKS.set_forkserver_preload(["pytest", "edgefl.studies.execution", *RUNS, *TRAINS])
 
@@ -36,7 +36,7 @@ class Command:
 
         Args:
             folder: working directory, by default this one.
-            environment: variables in place of this process's.
+            environment: variables that replace this process's.
             new_session: whether the command leads a new process group.
         """
         self._scratch = tempfile.TemporaryDirectory()
@@ -88,11 +88,11 @@ class Command:
 
 
 def loaded_after(code: str, packages: set[str]) -> set[str]:
-    """Return which of these packages are imported in a new process after some code; those of training always are."""
+    """Return which of these packages a new process has imported after some code; packages of training always are."""
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()
-    there.close()  # otherwise this process would not notice that a child died
+    there.close()  # without this, the process would not notice that a child died
     found: set[str] = here.recv()
     process.join()
     return found

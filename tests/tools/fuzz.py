@@ -1,10 +1,10 @@
 """Try thousands of changed files on the command line: `make fuzz`, or `python -m tests.tools.fuzz`.
 
-Shipped scenarios and studies are changed at random, within what the schema allows and beyond, and given to
-`edgefl validate`; others, made small, to `edgefl run`; and scenarios with changed map files to `edgefl validate`.
-Bad input must end with one message of reasonable length and exit code 2 within half a minute, and leave nothing
-behind. A completed run must pass `invariants`, and its own scenario.yaml must give the same tables again. Cases are
-numbered; seed and number determine a case.
+Shipped scenarios and studies are changed at random, within the schema and beyond, and passed to `edgefl validate`;
+others are made small and passed to `edgefl run`; scenarios with changed map files go to `edgefl validate`. Bad input
+must end with one message of reasonable length and exit code 2 within half a minute, and leave nothing behind. A
+completed run must pass `invariants`, and its own scenario.yaml must give the same tables again. Cases are numbered;
+seed and number determine a case.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from tests.tools.fuzz_traces import trace_case
 from tests.tools.invariants import check_run
 
 VALIDATE, MAP, TRACE, RUN = 3000, 250, 250, 300  # number of cases
-# the slowest case draws fields of 0.8 GB for nineteen sites 500 m apart, which takes 8 s on an idle processor
+# the slowest case draws fields of 0.8 GB for nineteen sites 500 m apart, in 8 s on an idle processor
 CPU_S = {"validate": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
-MEMORY_BYTES = 16_000_000_000  # of address space; edgefl must refuse a case that needs more
-# errors that a run may discover after it has begun
+MEMORY_BYTES = 16_000_000_000  # limit of address space; edgefl must refuse cases that need more
+# errors that may occur only after a run has begun
 KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
-# `a.yaml:14 `, possibly after the name of a study's run; or an error about a whole file
+# the error begins with `a.yaml:14 `, possibly after the name of a study's run, or is about a whole file
 PLACED = re.compile(
     r"edgefl: error: (?s:.{,400}?)(\S:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
 )
@@ -144,7 +144,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
 
 
 def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """Yield the general rules that a call broke."""
+    """Yield the rules for all calls that a call broke."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
     elif outcome.crash:

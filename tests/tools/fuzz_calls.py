@@ -21,7 +21,7 @@ class Hang(BaseException):
 
 @dataclass(frozen=True)
 class CallResult:
-    """Exit code and output of a call; crash: the traceback that a user would see."""
+    """The exit code and output of a call; crash: the traceback that a user would see."""
 
     code: int
     out: str
@@ -71,7 +71,7 @@ def _limited(cpu_s: float) -> Iterator[None]:
         raise Hang
 
     before = signal.signal(signal.SIGPROF, stop)
-    faulthandler.dump_traceback_later(LONGEST_WALL_S, exit=True, file=2)  # the real standard error
+    faulthandler.dump_traceback_later(LONGEST_WALL_S, exit=True, file=2)  # the process's standard error
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
         yield

@@ -23,13 +23,13 @@ SHIPPED = Path(edgefl.__file__).parents[1] / "scenarios"
 
 @dataclass(frozen=True)
 class FuzzCase:
-    """Files to try: the first is given to edgefl, the others lie beside it."""
+    """Files to try: the first is passed to edgefl, and the others are beside it."""
 
     files: dict[str, bytes]
 
     @property
     def main(self) -> str:
-        """Return the name of the file that is given to edgefl."""
+        """Return the name of the file that is passed to edgefl."""
         return next(iter(self.files))
 
 
@@ -122,7 +122,7 @@ def value_for(key: Key, rng: Random) -> Any:
 
 
 def component(kind: str, rng: Random) -> Any:
-    """Draw a component of a kind, and parameters whose values are each allowed."""
+    """Draw a component of a kind, and parameters whose values are allowed one by one."""
     name = rng.choice(registry.names(kind))
     keys = keys_of(parameters_of(registry.get(kind, name)))
     chosen = [key for key in keys if key.required or rng.random() < 0.3]

@@ -1,4 +1,4 @@
-"""Make scenarios to run: shipped ones with allowed changes, so small that they end soon."""
+"""Make scenarios to run from shipped scenarios with allowed changes, so small that they end soon."""
 
 from random import Random
 from typing import Any
@@ -27,7 +27,7 @@ MOST: dict[tuple[str, ...], float] = {
     ("sessions", "min_rounds"): 2,
     ("sessions", "max_rounds"): 3,
     ("rounds", "max_wait_s"): 120.0,
-    # after years of simulated time the clock's resolution would exceed the tolerance of the invariants
+    # after years of simulated time, the clock's resolution would exceed the tolerance of the invariants
     ("rounds", "every_s"): 100.0,
     ("rounds", "pause_s"): 100.0,
     ("rounds", "server_s"): 100.0,

@@ -17,7 +17,7 @@ from edgefl.scenario.scenario import Scenario
 
 Place = tuple[str, ...]
 DECADES = 1.5  # a number is drawn within this distance from its default, unless its bounds are narrower
-SPAN = 1e4  # a number without a default is drawn between its upper bound and this fraction of it
+SPAN = 1e4  # a number without a default is drawn between its upper bound and this fraction of the bound
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def keys_of(model: type[BaseModel], place: Place = ()) -> tuple[Key, ...]:
 
 
 def keys_in(data: Mapping[str, Any]) -> list[Key]:
-    """Return all keys that this scenario may have: those of all scenarios, and parameters of its components."""
+    """Return all keys that this scenario may have: keys of all scenarios, and parameters of its components."""
     keys = [*keys_of(Scenario)]
     for key in keys_of(Scenario):
         if key.kind:
@@ -125,7 +125,7 @@ def valid(schema: Mapping[str, Any], rng: Random) -> Any:
 
 
 def bounds(schema: Mapping[str, Any], strictly: bool = True) -> list[float]:
-    """Return the bounds of a JSON schema's numbers, and those of its options and items.
+    """Return the bounds of a JSON schema's numbers, including numbers in its options and items.
 
     Args:
         strictly: whether to include exclusive bounds.
@@ -138,7 +138,7 @@ def bounds(schema: Mapping[str, Any], strictly: bool = True) -> list[float]:
 
 
 def _written_out(schema: Any, definitions: Mapping[str, Any] | None = None) -> Any:
-    """Replace references by their definitions."""
+    """Replace references with their definitions."""
     if isinstance(schema, list):
         return [_written_out(each, definitions) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Add a server, codecs or a cloud over cells to a scenario, which change when models are made and sent."""
+"""Add servers, codecs or a cloud over cells, which change the times of models, to a scenario."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values, names and pieces of text that no scenario should hold, and numbers that are too large to try."""
+"""List values, names and pieces of text that no scenario should hold, and numbers that are too large to try."""
 
 import math
 from typing import Any

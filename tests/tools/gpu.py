@@ -1,4 +1,4 @@
-"""Do everything that needs a GPU in one command: tests, speed, memory, repeated runs, a study that shares it.
+"""Do everything that needs a GPU in one command: tests, speed, memory, repeated runs, and a study on a shared GPU.
 
     make gpu
     python -m tests.tools.gpu --device cuda --out runs/gpu
@@ -54,7 +54,7 @@ SCENARIO = {
     },
 }
 SHARING = 3  # processes on one GPU
-# operations that launch no kernel, as they only view or reserve memory; and operations whose result the host needs
+# operations that launch no kernel, as they only view or reserve memory, and those whose result the host needs
 NO_KERNEL = {
     *("view", "_unsafe_view", "_reshape_alias", "expand", "t", "transpose", "permute", "slice", "select"),
     *(
@@ -157,7 +157,7 @@ def runs_twice(asked: Asked) -> str:
 
 
 def as_on_a_cpu(asked: Asked) -> str:
-    """Check that radio and energy are exactly those of a CPU, and accuracies within 0.03."""
+    """Check that radio and energy equal those of a CPU exactly, and accuracies within 0.03."""
     import pandas as pd
 
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
@@ -173,7 +173,7 @@ def as_on_a_cpu(asked: Asked) -> str:
 
 
 def shared_by_a_study(asked: Asked) -> str:
-    """Let several processes of a study share the device, and check that tables are those of a single process."""
+    """Let several processes of a study share the device, and check that tables equal those by a single process."""
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
     seeds = list(range(1, SHARING + 1))
     study = write(
@@ -217,7 +217,7 @@ def waits_of_the_host(asked: Asked) -> str:
 
 
 def operations(task: "TrainingTask") -> Counter[str]:
-    """Count the operations of a round of stacked training by name, as a GPU would get them.
+    """Count the operations of a round of stacked training by name, as they would be sent to a GPU.
 
     A CPU with a GPU's chunk size is enough for this. More devices in a chunk need no more operations.
     """

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.tools.cloud_books import cloud_keeps_its_books
 from tests.tools.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
 
-# Relative. Sums here have another order, which changes them by some 1e-16 per term.
+# Relative. Sums are taken in another order here, which changes them by some 1e-16 per term.
 SUM_TOLERANCE = 1e-9
-METER_TOLERANCE = 1e-9  # relative to a battery's energy, as its meter adds in another order
+METER_TOLERANCE = 1e-9  # relative to a battery's energy, which is summed in another order
 # Times have nine decimals.
 TIME_DIGIT_S = 2e-9
 # columns of rounds.csv that are sums over the participants
@@ -26,9 +26,9 @@ SUMMED = ("downlink_bits", "uplink_bits", *ENERGIES)
 STAGES = ("downlink", "compute", "uplink")
 LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j"), ENERGIES, strict=True))
 LINK_EVENTS = ("radio_link_failure", "reestablished")
-# energy above a minimum at mean rates, which a round with lucky fading undercuts
+# energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
 SIGNED = {"energy_excess_j"}
-# faults of one kind that are listed; further ones are counted
+# faults of one kind that are listed; further faults are counted
 TOLD = 5
 
 
@@ -94,7 +94,7 @@ def _numbers(tables: Tables) -> Iterator[str]:
 
 
 def _stages(tables: Tables) -> Iterator[str]:
-    """Check that downlink, computing and uplink follow one another, and that a stage not reached has no energy."""
+    """Check that downlink, computing and uplink follow one another, and that later stages have no energy."""
     for line, part in enumerate(tables.devices, start=2):
         where = f"devices.csv, line {line} (device {part['device']:g}, {named(part)})"
         times = [part[f"{stage}_{end}_s"] for stage in STAGES for end in ("start", "end")]
@@ -102,7 +102,7 @@ def _stages(tables: Tables) -> Iterator[str]:
         if reached != sorted(reached, reverse=True) or sum(reached) % 2:
             yield f"{where}: stages are missing in between: {times}"
             continue
-        # an uplink begins at a multiple of the slot, which may round to just before the end of computing
+        # an uplink begins at a multiple of the slot, which may be rounded to just before the end of computing
         if any(
             b < a - 2 * math.ulp(a) for a, b in pairwise(time_s for time_s in times if time_s is not None)
         ):
@@ -193,7 +193,7 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
             yield f"ledger.csv: {mine} sums to {booked}, {name} of rounds.csv to {total}"
 
 
-# -- the order of things ------------------------------------------------------------------------------
+# -- the order of events ------------------------------------------------------------------------------
 
 
 def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
 
 
 def _events_alternate(tables: Tables) -> Iterator[str]:
-    """Check that arrivals and departures, on and off, empty and back, starts and ends alternate, with right cells."""
+    """Check that arrival and departure, on and off, empty and back, start and end alternate, in the right cells."""
     for before, event in pairwise(tables.events):
         if event["time_s"] < before["time_s"] - TIME_DIGIT_S:
             yield f"events.csv: {event['event']} at {event['time_s']} s stands behind {before['time_s']} s"

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# exit codes of pytest (INTERRUPTED: tests could not be collected), and of a child that exceeded its limit
+# exit codes of pytest (INTERRUPTED: tests cannot be collected), and of a child that exceeds its limit
 PASSED, FAILED, INTERRUPTED, SLOW = 0, 1, 2, 124
-IDLE = 10  # most wall time of a child, relative to its limit of CPU time
+IDLE = 10  # a child's longest wall time, relative to its limit of CPU time
 OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
 
 
@@ -45,8 +45,8 @@ def run_pytest(
 
     Args:
         nodes: files or node ids.
-        before: changes the child's code before the tests.
-        limit_s: CPU time after which the child is killed; unlike wall time, it does not depend on other load.
+        before: a function that changes the child's code before the tests.
+        limit_s: CPU time after which the child is killed, which other load does not affect.
 
     Returns:
         pytest's exit code or SLOW, its output, and the CPU time of it and its children in s.

@@ -25,19 +25,19 @@ from edgefl.run_directory.reading import about_of
 from tests.tools.forked import Command
 
 ROOT = Path(__file__).parents[2]
-# keys of run.json, the only file with wall-clock times, that depend on when and how a run was made
+# keys of run.json, the only file with wall-clock times, that differ between equal runs
 WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
 LOOK_S = 0.005  # interval at which a running run is checked
 
 
 @dataclass
 class KilledRuns:
-    """Counts of the killed runs of one scenario, and of those with the results of an undisturbed run."""
+    """The numbers of killed runs of a scenario, and of killed runs with the results of an undisturbed run."""
 
     scenario: Path
     runs: int = 0
     identical: int = 0
-    kills: int = 0  # of runs and resumed runs, as far as they had not completed
+    kills: int = 0  # kills of runs and of resumed runs that had not completed
     resumes: int = 0
     differences: list[str] | None = None
 
@@ -101,7 +101,7 @@ def has_begun(run: Path, process: Command) -> bool:
 
 
 def killed_after(process: Command, seconds: float) -> bool:
-    """Kill a command after some seconds; return False if it had already ended, which must be with success."""
+    """Kill a command after some seconds; return False if it had already ended, which must be successfully."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)
@@ -164,7 +164,7 @@ def is_complete(run: Path) -> bool:
 
 
 def resumable(run: Path) -> bool:
-    """Return whether a run can be resumed: it has written its copy of the scenario."""
+    """Return whether a run can be resumed, as it has written its copy of the scenario."""
     return (run / "scenario.yaml").exists() and (run / "scenario.yaml").stat().st_size > 0
 
 

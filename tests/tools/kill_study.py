@@ -22,7 +22,7 @@ from tests.tools.kill import differences
 
 @dataclass
 class KilledStudies:
-    """Counts of a study's kills and of the compared runs.
+    """The numbers of a study's kills and of the compared runs.
 
     differences: files as `RUN/FILE` that differ from the undisturbed study.
     """
@@ -36,7 +36,7 @@ class KilledStudies:
 def check(
     study: Path, kills: int, *, seed: int, jobs: int = 2, alone: bool = True, group: bool = False
 ) -> KilledStudies:
-    """Kill a study repeatedly, then let it end; start over if it ended before.
+    """Kill a study repeatedly, then let it end; start over if it ends before all kills.
 
     Args:
         alone: whether the undisturbed study is carried out without shared training.

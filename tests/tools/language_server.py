@@ -27,7 +27,7 @@ SETTINGS = {"validate": True, "completion": True, "hover": True, "schemaStore": 
 
 
 class Server:
-    """A running language server, which receives texts as an editor's buffers, whether saved or not."""
+    """A running language server, which receives texts as from an editor's buffers, whether saved or not."""
 
     def __init__(self, process: subprocess.Popen[bytes], root: Path) -> None:
         assert process.stdin is not None
@@ -57,14 +57,14 @@ class Server:
         return [(each["range"]["start"]["line"] + 1, str(each["message"])) for each in found]
 
     def completions(self, file: Path, text: str) -> list[str]:
-        """Return the completions at the text's mark |."""
+        """Return the completions at the mark | in the text."""
         before, _, after = text.partition("|")
         with self._opened(file, before + after) as uri:
             found = self._call("textDocument/completion", **_at(uri, before))
         return [each["label"] for each in (found["items"] if isinstance(found, dict) else found)]
 
     def hover(self, file: Path, text: str) -> str:
-        """Return the hover text of the word at the text's mark |."""
+        """Return the hover text of the word at the mark | in the text."""
         before, _, after = text.partition("|")
         with self._opened(file, before + after) as uri:
             found = self._call("textDocument/hover", **_at(uri, before))
@@ -72,7 +72,7 @@ class Server:
 
     @contextmanager
     def _opened(self, file: Path, text: str) -> Iterator[str]:
-        # a new name in the same folder, so that diagnostics under this name belong to this text
+        # a new name in the same folder, so that diagnostics with this name belong to this text
         uri = file.with_name(f"{file.stem}-{next(self._numbers)}.yaml").as_uri()
         document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
         self._send(method="textDocument/didOpen", params={"textDocument": document})

@@ -34,7 +34,7 @@ def leave(
 def goes_on(
     scenario: Scenario, folder: Path, after: int, every: int = 1, error: BaseException | None = None
 ) -> Results:
-    """Compare an interrupted and resumed run, file by file, with an uninterrupted run; return the latter."""
+    """Compare a resumed run, file by file, with an uninterrupted run; return the uninterrupted run."""
     whole, left = simulate(scenario, folder / "whole", device="cpu"), folder / "left"
     leave(scenario, left, after, every, error)
     resume(left)

@@ -1,4 +1,4 @@
-"""Movement and switching of a few devices, so fast that each leaves its cell or the layout within seconds."""
+"""Move and switch a few devices so fast that each leaves its cell or the layout within seconds."""
 
 import csv
 import math
@@ -14,7 +14,7 @@ MOBILITY: dict[str, dict[str, Any]] = {
     "random_waypoint": {**FAST, "area_factor": 1.4, "pause_s": 0.5},
     "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
     "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5},
-    "manhattan": {**FAST, "block_m": 30},  # in a square, whose corners are outside the cell
+    "manhattan": {**FAST, "block_m": 30},  # in a square with corners outside the cell
     "highway": {"area_factor": 1.0, "away_s": 1},  # vehicles disappear at the cell's edge
     "attraction": {**FAST, "day_s": 60, "stay_s": 3},
     "od_flows": {

@@ -22,7 +22,7 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
-# first, verdict: the first and the last verdict; since: why they differ, other tests `chosen` or new ones `written`
+# first, verdict: first and last verdict; since: reason for another verdict, tests newly `chosen` or `written`
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
 TIMES = 3.0  # tests of a mutant time out after this many times their time without it
 THEORY = {
@@ -42,7 +42,7 @@ WHOLE_RUNS = {
     "learning": ["tests/golden"],
     "analysis": ["tests/unit/analysis/test_load.py", "tests/unit/analysis/test_comparison.py"],
 }
-# tests of modules without a test file of their name, which are parts of what these tests test
+# tests of modules without a test file of their name; these tests cover them as parts of others
 OTHERS = {
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
@@ -115,12 +115,12 @@ def stages(mutant: Mutant) -> list[list[str]]:
 
 
 def room_tests(room: str) -> str:
-    """Return the folder of a room's unit tests, the last group, which takes a minute or two."""
+    """Return the folder of a package's unit tests, which is the last group and takes a minute or two."""
     return f"tests/unit/{room}"
 
 
 def mirrors(path: str) -> list[str]:
-    """Return the unit tests with a module's name, or without any, those with its folder's name."""
+    """Return the unit tests with a module's name, or, if there are none, those with its folder's name."""
     inside = Path(path.removeprefix("edgefl/"))
     name = inside.stem.strip("_")
     for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):
@@ -165,13 +165,13 @@ def tried(mutant: Mutant) -> tuple[str, str]:
 
 @lru_cache
 def _usual_s(group: tuple[str, ...]) -> float | None:
-    """Return the CPU time of tests without a mutant in s, or None above a group's limit."""
+    """Return the CPU time in s of tests without a mutant, or None above a group's limit."""
     code, _, took_s = run_pytest(group, limit_s=LIMIT_S)
     return None if code == SLOW else took_s
 
 
 def equivalents() -> dict[str, str]:
-    """Read the mutants without any visible effect, and the reasons."""
+    """Read the mutants without any visible effect, each with its reason."""
     with EQUIVALENT.open() as file:
         return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
 

@@ -77,12 +77,12 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """The mutant's name in lists, which is stable while its function does not change."""
+        """The mutant's name in lists, which stays the same until its function changes."""
         return f"{self.path}:{self.function}: {self.what}"
 
     @property
     def room(self) -> str:
-        """The room that contains the module."""
+        """The package that contains the module."""
         return next(room for room, folder in FOLDERS.items() if self.path.startswith(f"{folder}/"))
 
     @property
@@ -104,7 +104,7 @@ class Mutant:
 
 
 def drawn(seed: int, each: int, rooms: Sequence[str] = tuple(FOLDERS)) -> list[Mutant]:
-    """Draw the same number of mutants of each room, in turn; a smaller draw is the beginning of a larger one.
+    """Draw the same number of mutants of each package, in turn; a smaller draw is the beginning of a larger one.
 
     The places with the smallest hashes of seed and name are drawn, so a change of the code affects the draw only in
     the functions that it changes.
@@ -139,7 +139,7 @@ def _turn(seed: int, mutant: Mutant) -> bytes:
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the expressions in bodies of functions that can be changed; not docstrings, messages and annotations."""
+    """Yield the expressions in functions that can be changed, except docstrings, messages and annotations."""
     for name, function in _functions(tree, ""):
         for statement in function.body:
             for node in _expressions(statement):

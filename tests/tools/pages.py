@@ -33,10 +33,10 @@ from edgefl.scenario.scenario import Scenario
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 LANGUAGES = ("sh", "bash", "yaml", "python", "text")
-SETUP = ("make ", "pip ")  # commands that install, which are not run
+SETUP = ("make ", "pip ")  # commands that install packages, which are not run
 NEEDS_A_SHELL = re.compile(r"[|<>;&$`#\\]")
-# Overrides that shorten shipped scenarios, which take a reader a minute. `make demo` and README's study run them in
-# full, and test_scenarios.py tests each of them.
+# Overrides that shorten shipped scenarios, as these take about a minute. `make demo` and README's study run these
+# scenarios in full, and test_scenarios.py tests each of them.
 SMALLER = {
     "quickstart": ("learning.dataset=digits",),
     "riverside": ("duration_s=300",),
@@ -142,7 +142,7 @@ def run(command: str, folder: Path) -> None:
     if not command.startswith("edgefl ") or NEEDS_A_SHELL.search(command):
         shell(command, folder)
         return
-    os.environ.pop(ALLOW, None)  # a page writes --allow-code where it is needed
+    os.environ.pop(ALLOW, None)  # pages contain --allow-code where it is needed
     words = [
         name for word in shlex.split(command)[1:] for name in (sorted(glob(word)) if "*" in word else [word])
     ]

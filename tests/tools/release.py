@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PLACEHOLDERS = {  # placeholder used until edgefl is public -> what replaces it
+PLACEHOLDERS = {  # placeholder used until edgefl is public -> its replacement
     "edgefl.invalid": "the repository's address",
     "not on a package index yet": "how to install it from there",
 }

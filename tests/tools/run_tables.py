@@ -1,4 +1,4 @@
-"""Read the tables of a run directory as plain rows, without code of edgefl."""
+"""Read the tables of a run directory as plain rows, without edgefl's code."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 Row = dict[str, Any]
-RoundKey = tuple[float, float, str, float]  # cell, session, phase, round
+RoundKey = tuple[float, float, str, float]  # key of a round: cell, session, phase, round
 
 DEFAULT_SLOT_S = 0.5e-3
 TEXTS = {
@@ -42,7 +42,7 @@ class Tables:
     completed: bool
     battery_j: Mapping[str, float | None] = field(
         default_factory=dict
-    )  # class -> battery of its devices, None on mains
+    )  # class -> its devices' battery, None on mains
     cloud: Mapping[str, Any] | None = None  # the scenario's section `cloud`, if any
     recorded: str | int = "all"  # rounds whose devices have rows: all, none, or every n-th
 
@@ -96,7 +96,7 @@ def read(directory: Path) -> Tables:
 
 
 def parts_of(directory: Path) -> dict[str, Path]:
-    """Return the run directory of each federation by name, or that of the run under an empty name."""
+    """Return each federation's run directory by name, or the run's directory under an empty name."""
     parts = {path.parent.name: path.parent for path in sorted(Path(directory).glob("*/run.json"))}
     return parts or {"": Path(directory)}
 

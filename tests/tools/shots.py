@@ -114,7 +114,7 @@ def _notebook(seen: tuple[edgefl.Results, edgefl.StudyResults]) -> str:
 
 
 def _shots(name: str, file: Path, out: Path) -> list[str]:
-    """Take the screenshots of a page; return complaints about those wider than their screen."""
+    """Take the screenshots of a page; return complaints about screenshots wider than their screen."""
     wide = []
     with chromium.browser() as page:
         for width in WIDTHS:

@@ -1,9 +1,9 @@
-"""Count the files outside its own rooms that a feature touches: files that name it in two lines or more.
+"""Count the files outside a feature's packages that name the feature in two lines or more.
 
 python -m tests.tools.touched           `make touched`: the table
 python -m tests.tools.touched --files   with the names of the files
 
-If a name is replaced, the new one must be added to the pattern, or code that uses it is no longer counted.
+If a name is replaced, the new name must be added to the pattern, or code that uses it is not counted.
 """
 
 import argparse
@@ -23,8 +23,8 @@ class Feature:
 
     Args:
         words: regular expression of the names that code uses for the feature.
-        own: parts of paths to its own rooms.
-        most: largest allowed number of files outside its rooms that name it.
+        own: parts of paths to its own packages.
+        most: largest allowed number of files outside its packages that name it.
     """
 
     words: str
@@ -58,7 +58,7 @@ FEATURES = {
         7,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
-    # epsilon as a column or a function; not an optimiser's constant, which is added to a root
+    # epsilon as a column or a function, but not the constant that optimisers add to a root
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
         ("learning/privacy", "updates/privacy"),
@@ -87,7 +87,7 @@ FEATURES = {
 
 
 def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
-    """Return the files outside a feature's rooms that name it, with the number of lines that do."""
+    """Return the files outside a feature's packages that name the feature, with the number of these lines."""
     found = {}
     for path, text in _texts(root).items():
         lines = sum(bool(re.search(feature.words, line)) for line in text.splitlines())
@@ -98,7 +98,7 @@ def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
 
 @cache
 def _texts(root: Path) -> dict[str, str]:
-    """Return the text of each file of the program, by its path from the root."""
+    """Return the text of each file of the program by its path from the root."""
     files = (file for source in SOURCES for file in sorted((root / source).rglob("*.py")))
     return {file.relative_to(root).as_posix(): file.read_text() for file in files}
 

@@ -10,7 +10,7 @@ import pytest
 
 from edgefl.config import registry
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
 # folder -> prefixes of modules that no file below it may import; the first two import nothing else of edgefl
@@ -86,7 +86,7 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
         "edgefl/run/composition.py",
         "edgefl/run/simulation.py",
         "edgefl/run/controlled.py",
-        "edgefl/testing/cell.py",  # starts the server of a small world
+        "edgefl/testing/cell.py",  # simulates a small world, which starts the server
     }
 
 
@@ -138,7 +138,7 @@ def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> No
     """Validation loads neither PyTorch nor SciPy, with any algorithm, if the model states its size."""
     files = []
     for algorithm in registry.names("algorithms"):
-        if not registry.get("algorithms", algorithm)().knows_drift:  # these need a drift, which loads PyTorch
+        if not registry.get("algorithms", algorithm)().knows_drift:  # a drift loads PyTorch
             files.append(str(tmp_path / f"{algorithm}.yaml"))
             Path(files[-1]).write_text(SCENARIO % algorithm)
     code = f"""

@@ -1,4 +1,4 @@
-"""Test the conformance of every registered component, so that a new file is tested automatically."""
+"""Check that every registered component conforms to its interface, so that new files are tested automatically."""
 
 import dataclasses
 import sys
@@ -23,7 +23,7 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # values of parameters without a default, by the parameter's name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
-# within the times at which the check of mobility models asks for positions
+# within the times at which the check of mobility models reads positions
 PLAN = [
     {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
     {"leave": "0:00:50", "to": "school", "share": 0.5},
@@ -44,7 +44,7 @@ REQUIRED = {
     "plan": PLAN,
     "function": "tests.tools.factories:tiny",
 }
-# and values that fit a component to the small world of its check
+# values with which a component works in the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "fedcs"): {"deadline_s": 1.0},
     **{
@@ -105,7 +105,7 @@ def test_every_kind_has_a_contract() -> None:
     assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag
 @pytest.mark.parametrize(("kind", "name"), ALL)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)
@@ -180,7 +180,7 @@ def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
     again = scenarios.load(outside / "b.yaml")
     assert again.radio == loaded.radio
     assert scenarios.dump(again) == text
-    # a class without further parameters is written like its base
+    # an external class without further parameters is written under its base's name
     assert "path_loss: umi\n" in scenarios.dump(load(outside, "  path_loss: umi\n"))
     assert "what is given away (> 0, <= 1, default 0.5)" in describe("schedulers/outside:Halves")
 

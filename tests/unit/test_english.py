@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
 FILES = [file for name in ("edgefl", "channel", "analysis") for file in sorted((ROOT / name).rglob("*.py"))]
@@ -20,7 +20,7 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
 (SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
 
 
-# folders and pages that a wheel lacks; "edgefl: note:", a second format of notes
+# folders and pages that a wheel lacks; and "edgefl: note:", as notes have one other format
 UNSHOWABLE = re.compile(r"(?<![\w/.])(docs|tests|research)/|CONTRIBUTING|CHANGELOG|edgefl: note:")
 
 

@@ -57,7 +57,7 @@ def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
 
 
 def test_a_signature_shows_names_and_plain_types() -> None:
-    """Annotations for the command line do not appear in help(edgefl.costs)."""
+    """help(edgefl.costs) does not show annotations for the command line."""
     functions = {name: one for name in edgefl.__all__ if inspect.isfunction(one := getattr(edgefl, name))}
     assert {name: one.__name__ for name, one in functions.items()} == {name: name for name in functions}
     assert not [name for name, one in functions.items() if "typer" in str(inspect.signature(one))]

@@ -39,7 +39,7 @@ from tests.refusals import refused_at
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OUTSIDE = EXAMPLES / "outside.yaml"
-LONGEST = 45  # lines, so that an example can be read at once
+LONGEST = 45  # lines, so that an example can be read at a glance
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def make(kind: str, **values: object) -> AnyComponent:
 def test_every_kind_has_an_example_and_every_example_is_used() -> None:
     used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
     assert set(used) == set(registry.KINDS)
-    # learners are not in scenarios (tests/unit/learners/test_own.py tests theirs); the decider is a second selector
+    # scenarios name no learners (test_own.py has the example's); the decider is a second selector
     files = {file.stem for file in EXAMPLES.glob("my_*.py")} - {"my_learner", "my_decider"}
     assert {name.partition(":")[0] for name in used.values()} == files
     assert len(files) == len(used)
@@ -108,11 +108,11 @@ def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     assert "plateau" in set(sessions.reason)
     evaluated = rounds[rounds.phase != "probe"]
     numbers = evaluated.select_dtypes("number").dropna(axis="columns", how="all")
-    late = ["staleness_mean", "staleness_max"]  # empty in a round without updates
+    late = ["staleness_mean", "staleness_max"]  # columns that are empty in a round without updates
     assert np.isfinite(numbers.drop(columns=late)).all(axis=None)
     assert (numbers[late].isna().all(axis=1) == (evaluated.completed == 0)).all()
     assert (devices.energy_j > 0).all()
-    assert evaluated.accuracy.iloc[-1] > 0.5  # of ten digits, so guessing has 0.1
+    assert evaluated.accuracy.iloc[-1] > 0.5  # guessing among ten digits would reach 0.1
     # a run writes its complete scenario, which is the same when loaded again
     again = edgefl.load_scenario(path / "scenario.yaml")
     assert again.model_dump(mode="json")["learning"]["algorithm"] == {
@@ -214,13 +214,13 @@ def test_shuttles_come_back_after_two_lengths() -> None:
     assert steps.max() == pytest.approx(5)
     assert ((steps < 4.999).sum(axis=0) <= 2).all()
     assert places[0] == pytest.approx(places[-1])
-    # further devices do not change the positions of others
+    # adding devices does not change the positions of the first ones
     assert np.array_equal(line.start(drop[:20], **world).positions_m(3.0), movement.positions_m(3.0)[:20])
 
 
 def test_bands_go_from_near_to_far() -> None:
     selector = make("selectors", count=2, bands=3)
-    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # strongest to weakest: 1 3 4 0 2 5
+    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # ids by falling gain are 1 3 4 0 2 5
     chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
     assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
     assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))
@@ -287,7 +287,7 @@ def test_log_distance_falls_ten_n_db_a_decade() -> None:
 
 
 def test_a_day_has_its_busiest_quarter_of_an_hour() -> None:
-    """The quarter of an hour from 20:00 on has cos(2 pi / 8 / 24) by its middle, half a step after the peak."""
+    """The load of 20:00 to 20:15 is that of its middle, an eighth of an hour after the peak: cos(2 pi / 8 / 24)."""
     daily = make("backgrounds", mean_load=0.4, swing=0.5, uplink_part=0.25)
     peak = 0.4 * (1 + 0.5 * np.cos(2 * np.pi / 8 / 24))
     assert daily.load("downlink", 0, 20 * 3600.0) == (pytest.approx(peak), 20.25 * 3600)
@@ -309,7 +309,7 @@ def test_the_rate_halves_when_four_times_the_rounds_have_passed() -> None:
 
 
 def test_focal_loss_of_a_sure_sample_nearly_vanishes() -> None:
-    """If logits give the label probabilities of 1/2 and 9/10, losses are (1/2)^2 log 2 and (1/10)^2 log(10/9)."""
+    """For label probabilities of 1/2 and 9/10, losses are (1/2)^2 log 2 and (1/10)^2 log(10/9)."""
     logits = torch.tensor([[0.0, 0.0], [9.0, 1.0]]).clamp(min=1).log()
     losses = make("tasks", gamma=2).losses(logits, torch.tensor([0, 0]))
     assert losses.tolist() == pytest.approx([np.log(2) / 4, np.log(10 / 9) / 100], rel=1e-5)
@@ -319,7 +319,7 @@ def test_focal_loss_of_a_sure_sample_nearly_vanishes() -> None:
 
 
 def test_lion_goes_the_same_way_in_every_weight() -> None:
-    """With lr 0.1 and beta1 0.5, steps are signs of 1, -2, then of 0.5 mean - 0.5, 0.5 mean + 0.5 (means 0.5, -1)."""
+    """With lr 0.1 and beta1 0.5, steps have the signs of (1, -2), then of (0.5 - 1) / 2 and (-1 + 1) / 2."""
     lion = make("optimisers", beta2=0.5)
     local, mean = torch.zeros(1, 2), torch.zeros(1, 2)
     for number, grads in enumerate(([1.0, -2.0], [-1.0, 1.0]), start=1):

@@ -1,4 +1,4 @@
-"""Test the floors of rooms: an import goes down or stays in its room, including lazy and typing imports."""
+"""Test that a package imports only from itself or lower layers, including lazy imports and imports for typing."""
 
 import ast
 from functools import cache
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# From the lowest floor up; rooms on one floor do not import each other.
+# Layers, the lowest first; packages of one layer do not import each other.
 FLOORS = [
     ["edgefl.errors", "edgefl.rng", "edgefl.version", "edgefl.contract", "edgefl.channel", "edgefl.analysis"],
     ["edgefl.config"],
@@ -27,7 +27,7 @@ FLOORS = [
     ["edgefl"],  # edgefl/__init__.py
     ["edgefl.testing"],
 ]
-# Floors within the two largest packages, whose single modules define what all subpackages share.
+# Layers within the two largest packages, whose single modules define what all subpackages share.
 LEARNING = [
     ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],
@@ -62,12 +62,12 @@ ENGINE = [
 ANALYSIS = [["page"], ["runs"], ["measures"], ["figures"], ["reports", "export"], ["html"], ["commands"]]
 ROOMS = [room for rooms in FLOORS for room in rooms]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-GROUND = {"errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
+GROUND = {"errors", "rng", "version", "contract"}  # the files of edgefl/ that belong to no package below it
 MOST_ROOMS, MOST_FLOORS = 21, 13
 
 
 def modules_of(folder: Path, package: str = "") -> dict[str, Path]:
-    """Return the file of every module of a folder by dotted name; package: name to import, if not the folder's."""
+    """Return the files of a folder's modules by dotted name; package: name to import it by, if not the folder's."""
     names = {}
     for file in sorted(folder.rglob("*.py")):
         parts = (package or folder.name, *file.relative_to(folder).with_suffix("").parts)
@@ -92,13 +92,13 @@ def imports(text: str) -> list[tuple[int, str]]:
 
 
 def room_of(module: str) -> str | None:
-    """Return the room (package) that a module belongs to, or None if it is not part of edgefl."""
+    """Return the package that contains a module, or None if the module is not part of edgefl."""
     parts = module.split(".")
     return next((name for n in (2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
 
 
 def upward(root: Path) -> list[str]:
-    """Return the imports below a folder that do not go down."""
+    """Return the imports below a folder that are not from a lower layer."""
     found = []
     for package, folder in PACKAGES.items():
         for module, file in modules_of(root / folder, package).items():
@@ -115,7 +115,7 @@ def upward(root: Path) -> list[str]:
 
 
 def upward_within(room: Path, floors: list[list[str]]) -> list[str]:
-    """Return the imports between inner rooms of a room that do not go down, and modules without a floor."""
+    """Return a package's imports between its subpackages that are not from a lower layer, and modules in no layer."""
     floor = {name: number for number, names in enumerate(floors) for name in names}
     whole = f"edgefl.{room.name}"
     found = []
@@ -134,7 +134,7 @@ def upward_within(room: Path, floors: list[list[str]]) -> list[str]:
 
 
 def without_room(root: Path) -> list[str]:
-    """Return the files and folders of edgefl/ that stand on no floor."""
+    """Return the files and folders of edgefl/ that are in no layer."""
     inside = {path.stem for path in (root / "edgefl").glob("*.py")} - {"__init__"}
     folders = {path.parent.name for path in (root / "edgefl").glob("*/*.py") if not path.parent.is_symlink()}
     known = {room.partition(".")[2] for room in ROOMS}
@@ -145,7 +145,7 @@ def without_room(root: Path) -> list[str]:
 
 
 def circle_in(folder: Path, package: str = "") -> list[str]:
-    """Return one import cycle of modules, with the first repeated at the end, or an empty list.
+    """Return one import cycle of modules, which begins and ends with the same module, or an empty list.
 
     Imports of the __init__.py above a module are ignored, as every package has them.
     """
@@ -190,7 +190,7 @@ def test_no_circle(package: str) -> None:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """Write a checkout with one empty file in each of three rooms."""
+    """Write a checkout with one empty file in each of three packages."""
     for folder in PACKAGES.values():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("")

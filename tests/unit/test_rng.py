@@ -29,7 +29,7 @@ def test_streams_differ_by_every_part_of_their_name_and_by_seed() -> None:
 
 
 def test_known_values() -> None:
-    """A stream's key consists of crc32 of names, and of numbers, so it is the same in every process and version."""
+    """A stream's key consists of CRC-32 sums of names, and numbers, so it is equal in every process and version."""
     expected = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence(100, spawn_key=(_crc32(b"drop"), 5)))
     ).random(4)
@@ -43,7 +43,7 @@ def test_key_has_128_bits_and_differs_by_name() -> None:
 
 
 def _crc32(data: bytes) -> int:
-    """CRC-32 of IEEE 802.3, bit by bit."""
+    """Compute CRC-32 of IEEE 802.3, bit by bit."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte

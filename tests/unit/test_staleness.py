@@ -1,4 +1,4 @@
-"""Test weights of stale updates by staleness laws, and by the conventions of libraries with a FedBuff."""
+"""Test the weights of stale updates under each staleness law, and as in libraries that implement FedBuff."""
 
 import math
 
@@ -91,7 +91,7 @@ def test_parameters_reproduce_what_libraries_make_of_the_same_buffer(library: st
 
 
 def test_what_they_make_of_it() -> None:
-    """The libraries' results are the figures in docs/async.md."""
+    """The results by each library's formula are the numbers in docs/async.md."""
     made = {name: round(expected, 3) for name, (expected, _) in CONVENTIONS.items()}
     assert made == {
         "paper": 11.787, "weights": 12.566, "FLSim": 20.106, "FLGo": 12.75, "FedScale": 11.18, "Plato": 11.0,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
-# tools that test the tests, and tables of faults, do not count as tests
+# tools that test the tests, and tables of faults, are not counted
 NO_TESTS = ("tests/tools/", "tests/faults/")
 MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 79_001, 59_711, 1_598, 350
 

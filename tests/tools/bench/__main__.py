@@ -23,7 +23,7 @@ def bench_whole(
     floats: Annotated[bool, typer.Option("--floats", help="Inputs are floats instead of bytes.")] = False,
     json: Json = False,
 ) -> None:
-    """Measure whole runs of logistic regression with the `nr` radio against PyTorch loops without any.
+    """Measure whole runs of logistic regression with the `nr` radio against PyTorch loops without radio.
 
     Examples:
 
@@ -158,7 +158,7 @@ def bench_memory(
 
 def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
     if json:
-        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
+        print(dumps(figures, indent=2))  # print without rich, which would wrap long lines
     else:
         console.print(as_table(figures))
 

@@ -32,8 +32,8 @@ from edgefl.scenario.world import World
 from tests.tools.bench import median_s, say
 
 CANDIDATES, TAKEN, REPEATS = 1_000, 20, 20
-DEADLINE_S = 10.0  # for a round
-SLACK = 1.5  # deadline of the problem given to the rival, relative to the least time
+DEADLINE_S = 10.0  # deadline of a round
+SLACK = 1.5  # deadline of the rival's problem, relative to the least time
 RIVAL = "SciPy's SLSQP"
 FURTHER: dict[str, dict[str, Any]] = {"power_of_choice": {"d": 5 * TAKEN}}
 PAYLOAD_BITS, FLOPS_PER_SAMPLE, SAMPLES = 251_200, 47_040.0, 640
@@ -45,8 +45,8 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
     Devices of two classes stand in a cell of `nr` (20 MHz), and each has reported a loss and a norm.
 
     Returns:
-        `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: its time, ours on
-        the same problem, their `ratio`, and `above`: relative excess of its energy over ours.
+        `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: the rival's time,
+        ours on the same problem, their `ratio`, and `above`: relative excess of the rival's energy over ours.
     """
     outlook, state, past = _world(candidates, taken)
     say("what deciders are told")

@@ -1,4 +1,4 @@
-"""Rivals of a few lines in JAX: a jitted round of FedAvg over devices with equally many samples.
+"""Implement rivals in a few lines of JAX: a jitted round of FedAvg over devices with equally many samples.
 
 JAX is no dependency of edgefl; benchmarks include these rivals if it is installed (`pip install jax`).
 """

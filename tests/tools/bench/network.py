@@ -25,9 +25,9 @@ from tests.tools.bench import peak_memory_mb
 SIZES = (100, 1_000, 10_000)
 PERIOD_S = 60.0  # each device uploads once in this time
 PAYLOAD_BITS = 10_000_000
-SHARE = 0.05  # of the 100 MHz band, per transfer
+SHARE = 0.05  # share of the 100 MHz band per transfer
 RIVAL = "SimPy process per device"
-RIVAL_DEVICES, RIVAL_S = 100, 20.0  # few are enough, as its cost per device and second is constant
+RIVAL_DEVICES, RIVAL_S = 100, 20.0  # few devices, as the rival's cost per device and second is constant
 
 
 def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class _Traffic(Nowhere):
 
 
 class _Walkers:
-    """The rival: one process per device that walks, measures all cells, filters and decides every 0.2 s."""
+    """The rival, a process per device that walks, measures all cells, filters and decides every 0.2 s."""
 
     def __init__(self, env: simpy.Environment, scenario: Scenario) -> None:
         self.env = env

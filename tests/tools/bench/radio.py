@@ -75,7 +75,7 @@ def _ours(rho: float) -> float:
 
 
 def _by_slot(rho: float, links: int, slots: int, carrier: Carrier = CARRIER) -> int:
-    """Transfer bits over new links, whose fading is not cached; return the number of links."""
+    """Transfer bits over new links, whose fading is not cached, and return the number of links."""
     for key in range(links):
         Flow(carrier, SNR, LinkFading(key, rho), first_slot=0, fidelity="slot").bits_carried(slots)
     return links
@@ -136,7 +136,7 @@ def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices:
 
 
 def _simpy(rho: float) -> float:
-    """Run one process per device with one timeout per slot, for a hundredth of the slots to save time."""
+    """Run a process per device with a timeout per slot; to save time, only for a hundredth of the slots."""
     env, rng, slots = simpy.Environment(), np.random.default_rng(0), SLOTS // 100
     noise = math.sqrt((1 - rho**2) / 2)
 
@@ -165,7 +165,7 @@ def _vector(rho: float) -> float:
 
 
 def _loop(rho: float) -> float:
-    """Loop over devices and slots in Python, for a tenth of the devices to save time."""
+    """Loop over devices and slots in Python; to save time, only for a tenth of the devices."""
     rng = np.random.default_rng(0)
     noise = math.sqrt((1 - rho**2) / 2)
     devices = DEVICES // 10
@@ -179,7 +179,7 @@ def _loop(rho: float) -> float:
 
 def _many_by_renewal(rho: float) -> Callable[[], float]:
     rng = np.random.default_rng(0)
-    mean_rate = 5.884  # bits/s/Hz; closed form of the ergodic rate at SNR 100
+    mean_rate = 5.884  # closed form of the ergodic rate at SNR 100, in bits/s/Hz
     payload_bits = RENEWAL_SLOTS * mean_rate * BANDWIDTH_HZ * SLOT_S
 
     def job() -> float:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def radio(figures: dict[str, Any]) -> Table:
-    """Show device-slots per second of each variant, and edgefl's ratio to it."""
+    """Show device-slots per second of each variant, and edgefl's rate relative to the variant's."""
     table = _table(
         "One core, 100 devices, Rayleigh fading at 10 m/s", "device-slots/s", "edgefl is faster by"
     )
@@ -107,7 +107,7 @@ def whole(figures: dict[str, Any]) -> Group:
 
 
 def memory(figures: dict[str, Any]) -> Table:
-    """Show peak memory, a row per algorithm."""
+    """Show peak memory, with a row per algorithm."""
     batches = f"{figures['rounds']} rounds of {figures['steps']} x {figures['batch']}"
     rows = [{**row, "paper": f"{row['paper_gb']:.0f}" if row["paper_gb"] else ""} for row in figures["rows"]]
     cells = {
@@ -121,7 +121,7 @@ def memory(figures: dict[str, Any]) -> Table:
 
 
 def run(figures: dict[str, Any]) -> Table:
-    """Show each room's share of the wall time."""
+    """Show the share of each part in the wall time."""
     table = _table(
         f"{figures['scenario']}: {figures['rounds']:,} rounds in {figures['wall_s']:.1f} s", "share", "s"
     )

@@ -1,4 +1,4 @@
-"""Split the wall time of a run by room: engine, radio, drawing, training, evaluation, writing.
+"""Split the wall time of a run into parts: engine, radio, drawing, training, evaluation, writing.
 
 A timer interrupts the main thread every two milliseconds and samples its stack. A tracing profiler would slow the
 run down and overstate many small calls. A sampling thread would see mostly the moments in which the main thread
@@ -17,7 +17,7 @@ from edgefl.scenario.scenario import Scenario
 
 PERIOD_S = 0.002
 TESTS = "edgefl.learning.scores."  # learning code that is called from here counts as evaluation
-# module -> room of the innermost frame with a known module; longer names take precedence
+# module -> part of the program; the innermost frame with a known module counts, and longer names take precedence
 ROOMS = {
     "edgefl.channel.fading": "drawing",
     "edgefl.channel": "radio",
@@ -36,7 +36,7 @@ NAMES = ("training", "evaluation", "engine", "radio", "drawing", "writing", "sta
 
 
 class Sampler:
-    """A context manager, for the main thread, that samples the room in which this thread is."""
+    """A context manager that samples which part of the program the main thread is in."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.counts: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class Sampler:
         signal.signal(signal.SIGALRM, self._before)
 
     def shares(self) -> dict[str, float]:
-        """Return each room's share of the samples, in the order of NAMES."""
+        """Return each part's share of the samples, in the order of NAMES."""
         total = max(1, self.counts.total())
         return {name: self.counts[name] / total for name in NAMES}
 
@@ -62,13 +62,13 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Return the room of the innermost frame with one; evaluation if any frame tests, the last name outside SimPy."""
+    """Return the part of the innermost known frame, evaluation if any frame tests, or the last name outside SimPy."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
     if not any(name == "simpy.core" for name in names):
-        return NAMES[-1]  # SimPy does not run: modules are loaded, data read, or tables closed
+        return NAMES[-1]  # SimPy does not run while modules are loaded, data read, or tables closed
     if any(name.startswith(TESTS) for name in names):
         return "evaluation"
     for name in names:
@@ -83,7 +83,7 @@ def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None)
     """Run a scenario once into a temporary directory.
 
     Returns:
-        `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of the
+        `wall_s`, `rounds`, `shares` (part -> share of the wall time, sum 1) and `other`: the share of the
         time in which SimPy runs that is neither training nor evaluation.
     """
     from edgefl.run.api import simulate

@@ -76,11 +76,11 @@ RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5
 SMALL_RESNET = replace(RESNET, devices=5)  # a round takes about 4 s on a CPU with one thread
 # name -> the model, and whether to train it in bfloat16
 Ways = Mapping[str, tuple[Model, bool]]
-# the first way of each task is that of a run
+# a run trains in the first way of each task
 
 
 class AsImagesLie(SvhnCnn):
-    """The same network without conversion of images to channels-last order."""
+    """A network that does not convert images to channels-last order."""
 
     channels_last_gain: ClassVar = "none"
 
@@ -107,7 +107,7 @@ def run(
     floor: bool = False,
     short: bool = False,
 ) -> dict[str, Any]:
-    """Compare local training with a PyTorch loop, on a CPU in four tasks, on a GPU in three tasks of 100 devices.
+    """Compare local training with a PyTorch loop, in four tasks on a CPU, or in three tasks of 100 devices on a GPU.
 
     Args:
         repeats: measured repeats, interleaved; each figure is their median.
@@ -148,7 +148,7 @@ def shortened(task: TrainingTask) -> TrainingTask:
 
 
 def possible(ways: Ways) -> Ways:
-    """Leave out bfloat16 if this machine lacks instructions for it, as it is far slower without them."""
+    """Leave out bfloat16 if this machine lacks instructions for it, without which it is far slower."""
     slow = has_bf16() is False
     return {name: (model, bf16) for name, (model, bf16) in ways.items() if not (bf16 and slow)}
 
@@ -206,7 +206,7 @@ def _beside_loop(
     """Measure a task on a CPU in each way, with one thread and with several.
 
     Args:
-        floor: whether to measure the machine's speeds too, in each repeat, so that other load slows down both alike.
+        floor: whether to measure the machine's speeds in each repeat, too, so that other load affects both alike.
     """
     say(task.title)
     from tests.tools.bench.jax_rounds import rivals
@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Compare jobs with the first one, which is the rival; extra work has no rate."""
+    """Compare jobs with the first job, which is the rival; extra work has no rate."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
@@ -274,7 +274,7 @@ class Ours:
         memory_bytes: int | None = None,
         compiled: bool = False,
     ) -> None:
-        repeat_on_gpus()  # as a run does: on a GPU neither this job nor its rivals train in TF32
+        repeat_on_gpus()  # as in a run, neither this job nor its rivals train in TF32 on a GPU
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
         training = LocalTraining(

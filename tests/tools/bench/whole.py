@@ -1,4 +1,4 @@
-"""Compare a whole run with the `nr` radio with loops in PyTorch and JAX that have no radio."""
+"""Compare a whole run over the `nr` radio with loops in PyTorch and JAX without radio."""
 
 import multiprocessing
 import os
@@ -57,7 +57,7 @@ def run(
 
     Returns:
         `wall_ms` and `cpu_ms` of a round by name, medians over the repeats, including a run's start and end; `parts`:
-        room -> milliseconds of a round in a run with one thread; `ratio`: wall time of each rival over the run's.
+        part -> milliseconds of a round in a run with one thread; `ratio`: wall time of each rival over the run's.
     """
     data = task.data()
     wall: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Features of learning, for scenarios that train: what is trained, sent and kept."""
+"""Features of learning, for scenarios that train: models, codecs, and kept states."""
 
 from random import Random
 from typing import Any

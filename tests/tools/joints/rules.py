@@ -1,4 +1,4 @@
-"""Further rules, beside `tests.tools.invariants`, that the tables of any run must keep."""
+"""Check further rules, beside `tests.tools.invariants`, that hold for the tables of any run."""
 
 import contextlib
 import csv
@@ -24,7 +24,7 @@ HIGHEST_CQI = 948 / 1024 * 8  # 38.214, Table 5.2.2.1-3: bits/s/Hz
 
 
 def broken_rules(out: Path) -> Iterator[str]:
-    """Yield the faults of a completed run."""
+    """Yield the faults in a completed run."""
     tables: dict[str, list[dict[str, str]]] = defaultdict(list)
     for file in sorted(out.glob("**/*.csv")):
         whose = {} if file.parent == out else {"federation": file.parent.name}
@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that a completed part moved the whole payload each way, and other parts no more; not with training."""
+    """Check that completed parts moved the whole payload each way, and others no more; only without training."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
@@ -159,7 +159,7 @@ def watched_shares(broken: list[str]) -> Iterator[None]:
 
 
 def round_trip(out: Path) -> Iterator[str]:
-    """Yield the changes if the scenario of a run directory is loaded and dumped."""
+    """Yield the changes when a run directory's scenario is loaded and dumped."""
     from edgefl.scenario.scenario import dump
 
     text = (out / "scenario.yaml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Draw scenarios of a small base and some features; seed, number and its name determine each feature."""
+"""Draw scenarios of a small base and some features; seed, number and a feature's name determine the feature."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -14,12 +14,12 @@ from tests.tools.movements import AREAS, DEVICES
 FEATURES = WORLD | LEARNING
 PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
 MOST = 6  # features per scenario
-UNFITTED = 0.15  # share of scenarios whose contradictory settings are not fitted
+UNFITTED = 0.15  # share of scenarios whose contradictory settings are kept
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A scenario by seed, number and features; with fewer features, it is the same scenario without the others."""
+    """A scenario by seed, number and features; without some features, the rest of the scenario is the same."""
 
     seed: int
     number: int
@@ -28,7 +28,7 @@ class Draw:
 
     @property
     def data(self) -> Data:
-        """The content of the scenario's file."""
+        """The content of a scenario file."""
         return made(self)
 
     @property

@@ -26,7 +26,7 @@ from tests.tools.movements import write_trace
 CPU_S = 40.0  # a run that takes longer counts as hanging
 AGAIN = 3  # one run in this many is repeated, and another one is interrupted and resumed
 FILE = "scenario.yaml"
-# words of remedies in the messages of runs that stop
+# words that show a remedy in the message of a run that stops
 REMEDY = re.compile(
     r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b"
 )
@@ -34,7 +34,7 @@ REMEDY = re.compile(
 
 @dataclass(frozen=True)
 class Ended:
-    """How a scenario ended: completed, refused or stopped; said: its messages; broken: rules and details."""
+    """How a scenario ended (completed, refused or stopped); said: its messages; broken: rules and details."""
 
     how: str
     said: str
@@ -42,7 +42,7 @@ class Ended:
 
     @property
     def kind(self) -> str:
-        """The key that a refusal names, or else the beginning of its message."""
+        """The key that a refusal names, or otherwise the beginning of its message."""
         first = self.said.removeprefix("edgefl: error: ").partition("\n")[0]
         place = first.partition(f"{FILE}:")[2].partition(" ")[2].partition(": ")[0]
         return place or first[:60]
@@ -74,7 +74,7 @@ def trial(draw: Draw) -> Ended:
 
 
 def shrunk(draw: Draw, rule: str) -> Draw:
-    """Return the scenario without each feature that is not needed to break a rule, tried one by one."""
+    """Return the scenario without the features that are not needed to break a rule, which are tried one by one."""
     for feature in draw.features:
         fewer = draw.without(feature)
         if any(rule == other for other, _ in trial(fewer).broken):
@@ -141,7 +141,7 @@ def _error_of(outcome: CallResult) -> str:
 
 
 def _again(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files that differ when the run's own scenario is run again."""
+    """Yield the files that differ if the run's scenario is run again."""
     outcome = call(["run", "out/scenario.yaml", "--out", "again", "--device", "cpu"], folder, CPU_S)
     yield from _broken(outcome)
     if outcome.code:

@@ -65,7 +65,7 @@ def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
 def test_a_report_on_several_folders_goes_beside_them(
     write_run: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The report is not in the current folder, not in one of the runs' folders, and not among a study's runs."""
+    """The report is written neither to the current folder, nor to a run's folder, nor among a study's runs."""
     a, b = (write_run(f"here/{name}", rounds(0.5), SESSIONS) for name in ("a", "b"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -94,13 +94,13 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     comparison = compare([a, b], target=0.6, out=a.parent)
     assert list(comparison.table["accuracy_first_mean"]) == [0.5, 0.7]
     assert any("different seeds (a 1; b 2)" in note for note in comparison.notes)
-    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed in place of all
+    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed replaces all
 
 
 def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     write_run: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that was cut off in its second session, in the middle of a line, counts with its first session."""
+    """A run that was cut off in its second session, in the middle of a line, is analysed up to its first session."""
     path = write_run(
         "cut",
         [*rounds(0.5), *rounds(0.9, session=2)],

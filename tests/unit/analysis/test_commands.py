@@ -1,4 +1,4 @@
-"""Test that a command has the options of its report's function, and that listing commands needs no pandas."""
+"""Test that a command has its report function's parameters as options, and that listing commands needs no pandas."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ def two_sessions(accuracies: list[float]) -> list[dict]:
 
 
 def test_means_and_deviations_over_seeds(write_run: Write) -> None:
-    """Targets use the peak of the same seed: 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
+    """Targets use the peak of the same seed, 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
     for seed, peak in ((1, 0.8), (2, 0.4)):
         about = {"seed": seed, "reference": "a"}
         write_run(f"a{seed}", two_sessions([peak, peak]), AGAIN, variant="a", **about)
@@ -35,12 +35,12 @@ def test_means_and_deviations_over_seeds(write_run: Write) -> None:
     assert a.accuracy_first_mean == pytest.approx(0.6)
     assert a.accuracy_first_std == pytest.approx(0.4 / math.sqrt(2))
     assert (b.not_reached, b.targets, b.seeds) == (1, 2, 2)
-    # the mean is infinite, and its lower bound counts the session that missed the target with all of its 20 s
+    # the mean is infinite; for its lower bound, the session that missed the target counts with all its 20 s
     assert math.isinf(b.seconds_to_target_mean)
     assert math.isnan(b.seconds_to_target_std)
     assert b.seconds_to_target_at_least == (20 + 10) / 2
     assert b.joules_to_target_at_least == (10 + 5) / 2
-    # (0.8 - 0.5) x 2 in one seed, (0.4 - 0.5) x 2 in the other
+    # one seed has a gain of (0.8 - 0.5) x 2, and the other (0.4 - 0.5) x 2
     assert b.gain_mean == pytest.approx((0.6 - 0.2) / 2)
     assert b.energy_j_mean == 3 * 5
     text = (root / "comparison.md").read_text()
@@ -144,7 +144,7 @@ def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
-    """The order is the file's even if the reference is not first; given folders keep their own order."""
+    """Variants are in the file's order, even if the reference is not first; folders keep the order given."""
     names = ["50 MHz", "200 MHz", "100 MHz"]
     for name in names:
         about = {"variant": name, "variants": names, "reference": "100 MHz", "study": "demo"}

@@ -23,8 +23,8 @@ COLUMNS = ["session", "round", "phase", "device", "cell", *STEPS, "access_s", *S
 def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     """Write a run of two devices, with a pilot, a probe and two training rounds in three sessions.
 
-    In the rounds of session 2, from 20 s and 30 s on, device 1 takes 1 s down, 2 s to compute, 3 s up, with 0.5 s
-    until it may send, 0.4 s of them for access; device 2 a second more up. In round 2 device 2 does not complete.
+    In session 2, from 20 s and 30 s on, device 1 downloads for 1 s, computes for 2 s, waits 0.5 s (0.4 s of it for
+    access), and uploads for 3 s; device 2 uploads a second longer, and does not complete round 2.
     """
     rounds = [
         {"session": 1, "round": 1, "phase": "pilot", "participants": 2, "completed": 2},
@@ -56,7 +56,7 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
 def test_energy_and_time_add_up(write_run: Write) -> None:
     runs = load_runs(a_run(write_run, {"name": "similarity"}))
     found = breakdown(runs, energy_by_class(runs)).iloc[0]
-    # 1, 3 and 1 J in each of five rounds
+    # each of five rounds has 1, 3 and 1 J
     assert (found.receive_j, found.amplifier_j, found.compute_j) == (5, 15, 5)
     assert found.idle_j == 5
     assert (found.tail_j, found.energy_j, found.total_j) == (0, 25, 30)
@@ -65,7 +65,7 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert (found.downlink_s, found.compute_s) == (1, 2)
     assert (found.access_s, found.waiting_s) == (pytest.approx(0.4), pytest.approx(0.1))
     assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # the upload that did not complete is left out
-    assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
+    assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1 and device 1 in round 2
 
 
 def test_no_waiting_is_known_where_devices_begin_before_their_round(write_run: Write) -> None:
@@ -109,7 +109,7 @@ def test_energy_includes_tails(write_run: Write) -> None:
 
 
 def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
-    """An interrupted run has no ledger yet, so the energy of both is the sum of rounds: 5 J each, in five and one."""
+    """An interrupted run has no ledger yet, so both energies are sums over rounds of 5 J: five rounds and one."""
     ended = a_run(write_run, {"name": "similarity"})
     left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
     for table in ("ledger.csv", "devices.csv"):
@@ -140,7 +140,7 @@ def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     assert costs["uploads"].to_dict() == {"pilot": 2, "gradient": 2, "training": 5}
     assert costs["uncovered"].to_dict() == {"pilot": 0, "gradient": 0, "training": 3}
     assert costs.loc["training", "iterations"] == 20
-    # P = 1 session before w_pilot; then w_pilot, and 2 Z for each of two sessions (J: 2Z (S - P) + Z)
+    # a run stores w_pilot after P = 1 session, and 2 Z for each of two later sessions (J: 2Z (S - P) + Z)
     assert set(costs["stored_models"]) == {1 + 2 * 2}
     assert set(costs["stored_temporarily"]) == {1}
 
@@ -178,7 +178,7 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
 
 
 def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
-    """20 uJ in a table of 25 J are shown in uJ; a single seed has no mean over seeds."""
+    """An idle energy of 20 uJ in a table of 25 J is shown in mJ; a single seed has no mean over seeds."""
     ledger = a_run(write_run, {"name": "previous"}) / "ledger.csv"
     ledger.write_text(ledger.read_text().replace(",2,13,", ",1e-5,11,").replace(",3,17,", ",1e-5,14,"))
     report = report_costs(ledger.parent)

@@ -1,4 +1,4 @@
-"""Test a day in one cell: which sessions have the population of an earlier one, and what the figure shows."""
+"""Test a day in one cell: which sessions have the population of an earlier session, and the figure's values."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -15,7 +15,7 @@ from edgefl.analysis.reports.day import DAY_NUMBERS, OPENINGS, _draw_openings, _
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
-# residents at night, workers by day, and from 18:00 residents again, without one of them
+# residents at night, workers by day, and from 18:00 on two of the three residents
 MEMBERS = ["1 2 3", "7 8", "1 2"]
 STARTS_H = [0, 4, 14]
 
@@ -49,7 +49,7 @@ def test_whose_population_a_session_has() -> None:
     members = [frozenset(devices.split()) for devices in MEMBERS]
     begun = ["4:00", "8:00", "18:00"]
     assert _notes(members, begun, 0.5) == ["new population", "new population", "same as at 4:00"]
-    assert _notes(members, begun, 0.7) == ["new population"] * 3  # the overlap is two of three
+    assert _notes(members, begun, 0.7) == ["new population"] * 3  # the overlap is 2/3
 
 
 @pytest.mark.usefixtures("rendered")
@@ -65,7 +65,7 @@ def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> Non
 
 
 def test_what_an_opening_is_worth(write_run: Write) -> None:
-    """The residents of session 2 return in session 4, where `good` needs one round, and `bad` misses 95 % of 0.8.
+    """The devices of session 2 return in session 4, where `good` reaches 95 % of 0.8 in one round, and `bad` never.
 
     A round lasts 100 s and begins every 200 s; each costs 3 J, so that `bad` costs at least its two rounds.
     """

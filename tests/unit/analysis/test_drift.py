@@ -1,4 +1,4 @@
-"""Test the metrics of concept drift on accuracies by hand."""
+"""Test metrics of concept drift on accuracies that are given by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def sudden() -> np.ndarray:
 
 
 def linear_recovery(rounds: int) -> np.ndarray:
-    """Return accuracies of 0.8 before a drift, then from 0.1 in equal steps to 0.7, reached after `rounds` rounds."""
+    """Return accuracies of 0.8 before a drift, which then rise from 0.1 to 0.7 in `rounds` equal steps."""
     accuracy = np.full(ROUNDS, BEFORE)
     after = np.minimum(DIP + (FINAL - DIP) * np.arange(ROUNDS - FIRST + 1) / rounds, FINAL)
     accuracy[FIRST - 1 :] = after
@@ -67,7 +67,7 @@ def test_figures_by_hand() -> None:
     assert found["before"] == pytest.approx(BEFORE)
     assert found["dip"] == pytest.approx(DIP)
     assert found["final"] == pytest.approx(FINAL)
-    # in the k-th round from the drift on, accuracy is DIP plus k - 1 steps of 0.02
+    # the k-th round from the drift on has an accuracy of DIP plus k - 1 steps of 0.02
     assert [found[f"after_{k}"] for k in (1, 10, 40, 80)] == pytest.approx([0.1, 0.28, 0.7, 0.7])
     # 0.69 is 29.5 steps of 0.02 above 0.1, so recovery takes 30 rounds
     assert found["recovery_rounds"] == found["recovery_s"] == found["recovery_j"] == 30
@@ -77,7 +77,7 @@ def test_figures_by_hand() -> None:
 
 
 def test_a_mean_of_rounds_is_back_earlier() -> None:
-    """The mean of 10 rounds from r on is 4.5 steps ahead of round r, so it reaches 0.69 earlier than a round."""
+    """The mean of 10 rounds from r on is 4.5 steps above round r, so it reaches 0.69 earlier than single rounds."""
     found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
     means = [np.minimum(DIP + 0.02 * np.arange(r, r + 10), FINAL).mean() for r in range(40)]
     assert found["recovery_rounds"] == next(r for r, mean in enumerate(means) if mean >= FINAL - 0.01) < 30

@@ -19,7 +19,7 @@ LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j"
 
 
 def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object) -> Path:
-    """Write a run with this ledger; sums that are not given are added up from a row's shares as in the engine."""
+    """Write a run with this ledger, whose sums are computed from each row's parts as in the engine."""
     path = write_run(name, [{"session": 1, "round": 1}], [{"session": 1}], **run)
     written = []
     for device, given in enumerate(rows):
@@ -44,11 +44,11 @@ def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
     assert phones[["receive_j", "amplifier_j", "circuit_j"]].tolist() == [20, 60, 40]
     assert phones[["compute_j", "tail_j", "idle_j", "wasted_j"]].tolist() == [11, 8, 4, 7]
     assert (phones.devices, phones.energy_j, phones.total_j) == (2, 139, 143)
-    # 69.5 J per phone; 1 mAh at 3.88 V is 13.968 J, and 5,000 mAh are a phone's battery for a day
+    # each phone uses 69.5 J; 1 mAh at 3.88 V is 13.968 J, and a phone's battery of 5,000 mAh lasts a day
     assert phones.device_j == 69.5
     assert phones.device_mah == pytest.approx(69.5 / 13.968)
     assert phones.phone_day_percent == pytest.approx(69.5 / 698.4)
-    assert math.isnan(phones.battery_percent)  # no battery
+    assert math.isnan(phones.battery_percent)  # without battery
     # the meter's battery holds 3.25 + 98.75 - 2 = 100 J
     assert (table.loc["meter", "battery_j"], table.loc["meter", "battery_percent"]) == (100, 3.25)
     everything = energy_of_all(table.reset_index()).iloc[0]
@@ -98,7 +98,7 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
 
 
 def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:
-    """A bar has means over seeds: 2 J receiving, 4 J sending (1 J by circuits), 3 J computing, and last 5 J idle."""
+    """A bar has means over seeds: 2 J to receive, 4 J to send (1 J in circuits), 3 J to compute, then 5 J idle."""
     row = {"receive_j": 1.0, "transmit_j": 2.0, "circuit_j": 0.5, "compute_j": 1.5, "idle_j": 2.5}
     for seed, factor in ((1, 1.0), (2, 3.0)):
         rows = [{name: factor * joules for name, joules in row.items()}]
@@ -115,5 +115,5 @@ def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Wr
     }
     assert [text.get_text() for text in ax.texts] == [
         "9.00 J",
-        "0.644 mAh a device, 0.0129 % of a phone's day",  # 9 J / 13.968 J a mAh
+        "0.644 mAh a device, 0.0129 % of a phone's day",  # 9 J at 13.968 J per mAh
     ]

@@ -1,4 +1,4 @@
-"""Compare the spread over devices with values by hand."""
+"""Compare measures of the spread over devices with values by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def scores(accuracy: list[float], **columns: object) -> pd.DataFrame:
 
 
 def test_measures_follow_their_definitions() -> None:
-    """Accuracies are 0.1, 0.2 .. 1.0 in two cells and classes; the Gini coefficient is computed over all pairs."""
+    """For accuracies 0.1, 0.2 .. 1.0 in two cells and classes, the Gini coefficient equals a sum over all pairs."""
     accuracy = [k / 10 for k in range(1, 11)]
     table = scores(
         accuracy, cell=[0] * 5 + [1] * 5, samples=range(1, 11), **{"class": ["phone", "sensor"] * 5}

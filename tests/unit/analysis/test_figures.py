@@ -60,7 +60,7 @@ def test_marks_that_coincide_are_all_seen() -> None:
 
 
 def test_a_curve_over_time_counts_from_the_start_of_each_session() -> None:
-    """Round 1 ends 2 s and 4 s (two seeds) after the session's start, including a probe, not the gap before it."""
+    """In two seeds, round 1 ends 2 s and 4 s after the session's start, with its probe, but not the gap before it."""
     rounds = pd.DataFrame(
         [
             (1, 1, 0, "probe", 0.0, 1.0, np.nan),
@@ -125,7 +125,7 @@ def test_numbers_as_a_person_says_them() -> None:
 
 
 def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
-    """The values are as long as possible: three bars of similar height, the middle one with a lower bound."""
+    """Values are as long as possible: three bars have similar height, and the middle one is a lower bound."""
     figure = Figure(figsize=(8.0, 5.6), dpi=200)
     ax = figure.add_axes((0.06, 0.1, 0.4, 0.2))
     bars = pd.DataFrame({"variant": ["a", "b", "c"], "group": 0, "mean": [0.948, 0.964, 0.921], "std": 0.1})

@@ -1,4 +1,4 @@
-"""Reading run directories, and the command line."""
+"""Test reading run directories, and the command line."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
 
 
 def test_numbers_are_read_as_they_were_written(write_run: Write) -> None:
-    """Numbers read back exactly, although pandas before 3.1 by default errs in the last digit."""
+    """Numbers are read back exactly, although pandas before 3.1 errs in the last digit by default."""
     instants_s = np.random.default_rng(1).exponential(10.0, 500).cumsum().tolist()
     rounds = [{"session": 1, "round": n, "end_s": at_s} for n, at_s in enumerate(instants_s, 1)]
     assert load_runs(write_run("a", rounds, SESSIONS)).rounds.end_s.tolist() == instants_s
@@ -135,7 +135,7 @@ def test_further_columns_are_kept(write_run: Write) -> None:
     devices.to_csv(path / "devices.csv", index=False)
     table = load_runs(path.parent).devices.set_index("variant")
     assert table.loc["a", "drift"].tolist() == [1, 2]
-    # a list of labels in sessions.csv; here a single number
+    # a list of labels, here of one number
     assert table.loc["a", "weights"].iloc[0] == 0.25
     assert table.loc["a", "weights"].isna().tolist() == [False, True]
     assert math.isnan(table.loc["b", "drift"])
@@ -221,7 +221,7 @@ def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
 
 
 def test_a_sweep_without_variants_is_sent_to_sweep(write_run: Write) -> None:
-    """The error suggests `sweep`, as a setting's own folder has a single variant and nothing to compare."""
+    """The error suggests `sweep`, as the folder of a setting has a single variant, which compares with nothing."""
     for setting in ("s", "t"):
         root = write_run(f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}).parents[1]
     with pytest.raises(ValueError, match=r"settings of a grid: draw their costs with `edgefl sweep [^`]*`$"):

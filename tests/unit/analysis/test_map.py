@@ -1,4 +1,4 @@
-"""Test the map of preview, still and film: areas, cells, panels, streets, devices."""
+"""Test the map in previews, pictures and films: areas, cells, panels, streets, devices."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ def square(half_m: float) -> list[tuple[float, float]]:
 
 
 def test_a_hole_is_empty() -> None:
-    """Only pixels 20 to 40 m from the middle are black, in a picture of 100 x 100 pixels of 1 m."""
+    """In a picture of 100 x 100 pixels of 1 m, only pixels 20 to 40 m from the middle are black."""
     figure = Figure(figsize=(1, 1), dpi=100)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(-50, 50), ylim=(-50, 50))
     axes.set_axis_off()

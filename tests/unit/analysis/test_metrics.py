@@ -20,7 +20,7 @@ def rounds_of(session: int, accuracies: list[float], phase: str = "train", **mor
 
 
 def study(write_run: Write, *, probe: bool = True) -> Path:
-    """Write a study: sessions 1 (pilot) to 4 have labels A, B, A, B, so 4 recurs; rounds last 10 s and cost 5 J.
+    """Write a study whose sessions 1 (pilot) to 4 have labels A, B, A, B, so that 4 recurs; rounds take 10 s and 5 J.
 
     The reference opens session 4 with one probe round (4 s, 2 J) and peaks at 0.80 there.
     """
@@ -115,7 +115,7 @@ def test_comparison_writes_its_files_and_says_what_was_not_reached(write_run: Wr
     assert table.index[0] == "best"
     assert table.loc["never", "not_reached"] == 1
     assert table.loc["never", "targets"] == 1
-    # a lower bound: the whole session of 3 rounds of 10 s
+    # a lower bound is the whole session of 3 rounds of 10 s
     assert table.loc["never", "seconds_to_target_at_least"] == 30
     assert table.loc["best", "accuracy_start_mean"] == pytest.approx(0.1)
     for name in ("comparison.csv", "comparison.md", "comparison.tex", "comparison_sessions.csv"):
@@ -143,7 +143,7 @@ def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> N
 
 
 def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
-    """Two devices have three handovers in half an hour, one a ping-pong; one of four participations is cut off."""
+    """Two devices have three handovers in half an hour, one of them a ping-pong; one of four parts is cut off."""
     path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
     pd.DataFrame(
         {
@@ -180,7 +180,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
 
 
 def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
-    """In 100 s: 0 always; 1 off 40 to 60; 2 on from 70; 3 outside 10 to 50, off 40 to 80; 4 empty from 90."""
+    """In 100 s, device 1 is off from 40 to 60, 2 until 70, 3 outside from 10 to 50 and off to 80, 4 empty from 90."""
     path = write_run("n", [{"session": 1, "round": 1}], [{"session": 1}], simulated_s=100.0)
     rows = [
         (5.0, "handover", 0),
@@ -204,7 +204,7 @@ def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
     assert row.interruption_share == pytest.approx(0.29 / service_s)
 
 
-# 0.95 times each of the last three exceeds its written decimal in the last binary digit
+# for the last three peaks, 0.95 times the peak exceeds the written decimal in its last binary digit
 @pytest.mark.parametrize("peak", [0.6, 0.7, 0.8, 0.83, 0.9, 1.0, 0.547, 0.687, 0.808])
 def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
     rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])
@@ -220,7 +220,7 @@ def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
     assert times.rounds_to_target[0] == 2
     assert times.session_s[0] == 4 * 10
-    # only the peak itself is 100 % of it
+    # only the peak reaches 100 %
     strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target="100%")
     assert strict.rounds_to_target[0] == 4
 
@@ -244,7 +244,7 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
-    """The time is NaN and not inf in a session of `b` that the reference does not have."""
+    """In a session of `b` that the reference lacks, the time is NaN, not inf."""
     write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
     both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
@@ -263,7 +263,7 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """A pilot session of one variant is one for all; otherwise session 2 would recur for one variant only."""
+    """A session that is one variant's pilot counts as a pilot for all, as otherwise session 2 would recur for one."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent
@@ -275,7 +275,7 @@ def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
 
 
 def test_over_seeds_averages_cells_first() -> None:
-    """Seed 1 has cells of 0.2 and 0.4, seed 2 one of 0.7: seeds' means are 0.3, 0.7, their deviation 0.4 / sqrt 2."""
+    """Seed 1 has cells with 0.2 and 0.4, seed 2 a cell with 0.7; the seeds' means deviate by 0.4 / sqrt(2)."""
     frame = pd.DataFrame({"session": 1, "seed": [1, 1, 2], "cell": [0, 1, 0], "accuracy": [0.2, 0.4, 0.7]})
     row = metrics.over_seeds(frame, ["session"], "accuracy").loc[1]
     assert row["mean"] == pytest.approx(0.5)

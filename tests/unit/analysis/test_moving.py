@@ -1,4 +1,4 @@
-"""Test the picture of a moving network: its cells, devices' positions at a time, and the film's frames."""
+"""Test pictures and films of a moving network: its cells, devices' positions at a time, and the frames."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Write = Callable[..., Path]
 ISD_M = 500.0
 LAYOUT = {"rings": 1, "isd_m": ISD_M, "sectors": 3, "azimuth_deg": 30.0, "sites": None}
 STREET = [[-300.0, 0.0], [300.0, 0.0]]
-# hourly positions: device 1 stays; device 2 walks along the street, at the end of which cell 5 serves it
+# hourly positions: device 1 stays, and device 2 walks to the end of the street, where cell 5 serves it
 HOURS = 4
 
 
@@ -96,7 +96,7 @@ def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     assert times_s[0] == 0
     assert times_s[-1] == 3600 * HOURS
     assert (np.diff(times_s) > 0).all()
-    # an hour without movement takes 3 frames, an hour with 150 m takes 150 / WALKED_M more
+    # an hour at rest takes 3600 / RESTING_S frames, and a walk of 150 m takes 150 / WALKED_M more
     rest, walk = 3600 / moving.RESTING_S, 150 / moving.WALKED_M
     share = 2 * rest / (4 * rest + 2 * walk)
     assert (times_s < 7200).mean() == pytest.approx(share, abs=1 / moving.FRAMES)

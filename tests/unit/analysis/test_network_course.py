@@ -20,7 +20,7 @@ COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
-    """Write a run: device 1 hands over at 1 s and back at 2 s, device 0 is off 5 to 25 s, rounds last 10, 20 s."""
+    """Write a run: device 1 hands over at 1 s and back at 2 s, device 0 is off 5 to 25 s, rounds take 10 and 20 s."""
     rounds = [
         {"session": 1, "round": 1, "start_s": 0.0, "latency_s": 10.0},
         {"session": 1, "round": 2, "start_s": 30.0, "latency_s": 20.0},
@@ -58,7 +58,7 @@ def test_a_run_that_ends_sooner_has_fewer_periods(write_run: Write) -> None:
 
 
 def test_the_rows_of_a_run_are_found_wherever_they_stand_and_copied_only_where_they_must() -> None:
-    """Rows of a run are a view where possible, as copies took most of the time for a thousand runs."""
+    """A run's rows are a view where possible, as copying them took most of the time for a thousand runs."""
     whole = pd.DataFrame(
         {"variant": list("aabbb"), "seed": 1, "time_s": [1.0, 2.0, 3.0, 4.0, 5.0], "more": ""}
     )
@@ -127,7 +127,7 @@ def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: W
 
 
 def test_the_band_is_a_deviation_over_seeds_and_never_below_nothing() -> None:
-    """For seeds with 0 and 2 handovers per hour, then 4 and 4, the band is 1 +- 1.41, cut at 0, and then 4."""
+    """If two seeds have 0 and 2 handovers per hour, then 4 and 4, the band is 1 +- 1.41, cut off at 0, and then 4."""
     course = pd.DataFrame(
         {
             "variant": "a",

@@ -26,7 +26,7 @@ def five_users() -> Candidates:
 
 
 def test_chens_losses_and_proposal_are_those_of_the_file() -> None:
-    """Uploads fail with q = 1 - exp(-1.08 I d^2 / P), and the best assignment of fast enough users is chosen."""
+    """Uploads fail with probability q = 1 - exp(-1.08 I d^2 / P), and fast enough users are assigned optimally."""
     of, interference = five_users(), np.array(chen.INTERFERENCE_W[3])
     q = 1 - np.exp(-1.08 * interference * DISTANCES_M[:, None] ** 2 / POWER_W)
     assert 1 - chen.arrives(of, 3) == pytest.approx(q, rel=1e-9)
@@ -48,7 +48,7 @@ def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
 
 
 def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
-    """Users below the threshold have a clock too slow for the round, users above it their highest clock."""
+    """Users below the threshold have a clock too slow for the round, and users above it have their highest clock."""
     many = np.ones(yang_scheduling.USERS)
     of = Candidates(list(range(len(many))), 0 * many, 3, clock_hz=1e9 * many)
     power = {"power": yang_scheduling.network(np.random.default_rng(2))}

@@ -1,4 +1,4 @@
-"""Test that the list of papers is complete, that the files it names exist, and how numbers are judged."""
+"""Test that the list of papers is complete and names existing files, and how numbers are judged."""
 
 import math
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_every_table_and_figure_is_listed(name: str) -> None:
 
 @pytest.mark.parametrize(("one", "result"), RESULTS, ids=lambda each: each.name)
 def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> None:
-    """The results, scripts, scenarios and tables that a result names exist; it has numbers, needs or a reason."""
+    """Scripts, scenarios and tables that a result names exist, and a result has numbers, needs or a reason."""
     if result.state == "same":
         name, _, rest = result.elsewhere.partition(" ")
         assert paper(name).result(rest).state != "same"
@@ -75,7 +75,7 @@ def test_every_recorded_file_belongs_to_a_result() -> None:
         (("points", 80.0, 3.0, 84.8, 3.0, 3), True),  # 2 sqrt(9/3 + 9/3) = 4.90
         (("points", 80.0, 3.0, 85.0, 3.0, 3), False),
         (("rounds", 100.0, math.nan, 114.9, math.nan, 1), True),  # 15 %
-        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # a deviation widens bands of points only
+        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # a deviation only widens bands in points
         (("seconds", 2.0, math.nan, 1.72, math.nan, 1), True),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
 
 
 def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A script's numbers without one in the paper are left out; a number that the script lacks is an error."""
+    """A script's numbers that the paper lacks are left out; a paper's number that the script lacks is an error."""
     printed = "setting,variant,ours,ours_std,seeds\nb,x,1.1,,1\na,x,3.0,0.5,4\nnew,x,7,,1\n"
     monkeypatch.setattr(
         paper_scripts.subprocess,

@@ -10,7 +10,7 @@ from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.scope import jaccard, notes_on, population_kinds
 
 Write = Callable[..., Path]
-# a pilot, then two populations in turn; the first one loses a device and gains another
+# a pilot session, then two populations in turn; in each, devices leave and join
 MEMBERS = ["1 2 3 4", "1 2 3 4", "5 6 7", "1 2 3 9", "5 6 8 10"]
 
 
@@ -49,7 +49,7 @@ def test_a_population_comes_back(write_run: Write) -> None:
     assert best.pilot.tolist() == [True, False, False, False, False]
     # session 2 has the pilot's devices, for which no model was saved
     assert best.overlap.isna().tolist() == [True, True, False, False, False]
-    assert best.overlap.dropna().tolist() == [0, 3 / 5, 2 / 5]  # of 1234 9; of 56 7 8 10
+    assert best.overlap.dropna().tolist() == [0, 3 / 5, 2 / 5]  # 1 2 3 of 1 2 3 4 9; 5 6 of 5 6 7 8 10
     assert best.resembles.dropna().tolist() == [2, 2, 3]
     assert best.recurring.tolist() == [False, False, False, True, False]
     lower = population_kinds(runs.rounds, runs.sessions, overlap=0.4)

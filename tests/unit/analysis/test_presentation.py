@@ -30,7 +30,7 @@ from tests.unit.analysis.conftest import write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
-# a line or bar has thousands of pixels; so many of exactly its colour are no coincidence
+# a line or bar has thousands of pixels, and other parts of a figure have fewer than this in its exact colour
 PIXELS_OF_A_LINE = 300
 
 
@@ -210,7 +210,7 @@ def test_an_error_names_the_folder_of_its_runs_once() -> None:
 
 
 def test_names_are_no_html_in_markdown() -> None:
-    """Names in other people's runs cannot execute code when their page is shown."""
+    """Names in runs of other people cannot execute code when the runs' page is opened."""
     evil = "<img src=x onerror=alert(1)> & | \n| x"
     table = pd.DataFrame({evil: [evil]}, index=[evil])
     text = markup.page(evil.partition("\n")[0], markup.section("a <b>", table, evil), markup.bullets(["<i>"]))
@@ -230,7 +230,7 @@ def test_long_names_beside_lines_are_broken_where_words_end() -> None:
 
 @pytest.mark.parametrize("name", ["=cmd|calc", "+1+1", "-1+2", "@SUM(A1)", "\t=1"])
 def test_no_name_is_a_formula_in_csv(name: str) -> None:
-    """A name that begins with = + - @ gets an apostrophe, as a spreadsheet would compute it as a formula."""
+    """A name that begins with = + - @ gets an apostrophe, as a spreadsheet would evaluate it as a formula."""
     text = markup.csv_text(
         pd.DataFrame({"variant": [name, "plain"], name: ["-20", "-2.5e3"], "joules": [-1.5, 2.0]})
     )

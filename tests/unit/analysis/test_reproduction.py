@@ -10,7 +10,7 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # rounding of a mean with two decimals, and of its terms
+ROUNDED = 0.01 + 1e-9  # a mean with two decimals and its terms are rounded
 STUDY = "journal_table_x_fashion_mnist_as_run"
 # J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
 PAPER = {
@@ -52,7 +52,7 @@ def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path)
     one = reproduce(study(write_run, tmp_path, similarity=1.0, average=-2.0))
     rows = {(row.variant, row.session): row for row in one.present.itertuples()}
     assert len(rows) == 8
-    assert len(one.table) == 128  # 2 overlaps, 2 alphas, 4 algorithms, 4 variants, 2 sessions
+    assert len(one.table) == 128  # 2 overlaps x 2 alphas x 4 algorithms x 4 variants x 2 sessions
     for variant, both in PAPER.items():
         for session, paper in zip((5, 7), both, strict=True):
             assert rows[variant, session].paper == paper
@@ -62,7 +62,7 @@ def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path)
 
 
 def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
-    """If `average` is behind `previous` in both sessions, one of six pairs in each has another order."""
+    """If `average` is behind `previous` in both sessions, one of six pairs has another order in each session."""
     one = reproduce(study(write_run, tmp_path, average=-2.0))
     orders = one.orders()
     assert orders["same"].tolist() == [False, False]
@@ -76,7 +76,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
-    """Distances are given per algorithm, 1 for FedProx and 4 for SCAFFOLD; the mean over both would be 2."""
+    """The page gives distances per algorithm, 1 for FedProx and 4 for SCAFFOLD; their common mean would be 2."""
     study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
     # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
     write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
@@ -87,7 +87,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
     assert (fedprox.distance(), scaffold.distance()) == pytest.approx((1.0, 4.0))
     text = page([one])
     assert "(and mean absolute difference) by algorithm: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
-    # FedProx: similarity and continuous +1, previous and average -1; SCAFFOLD: similarity and previous +4
+    # in FedProx similarity and continuous have +1, previous and average -1; in SCAFFOLD similarity and previous +4
     by_variant = (
         "similarity +2.50 (2.50); continuous +1.00 (1.00); previous +1.50 (2.50); average -1.00 (1.00)."
     )
@@ -96,7 +96,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp_path: Path) -> None:
-    """The page says of a study with fitted settings that it was fitted, next to its distance."""
+    """For a study with fitted settings, the page says so beside the study's distance."""
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text
@@ -176,7 +176,7 @@ def read_again(text: str) -> list[Reproduction]:
     for section in text.split("\n## ")[1:]:
         study = section.partition("\n")[0]
         if not study.startswith("journal_table_"):
-            continue  # a section of the preface
+            continue  # sections before the studies
         paper, source = papers_table(study)
         by = "metric" if "metric" in paper else "session"
         axes = tuple(column for column in paper if column not in ("variant", by, "mean", "std"))
@@ -207,7 +207,7 @@ def read_again(text: str) -> list[Reproduction]:
 
 
 def test_the_shipped_page_is_what_its_command_makes() -> None:
-    """The page, made again from its own tables, is the same up to rounding, so nothing was edited by hand."""
+    """The page equals one that is made from its own tables, up to rounding, so nothing was edited by hand."""
     shipped = (PAPERS.resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = page(read_again(shipped))
     number = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
@@ -227,6 +227,6 @@ def test_every_number_of_the_papers_has_its_place() -> None:
             assert table["mean"].between(10, 100).all(), file
             counts[file.stem.removeprefix("journal_table_")] = len(table)
     others = {"conference_table_3": 384, "conference_table_12": 3, "early_table_1": 48}
-    # XI and XII: the rows of MNIST and Fashion-MNIST, without one that repeats another
+    # tables XI and XII have the rows of MNIST and Fashion-MNIST, without a row that repeats another one
     journal = {"ii": 128, "iii": 96, "iv": 32, "v": 24, "vi": 24, "x": 612, "xi": 135, "xii": 144, "xiv": 54}
     assert counts == journal | others

@@ -18,7 +18,7 @@ FEDBUFF = "rounds: {server: {name: fedbuff, buffer: 10}}\n"
 
 @pytest.fixture
 def two_servers(write_run: Write) -> Path:
-    """Write runs of two servers: of rounds of 10 s and 5 J, `waits` needs two to reach 0.8, `buffers` four."""
+    """Write runs of two servers with rounds of 10 s and 5 J; to reach 0.8, `waits` needs two, `buffers` four."""
     accuracies = {"waits": [0.5, 0.8, 0.8, 0.8], "buffers": [0.3, 0.5, 0.7, 0.9]}
     for name, values in accuracies.items():
         for seed in (1, 2):
@@ -33,7 +33,7 @@ def two_servers(write_run: Write) -> Path:
 def test_the_same_server_is_nothing_to_say(write_run: Write) -> None:
     for name in "ab":
         run = write_run(name, [{"session": 1, "round": 1, "accuracy": 0.5}], SESSION, variant=name)
-    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs lack the key
+    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs lack this key
     assert several_servers(load_runs(run.parent).info) == ""
 
 

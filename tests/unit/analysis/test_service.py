@@ -1,4 +1,4 @@
-"""Test the number of devices in service per cell over time, and means over cells weighted by it."""
+"""Test the number of devices that each cell serves over time, and means over cells weighted by this number."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SESSIONS = pd.DataFrame(
 )
 EVENTS = pd.DataFrame(
     [
-        (20.0, "handover", 0, 1),  # device 4 moves to cell 0, so that cell 1 is empty
+        (20.0, "handover", 0, 1),  # device 4 moves to cell 0, which leaves cell 1 empty
         (20.0, "waiting_for_devices", 1, None),
         (30.0, "departure", 0, None),
         (40.0, "switched_off", 0, None),

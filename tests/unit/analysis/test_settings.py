@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2, 3, whose two rounds are 0.1 off."""
+    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2 and 3; rounds deviate by 0.1."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):
@@ -75,7 +75,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_setting_whose_run_failed(write_run: Write) -> None:
-    """A failed run leaves a gap in its setting's row, which is named, and the setting has no leader that counts."""
+    """A failed run leaves a gap in its setting's row; a note names it, and the setting has no leader that counts."""
     root = write_grid(
         write_run,
         {

@@ -84,7 +84,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert found.keys == ("radio.bandwidth_hz",)
     table = found.table.set_index(["series", "radio.bandwidth_hz"])
     assert list(table.loc["ours"].index) == [20e6, 100e6, 200e6]
-    # rounds of 10 s: ours needs one, slow needs two
+    # of rounds of 10 s, ours needs one, and slow needs two
     assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
     names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]
@@ -96,7 +96,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
 
 
 def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:
-    """A site's power per hertz makes its power differ with the bandwidth, but it is not the swept key."""
+    """A site's power that follows the bandwidth differs between runs, but it is not the swept key."""
     root = study(write_run)
     for file in root.rglob("scenario.yaml"):
         keys = yaml.safe_load(file.read_text())
@@ -112,14 +112,14 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
     assert found.costs == ("latency_s", "round_energy_j")
     rows = found.table[found.table["series"] == "ours"]
-    # seeds 1 and 2 add 1 and 2 s: means 51.5, 11.5, 6.5, half widths 12.7062 (t, 1 degree of freedom) x 0.5
+    # seeds add 1 and 2 s, so means are 51.5, 11.5, 6.5, with half widths of 12.7062 (t, 1 degree of freedom) x 0.5
     assert rows["latency_s_mean"].tolist() == [51.5, 11.5, 6.5]
     half = 12.7062 * 0.5
     assert rows["latency_s_ci"].tolist() == pytest.approx([half] * 3, rel=1e-4)
     assert rows["latency_s_low"].tolist() == pytest.approx(
         [mean * np.exp(-half / mean) for mean in (51.5, 11.5, 6.5)], rel=1e-4
     )
-    # ratios by seed: 6/51 and 7/52 of the first value's latency; energy is equal at all values
+    # relative to the first value's latency, the seeds have 6/51 and 7/52; energy is equal at all values
     logarithms = np.log([6 / 51, 7 / 52])
     wide = 12.7062 * logarithms.std(ddof=1) / np.sqrt(2)
     last = rows.iloc[-1]
@@ -133,7 +133,7 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
 
 
 def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
-    """The means 51.5, 11.5 and 6.5 s, and the first mean's interval, are below the top of the axis."""
+    """The axis includes the means of 51.5, 11.5 and 6.5 s and the first mean's interval."""
     found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
     figure = sweep_figure(found)
     assert found.table["latency_s_high"].max() > found.table["latency_s_mean"].max() == 51.5
@@ -199,13 +199,13 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     ],
 )
 def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:
-    """The chosen metric is in the lines, in the only panel, and in the table."""
+    """The chosen metric is in the lines of text, in the figure's only panel, and in the table."""
     line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
     assert ax.get_ylabel() == shown
     values = [text.partition(" ")[0] for text in headline(line)[shown]]
-    # lr 0.01 takes two rounds of 10 s and 5 J, lr 0.1 one
+    # with lr 0.01 a run needs two rounds of 10 s and 5 J, and with lr 0.1 one round
     expected = {
         "seconds": ["20.0", "10.0"],
         "joules": ["10.0", "5.00"],

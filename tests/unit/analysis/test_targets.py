@@ -45,7 +45,7 @@ def test_several_targets_are_kept_once_in_their_order() -> None:
 
 
 def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
-    """b reaches half of a's peak, 0.4, in round 2, an accuracy of 0.5 in round 3, half of its own peak in round 1."""
+    """Run b reaches half of a's peak, 0.4, in round 2, 0.5 in round 3, and half of its own peak in round 1."""
     write_run("a", rounds(0.8, 0.8, 0.8), SESSIONS, variant="a", reference="a")
     root = write_run("b", rounds(0.3, 0.4, 0.6), SESSIONS, variant="b", reference="a").parent
     comparison = compare(root, target=["50%", 0.5, "50% of b", "50% of best"])
@@ -65,7 +65,7 @@ def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None
 
 
 def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Write) -> None:
-    """b, at most 0.6, misses 95 % of 0.8, the peak of the first variant a, and ratios are relative to a too."""
+    """Without a reference, targets and ratios are relative to the first variant, a; b misses 95 % of a's peak."""
     write_run("a", rounds(0.8), SESSIONS)
     root = write_run("b", rounds(0.6), SESSIONS).parent
     comparison = compare(root)

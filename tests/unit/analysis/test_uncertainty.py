@@ -11,7 +11,7 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """Three numbers with deviation 1 have the half width t(0.975, 2 degrees) / sqrt(3); by tables t is 4.302653."""
+    """Three numbers with deviation 1 have the half width t(0.975, 2 degrees) / sqrt(3); tables give t = 4.302653."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))
@@ -26,10 +26,10 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
 
 
 def test_the_smallest_p_of_signed_ranks_is_counted_by_hand() -> None:
-    """If n differences have one sign, two of the 2^n possible signs are as extreme."""
+    """If n differences have one sign, two of the 2^n combinations of signs are as extreme."""
     for n in (1, 3, 6):
         assert wilcoxon(range(1, n + 1)) == pytest.approx(2 / 2**n)
-    # ranks 1.5, 1.5, 3 with signs +, -, + have the smaller sum 1.5; 3 of the 8 sums are at most 1.5
+    # with ranks 1.5, 1.5, 3 and signs +, -, +, the smaller sum is 1.5; 3 of the 8 possible sums are at most 1.5
     assert wilcoxon([1, -1, 2]) == pytest.approx(2 * 3 / 8)
     assert wilcoxon([0.0, 0.0]) == 1.0
 
@@ -65,7 +65,7 @@ def test_pairs_with_an_infinite_number_are_left_out() -> None:
 
 
 def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
-    """Logarithms of ratios 1, 2, 4 are 0, 1, 2 times log 2: the middle is 2, the half width 4.302653 / sqrt(3)."""
+    """Ratios 1, 2, 4 have logarithms 0, 1, 2 times log 2, so their mean is 2 and half width 4.302653 / sqrt(3)."""
     found = paired_ratio([1.0, 6.0, 20.0], [1.0, 3.0, 5.0])
     half = 4.302653 / math.sqrt(3)
     assert (found.pairs, found.mean) == (3, pytest.approx(2.0))
@@ -96,7 +96,7 @@ def test_two_pairs_show_their_range_and_decide_nothing() -> None:
     assert ratio.ends == pytest.approx((2.0, 8.0))
     assert difference.ends == pytest.approx((2.0, 4.0))
     assert shown_ends(4.0, half_width([3.0, 5.0]), 2) == pytest.approx((3.0, 5.0))
-    # two equal ratios have no width, but two pairs decide nothing
+    # an interval of two equal ratios has no width, but two pairs decide nothing
     assert not paired_ratio([2.0, 2.0], [1.0, 1.0]).decided
     assert not paired([3.0, 3.0], [1.0, 1.0]).decided
 

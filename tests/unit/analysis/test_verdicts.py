@@ -11,7 +11,7 @@ from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
 
 Write = Callable[..., Path]
-# variant -> latency, energy and accuracy of the round per seed
+# variant -> per seed, the round's latency, energy and accuracy
 Rounds = Mapping[str, list[tuple[float, float, float]]]
 
 LAST: list[Path] = []  # folder of the last comparison
@@ -37,7 +37,7 @@ def verdicts(
 
 
 def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
-    """Ratios are 2, up to a factor of 1.1, in three pairs; the interval in logs is t(0.975, 2) log(1.1) / sqrt(3)."""
+    """Three pairs have ratios 2, 2.2, 2 / 1.1; the half width in logarithms is t(0.975, 2) log(1.1) / sqrt(3)."""
     slow = [(20.0, 5.0, 0.9), (22.0, 5.0, 0.9), (20.0 / 1.1, 5.0, 0.9)]
     first, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
     assert (
@@ -51,7 +51,7 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
 
 
 def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:
-    """Ratios 2 and 1/2 are given as a range, as Student's interval, 2^(+-12.7062), would be 0.00015 to 6,700."""
+    """Ratios 2 and 1/2 are shown as a range, as Student's interval, 2^(+-12.7062), would be 0.00015 to 6,700."""
     other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
     _, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
     assert second == (
@@ -103,7 +103,7 @@ def test_a_missed_target_is_a_bound(write_run: Write) -> None:
 def test_a_bound_that_compares_nothing_is_left_out(
     write_run: Write, time_s: float, energy_j: float, says: str
 ) -> None:
-    """Lower bounds that decide nothing are left out: a time above 5 s may be above or below 10 s."""
+    """Lower bounds that decide nothing are left out, as a time above 5 s may be above or below 10 s."""
     runs = {"ours": [(10.0, 5.0, 0.9)], "b": [(time_s, energy_j, 0.5)]}
     said = verdicts(write_run, runs)[1]
     assert said.startswith("b misses 80 % accuracy in 1 of 1 session, ours in 0")
@@ -127,12 +127,12 @@ def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
 
 def test_without_training_a_round_is_compared(write_run: Write) -> None:
     (only,) = verdicts(write_run, {"ours": [(10.0, 5.0, 0.0)] * 2, "wide": [(5.0, 5.0, 0.0)] * 2})
-    # latencies of 5 and 10 s in both pairs
+    # both pairs have latencies of 5 and 10 s
     assert only.startswith("wide needs 0.50 times the time of ours for a round (2 seeds: 0.50 to 0.50)")
 
 
 def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(write_run: Write) -> None:
-    """Without a target, accuracies over the only round are compared, whose pairs differ by 9 and 11 points."""
+    """Without a target, accuracies over the only round are compared, which differ by 9 and 11 points."""
     for variant, accuracy in (("a", (0.5, 0.5)), ("b", (0.59, 0.61))):
         for seed in (1, 2):
             row = {"session": 1, "round": 1, "accuracy": accuracy[seed - 1]}
@@ -143,7 +143,7 @@ def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(writ
 
 
 def test_sentence_and_table_say_one_ratio(write_run: Write) -> None:
-    """Sentence and table use the geometric mean 1.93 of 12, 20, 30 s over 10 s, not the median 2 or the mean 2.07."""
+    """Sentence and table give the geometric mean of 12, 20, 30 s over 10 s, 1.93, not median 2 or mean 2.07."""
     slow = [(12.0, 5.0, 0.9), (20.0, 5.0, 0.9), (30.0, 5.0, 0.9)]
     _, second, alike = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow}, target=0.8)
     found = compare(LAST[0], target=0.8)
@@ -181,7 +181,7 @@ def test_a_unit_stands_beside_its_values_and_not_in_the_name() -> None:
 
 
 def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -> None:
-    at = "(round 2 of session 1, after 2 s)"  # differs by seed, so the sentence gives the reason without it
+    at = "(round 2 of session 1, after 2 s)"  # differs by seed, so the sentence leaves it out
     runs = [
         ("ours", 1, 2, f"accuracy 0.8 reached {at}"),
         ("ours", 2, 3, "accuracy 0.8 reached (round 3 of session 1, after 3 s)"),

@@ -1,4 +1,4 @@
-"""The panel of TR 38.901, Table 7.3-1, and sites whose cells have a panel each."""
+"""Test the panel of TR 38.901, Table 7.3-1, and sites with a panel for each of their cells."""
 
 import cmath
 import math
@@ -72,7 +72,7 @@ def three_panels(azimuth_deg: float, downtilt_deg: float = 0.0) -> tuple[Panel, 
 
 
 def test_right_below_the_antenna_there_is_a_gain() -> None:
-    """Right below, an upright panel loses 12 (90/65)^2 = 23 dB; one tilted by 90 degrees loses nothing."""
+    """Straight below it, an upright panel loses 12 (90/65)^2 = 23 dB; one tilted by 90 degrees loses nothing."""
     below = np.zeros(2)
     assert Panel(30.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8 - 12 * (90 / 65) ** 2)
     assert Panel(30.0, 90.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8.0)

@@ -1,4 +1,4 @@
-"""Groups of flows with weighted shares of a band of 1 MHz with 0.5 ms slots and a cap of 1 bit/s/Hz.
+"""Test groups of flows with weighted shares of a band of 1 MHz with 0.5 ms slots and a cap of 1 bit/s/Hz.
 
 Links are static and far above the cap: a share b carries exactly 500 b bits per slot, under any scheduler.
 """
@@ -23,7 +23,7 @@ STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
 ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), MinMaxLatency()]
 NAMES = [type(scheduler).__name__ for scheduler in ALL]
 SLOTS = 400
-NEVER = 1e9  # bits, so many that no flow ends
+NEVER = 1e9  # so many bits that no flow ends
 RELATIVE = 1e-9  # relative rounding error
 
 
@@ -52,7 +52,7 @@ def test_throughput_of_busy_groups_goes_as_their_weights(scheduler: Scheduler, p
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Scheduler) -> None:
-    """A single group has the results of a band without groups to the last bit, at any weight, over fading links."""
+    """Over fading links, a single group of any weight has the results of a band without groups, to the last bit."""
     alone = [band_of(scheduler, [0.01, 7.0]), SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0))]
     for band in alone:
         for number, id_ in enumerate(("a1", "a2", "a3")):
@@ -79,7 +79,7 @@ def test_what_a_group_leaves_goes_to_the_others() -> None:
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "by slot"])
 def test_meters_of_groups_add_up_to_one_power(scheduler: Scheduler) -> None:
-    """Groups divide the band's one power by weight, and one that is alone has all of it."""
+    """Groups divide the band's power by their weights, and a group that is alone has all of the power."""
     band = band_of(scheduler, [1.0, 3.0], power="per_resource_block")
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)

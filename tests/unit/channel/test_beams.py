@@ -1,4 +1,4 @@
-"""A panel's beam gain equals the mean over rays drawn one by one, which each element receives with its phase."""
+"""A panel's beam gain equals its mean over rays drawn one by one, each added up over elements with their phases."""
 
 import math
 
@@ -13,7 +13,7 @@ from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.units import FloatArray
 
 LINKS, SEED, STANDARD_ERRORS = 40_000, 5, 5
-# columns across and rows upwards, and their spacing in wavelengths
+# number of columns and of rows, each with their spacing in wavelengths
 AXES = ((8, 0.5), (4, 0.8))
 
 
@@ -33,7 +33,7 @@ def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))
-    # elevations near the horizon, at any offset from the codebook's beams
+    # elevations near the horizon, at random offsets from the codebook's beams
     elevation = np.radians(rng.uniform(-8.0, 8.0, LINKS))
     across = np.radians(spread.azimuth_deg) * wider * rng.standard_normal(LINKS)
     upwards = np.radians(spread.zenith_deg) * wider * rng.laplace(scale=1.0 / math.sqrt(2.0), size=LINKS)
@@ -54,7 +54,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
     spread: Spread = getattr(spreads, state)
     gains = drawn_gains(spread, np.random.default_rng(SEED))
     error = float(gains.std() / math.sqrt(LINKS))
-    # here rows look within 8 degrees of the horizon, in the code along it: 1 % of their gain
+    # rows have a mean elevation within 8 degrees of the horizon here, and 0 in the code: 1 % of their gain
     assert 10 ** (beam_gain_db(spread) / 10) == pytest.approx(
         gains.mean(), abs=STANDARD_ERRORS * error, rel=0.01
     )
@@ -81,7 +81,7 @@ def test_wider_spreads_take_the_gain_away() -> None:
 def test_spreads_are_the_medians_of_the_report(
     model: PathLoss, carrier_hz: float, delays_ns: tuple[float, float], azimuths_deg: tuple[float, float]
 ) -> None:
-    """38.901, Table 7.5-6, by hand; below 2 GHz (UMi) and 6 GHz (UMa, InH) the spreads at that carrier hold."""
+    """Spreads are by 38.901, Table 7.5-6; carriers below 2 GHz (UMi) or 6 GHz (UMa, InH) count as 2 or 6 GHz."""
     spreads = model.spreads(carrier_hz)
     assert spreads is not None
     assert [one.delay_s * 1e9 for one in spreads] == pytest.approx(delays_ns, rel=1e-3)

@@ -1,4 +1,4 @@
-"""A band shared by resource blocks, slot by slot: properties of any scheduler, and a transfer derived by hand."""
+"""Test a band shared by resource blocks slot by slot: properties of all schedulers, and a transfer by hand."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def fill(band: SharedBand, bits: float = 40_000.0, least_snr: float = 0.0) -> No
 
 
 class Given:
-    """A record of the calls of `carried`: the links, given blocks and used blocks of each served slot."""
+    """A recorder of the calls of `carried`: the links, given blocks and used blocks of each served slot."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slots: list[tuple[BlockLink, np.ndarray, np.ndarray]] = []
@@ -74,16 +74,16 @@ def ends_of(band: SharedBand, looks: int | None = None) -> dict[Any, int]:
 def test_no_block_is_left_while_a_flow_could_use_it(
     scheduler: Scheduler, power: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each slot either all blocks are given, or each flow has all that it can use."""
+    """In each slot, either all blocks are given out, or each flow has as many blocks as it can use."""
     given = Given(monkeypatch)
     band = band_of(scheduler, power)
-    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # a site does not concentrate it
+    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # sites cannot concentrate power
     while (due := band.next_end()) is not None:
         band.settle(due[0])
     slots = 0
     for link, blocks, _ in given.slots:
         if (blocks == BLOCKS).all():
-            continue  # a look at the rate that each would have alone
+            continue  # this call computes the rate of each flow alone
         most = usable(link, STEPS.whole, BLOCKS)
         assert blocks.dtype.kind == "i"
         assert (blocks <= most).all()
@@ -122,16 +122,16 @@ def test_a_transfer_by_hand() -> None:
     link = LinkFading(1, 1.0)
     h2 = float(link.power(0, 1)[0])
     table = Steps()
-    strong, most = 100.0, 10.0  # on the whole band, and on a block
+    strong, most = 100.0, 10.0  # SNR on the whole band, and highest SNR on a block
     weak = 0.5
     band = band_of(EqualShare())
     bits = 200_000.0
     band.add("strong", bits, snr_whole_band=strong / h2, most_snr=most / h2, fading=link, slot=0)
     band.add("weak", bits, snr_whole_band=weak / h2, fading=link, slot=0)
-    # 12 blocks each: 100 x 24 / 12 = 200 exceeds 10, so power control decides: it uses 10 x 12 / 2,400 of the power
+    # with 12 blocks, 100 x 24 / 12 = 200 exceeds 10, so power control limits the power to its share 10 x 12 / 2,400
     rate = 12 * float(table.efficiency(most)) / BLOCKS
     best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
-    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer blocks than its 12
+    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer than 12 blocks
     unit = HZ * SLOT_S
     periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has an uplink slot and two symbols
     due = band.next_end()
@@ -152,7 +152,7 @@ def test_no_power_is_above_the_amplifiers() -> None:
     for id_, (snr, most) in enumerate(LINKS):
         on, at_power = band.sent_by(id_)
         assert 0 < at_power <= on
-        if most > snr * BLOCKS:  # power control does not limit it even on one block
+        if most > snr * BLOCKS:  # power control does not limit this flow even on one block
             assert at_power == pytest.approx(on)
 
 

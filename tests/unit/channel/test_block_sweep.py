@@ -1,4 +1,4 @@
-"""Flows that are alone in a band of blocks: one pass gives the same results as event by event."""
+"""Test that flows alone in a band of blocks have the same results in one pass as event by event."""
 
 from typing import Any, Literal
 
@@ -92,7 +92,7 @@ def test_one_pass_is_what_the_events_make(
 
 @pytest.mark.parametrize("joins", [767, 768, 890, 896, 897, 1024])
 def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
-    """The second of two long transfers joins during the first, and wake-ups still equal those of the band's plans."""
+    """If the second of two long transfers joins during the first, wake-ups still equal those of the band's plans."""
     carrier = Carrier(20e6, 0.5e-3, FRAMES[1], steps=Steps(), blocks=51)
     story = [
         (
@@ -116,7 +116,7 @@ def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
 
 @pytest.mark.parametrize("case", range(20))
 def test_blocks_are_divided_among_the_flows_that_are_there(case: int) -> None:
-    """The division equals that of each slot, among the flows present in it; some cannot use their share."""
+    """Blocks are divided as slot by slot among the flows present in each slot; some flows cannot use their share."""
     rng = np.random.default_rng(case)
     flows, blocks, slots = int(rng.integers(2, 40)), int(rng.integers(1, 274)), 12
     few = rng.random((flows, slots)) < 0.3 * (case % 2)

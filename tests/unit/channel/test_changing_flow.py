@@ -1,4 +1,4 @@
-"""Transfers with a changing SNR: computed together, they have the results of each computed alone."""
+"""Test that transfers with a changing SNR have the same results computed together and one by one."""
 
 import itertools
 
@@ -17,7 +17,7 @@ DOWNLINK, UPLINK = (Pattern().weights(direction) for direction in ("downlink", "
 
 
 def flows() -> list[ChangingFlow]:
-    """Return flows with and without frame, steps, fading and interference, which some of them share."""
+    """Return flows with and without frame, steps, fading and interference, some of which they share."""
     rng = np.random.default_rng(1)
     activity = TransmitterActivity(7, 8, 0.3)
     at_devices = Heard.each(activity, rng.exponential(size=(FLOWS, 8)))

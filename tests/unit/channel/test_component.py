@@ -1,4 +1,4 @@
-"""Components of the channel package are frozen, and their values are within range."""
+"""Test that components of the channel package are frozen, and that their values must be within range."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Fading over a band with several independent parts, and uplink power control."""
+"""Test fading over a band with several independent parts, and uplink power control."""
 
 import math
 
@@ -123,7 +123,7 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 
 @pytest.mark.parametrize(("correlation", "apart"), [(0.5, 1), (0.95, 1), (0.99, 1), (0.9999, 64)])
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
-    """Over 300 slots across a page's edge, mean, deepest fade and turns have the law of the mean of plain links.
+    """Over 300 slots across a page's edge, mean, minimum, range and change of the power have the reference's law.
 
     The reference is the mean power of L plain links, each drawn slot by slot. Slots are read as far apart as
     those for which random numbers are drawn.

@@ -1,4 +1,4 @@
-"""Energy with Table I of the journal paper, by hand: 1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW."""
+"""Test energies by hand for Table I of the journal paper: 1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW."""
 
 import pytest
 

@@ -55,8 +55,8 @@ def test_speeds_beyond_the_first_bessel_zero_are_refused_with_limit_and_remedy()
 @pytest.mark.parametrize("block", [2, 400, 2048])
 @pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
 def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block: int) -> None:
-    # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).
-    # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, its covariance must be rho^|i-j|.
+    # With h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], and h[n] = free[n] + w[n] (right - free[B]), h
+    # is linear in (left, e[1..B], right); with E[left right] = rho^B its covariance must be rho^|i-j|.
     weights = grids(rho, block)[0].weights
     assert weights is not None
     step = np.zeros((block + 1, block + 2))
@@ -82,7 +82,7 @@ def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block
 def test_reads_in_any_order_and_size_agree_bit_by_bit(
     rho: float, pieces: list[tuple[int, int]], page: int, block: int
 ) -> None:
-    # `page` places the reads across the end of a page of edges
+    # `page` is chosen such that reads cross the end of a page of edges
     whole = LinkFading(KEY, rho, block).gain(page, 8 * BLOCK)
     link = LinkFading(KEY, rho, block)
     for first, count in pieces:
@@ -105,7 +105,7 @@ def test_a_static_link_never_changes() -> None:
 
 
 def test_a_link_that_is_almost_static_changes_by_its_innovation() -> None:
-    # At 1 mm/s 1 - rho = (2 pi fd tau)^2 / 4 = 3.4e-10; a step's size has mean square 2 (1 - rho).
+    # At 1 mm/s, 1 - rho is (2 pi fd tau)^2 / 4 = 3.4e-10, and a step's size has mean square 2 (1 - rho).
     rho = slot_correlation(1e-3, **RADIO)
     gain = LinkFading(KEY, rho).gain(10**9, 2 * BLOCK)
     steps = np.abs(np.diff(gain)) ** 2 / (2 * (1 - rho))
@@ -120,7 +120,7 @@ def test_streams_belong_to_slot_and_purpose() -> None:
         for slot in (0, 1, 2**40)
         for stream in (0, 1)
     }
-    # ... and do not depend on earlier reads; nor do they repeat the fading's own numbers
+    # streams do not depend on earlier reads, and do not repeat the fading's own numbers
     link.power(0, 10)
     assert link.generator(1, 1).standard_normal(4).tolist() == draws[1, 1]
     page = LinkFading(KEY, 0.0).gain(0, 4) * math.sqrt(2)

@@ -1,4 +1,4 @@
-"""Fields in a common table: each layer has the values of the field alone, and its nodes the stored values."""
+"""Test that each layer of a table of fields has the values of its field alone, and at nodes the stored values."""
 
 import tracemalloc
 
@@ -74,7 +74,7 @@ def test_one_field_each_is_what_all_fields_are_there() -> None:
 
 
 def test_places_that_were_asked_for_before_are_not_taken_for_others() -> None:
-    """Remembered positions are not reused after they changed, not even if they changed within the same array."""
+    """Values at cached positions are not reused after the positions changed, even within the same array."""
     stack, here, there = FieldStack(LAYERS), places(5), places(5, seed=7)
     of_here, of_there = (FieldStack(LAYERS).at(positions_m) for positions_m in (here, there))
     held = here.copy()
@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """With `few`, only nodes around the first positions are stored, until another is read; values are the same."""
+    """With `few`, only nodes near the first positions are stored until other positions are read; values are equal."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -158,7 +158,7 @@ def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, f
         keys=range(9), correlation_m=50.0, area_radius_m=area_radius_m, stream=0, common=Common(9, 0.5)
     )
     stack = FieldStack([layer], few=few)
-    FieldStack(LAYERS).at(places(90))  # imports modules on first use
+    FieldStack(LAYERS).at(places(90))  # a first use imports modules, whose memory must not count
     tracemalloc.start()
     stack.at(places(90))
     height = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""Gaussian fields: the exact law of the construction, its errors, and the independence of fields."""
+"""Test the exact law of the constructed Gaussian fields, their errors, and their independence."""
 
 import math
 from typing import get_args

@@ -1,4 +1,4 @@
-"""Large-scale gain is a function of the position: the sum of path loss, state and shadowing."""
+"""Test that large-scale gain is a function of the position, and sums path loss, state and shadowing."""
 
 import math
 from typing import Any
@@ -226,7 +226,7 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
     found = soft.gain_db(positions)
     np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
     assert np.median(np.abs(found - expected)) < SINGLE_DB
-    certain = np.abs(margin) > 0.01  # margins whose sign rounding cannot change
+    certain = np.abs(margin) > 0.01  # margins so large that rounding cannot change their sign
     np.testing.assert_array_equal(soft.line_of_sight(positions)[certain], margin[certain] > 0)
     one = soft.links_to(positions, np.full(3000, 3))[0]
     np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
@@ -235,7 +235,7 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
 
 
 def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
-    """In steps of 1 mm, gains change by at most 0.5 dB where the state is soft, and jump where it is not."""
+    """In steps of 1 mm, gains change by at most 0.5 dB with a soft line-of-sight state, and jump with a hard one."""
     walk = np.stack([np.linspace(30.0, 90.0, 60_001), np.full(60_001, 21.0)], axis=1)
     steps_db = {
         state: np.abs(

@@ -1,4 +1,4 @@
-"""Hexagonal layouts: counts and distances of the triangular grid, and wrap-around distances on its torus."""
+"""Test the number and distances of sites in hexagonal layouts, and wrap-around distances on their torus."""
 
 import math
 
@@ -96,7 +96,7 @@ def test_nearest_of_all_copies_anywhere(rings: int) -> None:
     displacement = wraparound.displacement_m(positions, sites)
     expected = brute_distance_m(positions, sites, copies(rings, 6))
     np.testing.assert_allclose(np.linalg.norm(displacement, axis=-1), expected, atol=1e-9)
-    # the displacement leads to a copy: its difference from the plain one is a translation m t1 + n t2
+    # the displacement points to a copy of the site, so it differs from the plain one by a translation m t1 + n t2
     t2, t1 = copies(rings, 1)[[5, 7]]
     taken_off = (displacement_m(positions, sites) - displacement).reshape(-1, 2)
     numbers = np.linalg.solve(np.stack([t1, t2], axis=1), taken_off.T)
@@ -112,7 +112,7 @@ def test_square_distance_is_that_of_the_displacement(dtype: type, tolerance_m: f
     apart = wraparound.aligned_axes(positions.T)[:, :, None] - wraparound.aligned_axes(sites.T)[:, None]
     square = wraparound.square_distance(apart.astype(dtype))
     assert square.dtype == dtype
-    # next to a site, rounding may make it negative
+    # next to a site, rounding may make the square negative
     distance = np.sqrt(np.maximum(square, 0.0))
     expected = np.linalg.norm(wraparound.displacement_m(positions, sites), axis=-1)
     np.testing.assert_allclose(distance, expected, atol=tolerance_m)

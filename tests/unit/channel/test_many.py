@@ -1,4 +1,4 @@
-"""Transfers computed together have the numbers of each computed alone, to the last bit."""
+"""Test that transfers computed together have the same results as one by one, to the last bit."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
 
 
 def test_auto_draws_the_same_ones_by_renewal() -> None:
-    # on both sides of the limits of `auto`, in slots and in coherence times
+    # transfers on both sides of the limits of `auto` in slots and in coherence times
     rate = float(BAND.mean_efficiency(10.0))
     slow = 0.999
     bits = [

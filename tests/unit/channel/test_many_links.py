@@ -1,4 +1,4 @@
-"""Links that are read together have the same fading as each alone."""
+"""Test that links that are read together have the same fading as links read one by one."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_many_links_read_together_are_each_alone(
     for at in (first_slots, first_slots + count):
         expected = [link.power(int(slot), count) for link, slot in zip(alone, at, strict=True)]
         np.testing.assert_array_equal(power_of_many(together, at, count), expected)
-        # the values that the links keep are right, too
+        # the values cached in the links are right, too
         again = [link.power(int(slot), count) for link, slot in zip(together, at, strict=True)]
         np.testing.assert_array_equal(again, expected)
 

@@ -1,4 +1,4 @@
-"""Rates in steps, diversity, and transfers with a changing SNR."""
+"""Test rates in steps, diversity, and transfers with a changing SNR."""
 
 import math
 
@@ -64,7 +64,7 @@ def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: li
 def test_four_layers_reach_the_peak_that_the_standard_computes() -> None:
     """38.306, 4.1.2: 4 layers x 8 bit x 948/1024 x 273 x 12 / (0.5 ms / 14) x (1 - 0.14) = 2.337 Gbit/s at 100 MHz.
 
-    The band here has no guard: 100 MHz instead of 98.28 MHz; and cyclic prefixes are left out, 7 %.
+    The band here has no guard bands (100 MHz instead of 98.28 MHz) and no cyclic prefixes (7 % of the time).
     """
     standard = 4 * 8 * 948 / 1024 * 273 * 12 / (0.5e-3 / 14) * 0.86
     carrier = Carrier(100e6, 0.5e-3, steps=Steps(layers=4), goodput=0.86)

@@ -19,7 +19,7 @@ def test_walls_by_hand(walls: str, glass_db: float, glass_share: float) -> None:
 
 
 def test_walls_at_both_ends_of_the_carriers() -> None:
-    """At 28 GHz concrete passes almost nothing: the loss is that of the glass and its share of the wall."""
+    """At 28 GHz almost no power passes concrete, so the loss follows from the glass and its share of the wall."""
     assert wall_loss_db(28e9, "low_loss") == pytest.approx(5 + 7.6 - 10 * math.log10(0.3), abs=1e-6)
     assert wall_loss_db(28e9, "high_loss") == pytest.approx(5 + 31.4 - 10 * math.log10(0.7), abs=1e-6)
 

@@ -1,4 +1,4 @@
-"""Errors of the channel package name the wrong value, in every function that receives it."""
+"""Test that errors of the channel package name the wrong value, in every function that receives it."""
 # ruff: noqa: F401 - the table calls what is imported
 
 from math import inf, nan

@@ -1,4 +1,4 @@
-"""Resource blocks of a band: their number, their division, and the rate of a flow on them."""
+"""Test the number of a band's resource blocks, their division among flows, and a flow's rate on them."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ from edgefl.channel.units import db_to_linear, dbm_to_watt, linear_to_db
 
 def test_spectral_efficiency_is_shannon() -> None:
     np.testing.assert_allclose(spectral_efficiency([0.0, 1.0, 3.0, 1023.0]), [0, 1, 2, 10], rtol=1e-15)
-    # 1 + 1e-20 rounds to 1; the rate must not round to 0
+    # although 1 + 1e-20 rounds to 1, the rate must not round to 0
     assert spectral_efficiency(1e-20) == pytest.approx(1e-20 / math.log(2), rel=1e-15)
 
 

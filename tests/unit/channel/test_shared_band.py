@@ -1,4 +1,4 @@
-"""Flows that share a band of 1 MHz with 0.5 ms slots: a bit/s/Hz on the whole band is 500 bits per slot.
+"""Test flows that share a band of 1 MHz with 0.5 ms slots, where 1 bit/s/Hz on the whole band is 500 bits per slot.
 
 Static links far above a cap of 1 bit/s/Hz carry exactly 500 b bits per slot on a share b.
 """
@@ -129,7 +129,7 @@ def test_power_over_a_share() -> None:
 
 @dataclass(frozen=True)
 class InEverySlot(Scheduler):
-    """Equal shares that are decided again in each slot."""
+    """A scheduler of equal shares that is called in each slot."""
 
     per_slot: ClassVar[bool] = True
 
@@ -206,7 +206,7 @@ class Join:
     bits: int
     snr: float
     rho: float
-    stays: int | None  # slots after which it is cut off
+    stays: int | None  # slots after which the flow is cut off
 
 
 @st.composite
@@ -230,10 +230,10 @@ def joins(draw: st.DrawFn) -> list[Join]:
 
 
 def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] = ()) -> dict[int, tuple]:
-    """Return the slot and bits with which each flow ends or is cut off; `look` settles or asks in between."""
+    """Return the slot and bits of each flow's end or cut-off; look: slots at which to settle the band or plan it."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # at the same slot: first look, then leave, then join
+    # at one slot, looks come first, then departures, then arrivals
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 
@@ -367,7 +367,7 @@ def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
     for i, snr in enumerate((0.5, 5.0, 50.0)):
         band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
     band.settle(slots)
-    # the band has planned further ahead
+    # the band may have planned further slots, which are left out
     return {slot: log[slot] for slot in sorted(log) if slot < slots}
 
 
@@ -431,7 +431,7 @@ def test_min_max_latency_ends_static_flows_together(power: Any) -> None:
         band.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
     slot, ids = band.next_end()  # type: ignore[misc]
     assert ids == [0, 1, 2]
-    # it ends no later than with equal shares, which are redistributed
+    # the transfer ends no later than with equal shares that are redistributed
     equal = band_of(EqualShare(), power=power)
     for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
         equal.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)

@@ -1,4 +1,4 @@
-"""Transfers on one link of 1 MHz with 0.5 ms slots: a bit/s/Hz is 500 bits per slot."""
+"""Test transfers on one link of 1 MHz with 0.5 ms slots, where 1 bit/s/Hz is 500 bits per slot."""
 
 import math
 from typing import Any
@@ -93,7 +93,7 @@ class _FixedNormal:
 
 @pytest.mark.parametrize("x", [-3.0, 0.0, 2.0])
 def test_renewal_solves_its_equation(x: float) -> None:
-    # it returns the first n with mu n - need >= X sqrt(s2 n)
+    # slots_renewal returns the first n with mu n - need >= X sqrt(s2 n)
     snr, bits = 5.0, payload(10_000, 5.0)
     rng: Any = _FixedNormal(x)
     count = slots_renewal(bits, carrier(), snr=snr, correlation=FAST, rng=rng)
@@ -165,7 +165,7 @@ def test_slots_exact_is_the_first_slot_that_completes_the_payload(
     efficiency = np.log2(1 + snr * LinkFading(KEY, rho).power(first_slot, count))
     at = np.arange(first_slot, first_slot + count)
     rates = np.minimum(efficiency, cap or math.inf) * np.array(weights or [1.0])[at % len(weights or [1.0])]
-    # the sums differ in their order, hence in rounding
+    # the sums are taken in another order, and round differently
     assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
     assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
     # a transfer ends in a slot that serves it
@@ -180,7 +180,7 @@ def test_a_static_link_in_a_frame_by_hand() -> None:
     assert flow(first_slot=0, **link).slots_exact(60.0) == 4  # 500 x 2/14 = 71.4
     assert flow(first_slot=0, **link).slots_exact(500.0) == 5
     assert flow(first_slot=4, **link).slots_exact(500.0) == 1
-    assert flow(first_slot=4, **link).slots_exact(500.5) == 5  # S of the next period
+    assert flow(first_slot=4, **link).slots_exact(500.5) == 5  # until slot S of the next period
     assert flow(first_slot=4, **link).slots_exact(600.0) == 6
     # 1,000 periods of 500 x 16/14
     assert flow(first_slot=0, **link).slots_exact(571_000.0) == 5000
@@ -200,7 +200,7 @@ def test_expected_slots_of_a_frame() -> None:
 @pytest.mark.parametrize("x", [-2.0, 0.0, 1.0])
 @pytest.mark.parametrize("first_slot", range(5))
 def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, first_slot: int) -> None:
-    # it returns the first n with mu airtime(n) - need >= X sqrt(s2 T), T being the solution without phase
+    # slots_renewal returns the first n with mu airtime(n) - need >= X sqrt(s2 T), where T ignores the frame's phase
     snr, bits, rng = 5.0, payload(5000, 5.0), _FixedNormal(x)
     framed = carrier(UPLINK, 4.0)
     how: dict[str, Any] = {"snr": snr, "correlation": FAST, "rng": rng}
@@ -235,7 +235,7 @@ def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any, rho: float) -> 
     grows = np.diff(moved) > 0
     # bits grow in S and U slots only, from slot 3 of the first period on
     np.testing.assert_array_equal(grows, np.array(UPLINK)[np.arange(first_slot, first_slot + whole) % 5] > 0)
-    # W tau times the sum may differ by rounding
+    # multiplying the sum by W tau may round
     assert moved[-1] == pytest.approx(bits, rel=1e-12)
     assert flow(**at).bits(2 * whole, bits) == bits
     if fidelity == "slot":
@@ -256,7 +256,7 @@ def test_a_frame_makes_a_transfer_endless_sooner() -> None:
 @pytest.mark.parametrize(
     ("slots", "correlation", "renewal"),
     [
-        (4096, 1 - 50 / 4096, True),  # fifty coherence times of 4096 / 50 slots, exact in binary
+        (4096, 1 - 50 / 4096, True),  # fifty coherence times of 4096 / 50 slots, exactly
         (4096, 1 - 49 / 4096, False),
         (AUTO_SLOTS, 0.5, True),
         (AUTO_SLOTS - 1, 0.5, False),

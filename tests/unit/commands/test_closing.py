@@ -13,7 +13,7 @@ from tests.unit.analysis.conftest import write_run
 
 
 def a_run(path: Path, accuracies: list[float | str], **about: Any) -> Path:
-    """Write a run of two cells with alternating rounds of 500 J, which ends with a round of each."""
+    """Write a run of two cells with alternating rounds of 500 J, which ends with a round of each cell."""
     rounds = [
         {"session": 1, "round": number // 2 + 1, "cell": number % 2, "energy_j": 500.0, "accuracy": accuracy}
         for number, accuracy in enumerate(accuracies)
@@ -25,7 +25,7 @@ def a_run(path: Path, accuracies: list[float | str], **about: Any) -> Path:
 
 
 def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_path: Path) -> None:
-    """Energy is 4 x 500 J, and the cells' latest models have accuracies of 90 and 80 %."""
+    """The energy is 4 x 500 J, and the cells' latest models have accuracies of 90 and 80 %."""
     path = a_run(tmp_path / "my run", [0.1, 0.2, 0.9, 0.8], simulated_s=114.25, wall_s=16.6)
     assert closing(path) == (
         "114 s simulated in 17 s of wall time · 2.00 kJ · accuracy 85.0 %",

@@ -1,4 +1,4 @@
-"""Shell completion of `edgefl ...` with the tab key."""
+"""Test shell completion of `edgefl ...` with the tab key."""
 
 import pytest
 import typer

@@ -118,7 +118,7 @@ def test_studies_and_shipped_files_are_described() -> None:
 
 
 def test_every_name_that_is_listed_is_described() -> None:
-    """Every listed name is described; if several kinds have the name, each component is."""
+    """Every listed name is described; if components of several kinds have a name, each of them is described."""
     for line in listed(None):
         kind = line.split()[0]
         assert describe(kind)
@@ -187,7 +187,7 @@ def test_letters_of_papers_are_told() -> None:
 
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_example_is_valid_where_it_is_written(kind: str) -> None:
-    """An example's lines are YAML, with the component at the key of its kind, and are valid in a scenario."""
+    """An example's lines are YAML with the component at the key of its kind, and are valid in a scenario."""
     for name in registry.names(kind):
         text = describe(f"{kind}/{name}")
         if "\nExample" not in text:

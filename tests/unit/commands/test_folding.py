@@ -68,7 +68,7 @@ def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture
 def test_help_tells_what_arguments_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Help explains arguments, which it did not with typer 0.20 on click 8.5, excluded by pyproject.toml."""
+    """Help explains arguments; it did not with typer 0.20 on click 8.5, which pyproject.toml excludes."""
     monkeypatch.setenv("COLUMNS", "120")
     code_of("run", "--help")
     assert "Scenario YAML, or the name of a shipped one" in " ".join(

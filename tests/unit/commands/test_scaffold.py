@@ -1,4 +1,4 @@
-"""`edgefl new` makes a folder that runs, with custom components."""
+"""Test that `edgefl new` makes a folder with custom components that runs."""
 
 import json
 import sys

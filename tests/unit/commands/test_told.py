@@ -1,4 +1,4 @@
-"""Test that standard output of machine-readable commands is one document, or lines, and nothing else."""
+"""Test that the standard output of machine-readable commands is a document, or lines, and nothing else."""
 
 import json
 from pathlib import Path

@@ -77,7 +77,7 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     assert first.left_s >= 0
     rest = (done / "rounds.csv").read_bytes()
     with (path / "rounds.csv").open("ab") as file:
-        file.write(rest[(path / "rounds.csv").stat().st_size : -20])  # without the end of the last line
+        file.write(rest[(path / "rounds.csv").stat().st_size : -20])  # the last line is not complete
     second = watched.look()
     assert second.rounds == 7
     assert second.joules > first.joules
@@ -95,7 +95,7 @@ def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
 
 
 def test_a_table_that_became_wider_is_read_anew(under_way: Making, done: Path) -> None:
-    """If a run begins again with other columns, no row counts twice and none is cut."""
+    """If a run starts over with other columns, no row is counted twice, and none is cut off."""
     path = under_way(2)
     watched = watching.find(path)[0]
     assert watched.look().rounds == 2
@@ -151,7 +151,7 @@ def test_a_clock_that_is_wrong_is_forgotten_with_the_next_sign_of_life(
     run = watching.find(under_way(3, silent_s=day_s))[0]
     now_s = time.monotonic()
     run.look()
-    under_way(3, silent_s=day_s + 10.0)  # a newer sign of life, by a clock that is behind
+    under_way(3, silent_s=day_s + 10.0)  # a newer heartbeat, by a clock that is behind
     assert run.look().silent_s < 60.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 600.0)
     assert run.look().silent_s == pytest.approx(600.0, abs=60.0)
@@ -183,7 +183,7 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
     assert text(*standings, of=2).rstrip().endswith("2 running")
     assert max(map(len, told.splitlines())) <= 80
     assert " left" in told
-    # numbers are not cut, names keep both ends, and bars are shown if there is room
+    # numbers are whole, names keep both ends, and bars are shown if the terminal is wide enough
     (row,) = (line for line in told.splitlines() if line.strip().startswith("a-"))
     assert "…" in row
     assert "indeed-100 " in row
@@ -261,7 +261,7 @@ def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, 
         words = ["watch", str(path), "--every-s", "0.1"]
         os.execve(sys.executable, [sys.executable, "-c", code, *words], {**os.environ, "TERM": "xterm"})
     said = False
-    with suppress(OSError):  # Linux's error when no process has the terminal open any more
+    with suppress(OSError):  # the error on Linux when no process has the terminal open
         while time.monotonic() - since_s < 60 and (some := os.read(terminal, 65536)):
             screen += some
             if b"1 running" in screen and not said:

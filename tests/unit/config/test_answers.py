@@ -1,4 +1,4 @@
-"""A wrong return value of a user's component is one error: file, line, method and the expected value; exit code 2."""
+"""Test that a component's wrong return value gives exit code 2 and one error: file, line, method, expected value."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SCENARIO = {
         "local": {"batch": 64, "lr": 0.1},
     },
 }
-M = 650  # parameters of the logistic model of 8 x 8 digits
+M = 650  # number of parameters of the logistic model of 8 x 8 digits
 FEDAVG = "learning.algorithms.fedavg:FedAvg"
 SCAFFOLD = "learning.algorithms.scaffold:Scaffold"
 DITTO = "learning.algorithms.ditto:Ditto"
@@ -234,7 +234,7 @@ def test_a_wrong_answer_names_the_method_and_what_was_wanted(
     assert "wrong_part" in told
     if "selector" not in str(patch):
         assert f".{method}()" in told
-    if "scheduler" not in str(patch) and "selector" not in str(patch):  # channel knows no files
+    if "scheduler" not in str(patch) and "selector" not in str(patch):  # channel names no files
         assert f"wrong_part.py:7 Wrong.{method}() returned " in told or "background" in str(patch)
 
 
@@ -253,7 +253,7 @@ def test_a_model_that_is_not_finite_names_its_method(
 
 
 def test_a_selector_may_return_an_array(folder: Path) -> None:
-    """Ids of NumPy, which overflow in keys of random streams, become plain integers."""
+    """Ids that are NumPy integers, which would overflow in keys of random streams, become plain integers."""
     array = "__import__('numpy').array(right)"
     for answer in ("right", array):
         sys.modules.pop("wrong_part", None)

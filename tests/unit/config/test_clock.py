@@ -1,4 +1,4 @@
-"""Clock times in settings: their meaning, refused values, and a run's scenario.yaml, which loads back."""
+"""Test clock times in settings: their meaning, refused values, and that a run's scenario.yaml loads back."""
 
 import re
 from pathlib import Path
@@ -81,7 +81,7 @@ def test_other_words_are_refused_with_a_remedy(written: Any, message: str) -> No
     for given, place in (({"hour": written}, ("hour",)), ({"hour": 1, "hours": (2, written)}, ("hours", 1))):
         with pytest.raises(ValidationError, match=re.escape(message)) as error:
             Settings.model_validate(given)
-        # the error of an impossible number concerns the whole key
+        # the error of an impossible number is about the whole key
         assert error.value.errors()[0]["loc"][:1] == place[:1]
 
 

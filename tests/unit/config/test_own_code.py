@@ -1,4 +1,4 @@
-"""The hash of external code covers its file and that file's local imports, as they were when imported."""
+"""Test that the hash of external code covers its file and that file's local imports, as they were when imported."""
 
 import importlib
 import sys
@@ -112,7 +112,7 @@ def test_installed_code_is_its_distribution_and_version() -> None:
 def test_a_package_of_a_lower_environment_is_installed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Name and version stand for an installed package, as hashing the code that PyTorch imports took two minutes."""
+    """Installed packages are hashed by name and version, as hashing all code that PyTorch imports took minutes."""
     packages = tmp_path / "system" / "site-packages"
     (packages / "lowest-2.7.dist-info").mkdir(parents=True)
     (packages / "lowest-2.7.dist-info" / "METADATA").write_text("Name: lowest\nVersion: 2.7\n")

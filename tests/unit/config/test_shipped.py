@@ -1,4 +1,4 @@
-"""Scenarios shipped with edgefl are found from any folder, and packages that hide edgefl's own are named."""
+"""Test that shipped scenarios are found from any folder, and that errors name packages that hide edgefl's own."""
 
 import hashlib
 import tomllib

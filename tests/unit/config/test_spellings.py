@@ -1,4 +1,4 @@
-"""American spellings of keys are read as the British ones, with a note."""
+"""Test that American spellings of keys are read as the British ones, with a note."""
 
 import logging
 

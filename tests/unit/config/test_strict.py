@@ -1,4 +1,4 @@
-"""A scenario accepts no nan, no infinity, no true for 1, and no text for a number. Messages stay short."""
+"""Test that a scenario accepts no nan, no infinity, no true for 1, and no text for a number. Messages stay short."""
 
 import itertools
 import math
@@ -137,7 +137,7 @@ def has_number(annotation: Any) -> bool:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_number_has_a_least_and_a_greatest_value(name: str) -> None:
-    """Values beyond the bounds lead to endless runs, or allocations that end with a traceback."""
+    """Values beyond these bounds would cause endless runs, or failed allocations with a traceback."""
     fields = MODELS[name].model_fields
     numbers = [key for key, field in fields.items() if has_number(field.annotation)]
     assert {key: bounds(fields[key]) for key in numbers} == {key: {"below", "above"} for key in numbers}
@@ -170,7 +170,7 @@ def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: 
 
 @pytest.mark.parametrize("key", MOVED)
 def test_keys_of_earlier_versions_say_where_they_are_now(tmp_path: Path, key: str) -> None:
-    """An override and a file with its line name the key's present place, and the key exists there."""
+    """Errors about old keys, in overrides and files, name the key's new place, and the key exists there."""
     section, _, name = key.partition(".")
     now = f"{section}.{MOVED[key]}"
     assert f"--set {key}=1 {key}: has moved to another section: write {now}" in refusal(

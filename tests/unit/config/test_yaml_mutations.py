@@ -1,4 +1,4 @@
-"""Changed text raises no exception but EdgeflError, and parsed values survive a round trip."""
+"""Test that changed text raises no exception but EdgeflError, and that parsed values survive a round trip."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,7 +63,7 @@ def edited(changes: list[tuple[int, int, str]]) -> str:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with refusals() as messages:
         value = parse_value(text, "--set x")
-        # compared as text, as nan does not equal itself
+        # compare texts, as nan does not equal itself
         assert repr(parse_value(write(value), "--set x")) == repr(value)
     assert all(message.startswith("--set x: ") for message in messages)
 

@@ -1,4 +1,4 @@
-"""The YAML reader reads a text strictly or refuses it in one message with file and line."""
+"""Test that the YAML reader reads a text strictly, or refuses it with one message that names file and line."""
 
 import math
 from pathlib import Path
@@ -77,7 +77,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
         ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
-        # one line differs from several, but the parser only notices where the several begin
+        # the first line's indentation differs from the rest, but the parser only notices this at the second
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
             "a.yaml:2: this line is indented by 4 spaces, those below it by 2",
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ("l:\n  a: 1\n  lr 0.1\n  b: 2\n", 3, "lr: 0.1"),
         ("l:\n  a: 1\n  lr:0.1\n  b: 2\n", 3, "lr: 0.1"),
         ("l:\n  a: 1\nb 2 # a seed\n", 3, "b: 2"),
-        # the parser takes the first line of a block and the key below it as one text
+        # the parser joins the first line of a block and the key below it into one text
         ("name ok\nseed: 1\n", 1, "name: ok"),
         ("name ok  # a name\n\nseed: 1\n", 1, "name: ok"),
         ("l:\n  dataset digits\n  model: logistic\n", 2, "dataset: digits"),
@@ -176,7 +176,7 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
             for text in ("on", "off", "yes", "no", "1__0", "_1", "1_", "01.5", "e5", ".", "-1-", "1e")
         ),
         *(("'010'", "010"), ('"5"', "5"), ("! 5", "5")),
-        *((".inf", math.inf), ("-.inf", -math.inf), ("1e999", math.inf)),  # refused by every key
+        *((".inf", math.inf), ("-.inf", -math.inf), ("1e999", math.inf)),  # every key refuses these values
         *(("[1, a]", [1, "a"]), ("{a: {b: 1e1}}", {"a": {"b": 10.0}})),
     ],
 )
@@ -210,7 +210,7 @@ def test_merge_keys_and_aliases(tmp_path: Path) -> None:
     assert source.data["a"] == {"lr": 0.2, "deep": {"x": 1}}
     assert source.data["b"] == {"lr": 0.1, "deep": {"x": 1}, "steps": 5}
     assert source.data["c"] == {"lr": 0.1, "deep": {"x": 1}}
-    # a key's line is that of its text, merged or not
+    # the line of a key is the line of its text, also for merged keys
     for place, line in [
         (("a", "lr"), 7),
         (("a", "deep", "x"), 3),
@@ -238,7 +238,7 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     merges = ["m0: &m0 {k0: 1, l0: 2}"]
     merges += [f"m{n}: &m{n} {{k{n}: *m{n - 1}, l{n}: *m{n - 1}}}" for n in range(1, 40)]
     assert "aliases stand for more than 100,000 values" in refusal(tmp_path, "\n".join(merges))
-    # each list is flat enough, but not when they are nested in each other
+    # each list alone is flat enough, but the nested lists are not
     deep = [f"b0: &b0 {'[' * 30}{']' * 30}", f"b1: {'[' * 30}*b0{']' * 30}"]
     assert "nested deeper than 50 levels" in refusal(tmp_path, "\n".join(deep))
 
@@ -251,7 +251,7 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_text_survives_being_written(text: str) -> None:
-    """Written text is read as the same text, by YAML 1.1, too."""
+    """Text that is written is read back unchanged, also by readers of YAML 1.1."""
     written = write({"name": text, "list": [text]})
     assert parse_value(written, "") == {"name": text, "list": [text]}
     if text != "9" * 400:

@@ -14,10 +14,10 @@ from tests.tools.pages import ROOT, blocks_of
 
 PAGE = (ROOT / "docs" / "api.md").read_text()
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# packages whose __all__ collects names of their own files for the rooms above
+# packages whose __all__ collects names of their own files for the layers above
 INTERNAL = {"edgefl.studies", "edgefl.analysis.html"}
 QUOTED = re.compile(r"`([\w.]+)`")
-NEEDS = {"edgefl.flower": "flwr"}  # module -> package of an extra that it needs
+NEEDS = {"edgefl.flower": "flwr"}  # module -> optional package that it needs
 
 
 def told() -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Test that CONTRIBUTING lists every kind of component and every room (package), each on its floor (layer)."""
+"""Test that CONTRIBUTING lists every kind of component, and every package in its layer."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Test that a shipped scenario, study or example, or a page about its feature, sets every key."""
+"""Test that every key is set in a shipped scenario, study or example, or on a page about its feature."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.tools.pages import ROOT, blocks_of
 
 Keys = tuple[str, ...]
 MOST_PATHS, MOST_NAMES = 427, 331
-NOT_ABOUT = {"history.md"}  # pages made from the code do not count either
+NOT_ABOUT = {"history.md"}  # pages made from the code are not counted either
 INLINE = re.compile(r"`([\w.]+: [^`\n]+)`")
 SET = re.compile(r"--set ['\"]?([\w.]+)=(\S+)")
 

@@ -1,4 +1,4 @@
-"""docs/radio.md: its table of laws names every switch of the preset, and the script that makes it runs."""
+"""Test that the table of laws in docs/radio.md names every switch of the preset, and that its script runs."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ sys.path.insert(0, str(DOCS))
 import radio  # noqa: E402
 
 SWITCHES = {f"{section}.{key}" for section, keys in NR.items() for key in keys}
-# several cells are not possible without it, as the page says
+# several cells need this switch, as the page says
 NOT_MEASURED = {"radio.propagation.shadowing"}
 
 

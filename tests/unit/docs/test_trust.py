@@ -1,4 +1,4 @@
-"""Test that docs/trust.md agrees with the code: each figure is computed again, and the conclusions hold."""
+"""Test that docs/trust.md agrees with the code: figures are computed again, and the conclusions hold."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ import trust_rates  # noqa: E402
 import trust_runs  # noqa: E402
 
 PAGE = (DOCS / "trust.md").read_text()
-PRINTED = 1e-3  # four digits, and sums that another library may round differently
+PRINTED = 1e-3  # figures have four digits, and other libraries may round sums differently
 
 
 def written(section: trust.Section) -> list[list[str]]:
@@ -90,7 +90,7 @@ def test_a_rows_fault_takes_it_beyond_what_is_allowed(
 
 
 def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
-    """By the page's figures, outdoor ranges are within 15 % of operators', SINR within 3 dB at full load, etc."""
+    """Figures on the page deviate from their references by no more than the page allows."""
     lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
     held = 0
     for cells in lines:
@@ -99,7 +99,7 @@ def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
             relative = allowed.endswith("%")
             off = (here - reference) / (reference if relative else 1.0)
             most = float(allowed.rstrip("%")) / (100 if relative else 1)
-            # rounded to four digits as on the page
+            # figures are rounded to four digits, as on the page
             assert abs(off) <= most + 1e-3 * (1 if relative else abs(reference)), (cells, unit)
             held += 1
     assert held > 50
@@ -129,7 +129,7 @@ def test_a_macro_network_hands_over_as_in_3gpps_setting() -> None:
 
 
 def test_without_shadowing_the_sketch_hands_over_at_the_borders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Handovers are at the borders; sampling every 2 m misses one of two crossings near a corner."""
+    """Handovers happen at borders; near a corner, sampling every 2 m counts two crossings as one."""
     for name, value in {"SHADOWING_DB": 0.0, "A3_DB": 0.0, "FILTER_K": 0, "WALK_M": 300.0}.items():
         monkeypatch.setattr(mobility_sketch, name, value)
     found = mobility_sketch.count(10.0, 0.0, users=300)

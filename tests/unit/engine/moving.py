@@ -1,4 +1,4 @@
-"""Devices at positions that a test gives as a function of time; their fading never changes."""
+"""Make devices whose positions are a function of time given by a test, and whose fading never changes."""
 
 from collections.abc import Callable
 from typing import Any

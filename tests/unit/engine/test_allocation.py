@@ -1,4 +1,4 @@
-"""Shares, powers and clocks equal those found by brute force and by a general optimiser."""
+"""Compare shares, powers and clocks with those found by brute force and by a general optimiser."""
 
 import math
 from dataclasses import replace
@@ -54,15 +54,15 @@ def test_lambert_inverts() -> None:
     assert efficiency_of(price(y)) == pytest.approx(y, rel=1e-6)
     gain, share = np.array([0.1, 10.0, 1e4]), np.array([0.01, 0.3, 1.0])
     assert least_share(share * np.log2(1 + gain / share), gain) == pytest.approx(share, rel=1e-9)
-    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # above an infinite band's rate
+    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # above the limit for any band
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 0.05, 1.0, 50.0])
 @pytest.mark.parametrize(("least_power", "least_clock_hz"), [(0.0, 0.0), (0.2, 0.6e9)])
 def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_hz: float) -> None:
-    """FEDL's objectives have one unknown each, the computing time and a device's turn, which a search finds.
+    """Each of FEDL's objectives has one unknown, the computing time or a device's turn, which a search finds.
 
-    With a minimum clock, the first objective is convex between the times at which devices reach it: search each.
+    With a minimum clock, the first objective is convex between the times at which devices reach this clock.
     """
     of = replace(uploads(4, 1), send_w=np.zeros(4))
     got = fedl(of, kappa, least_power, least_clock_hz)
@@ -181,7 +181,7 @@ DRAWS = all_draws()
 def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
     """No result is nan, no optimiser finds less energy, and all send at full power if the amplifier draws nothing.
 
-    Where no energy is used, every allocation is optimal, and the optimiser is not run.
+    If transmission uses no energy, every allocation is optimal, and the optimiser is not run.
     """
     n, slack = 3, 1.6
     drawn, of = DRAWS[of_model], uploads(n, 21)
@@ -235,8 +235,8 @@ def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
 def test_nobody_would_swap_share_or_time() -> None:
     """At the optimum no device would trade share or time, for links of -10 to 50 dB with much or little slack.
 
-    The optimum has one price of the band: a little more share saves the same energy for all below full power,
-    and no device more; a little more time saves none, except for devices at their highest clock.
+    At the optimum the band has one price: a little more share saves the same energy for all devices below full power,
+    and at most as much for others; a little more time saves none, except for devices at their highest clock.
     """
     rng = np.random.default_rng(11)
     for n in rng.integers(2, 60, 150):

@@ -1,4 +1,4 @@
-"""Recorded availability: formats, the times at which devices switch, and refusals."""
+"""Test recorded availability: its formats, the times at which devices switch, and refused files."""
 
 import itertools
 import json
@@ -46,7 +46,7 @@ def test_a_documented_client_and_its_period(tmp_path: Path) -> None:
     [
         ([0, 5], [2, 7], {}, [0, 2, 5, 7, 10, 12]),
         ([0, 2], [2, 7], {}, [0, 7, 10, 17, 20, 27]),  # two spells that touch within the period
-        ([0, 8], [2, 10], {}, [0, 2, 8, 12, 18, 22]),  # two spells that touch over its end
+        ([0, 8], [2, 10], {}, [0, 2, 8, 12, 18, 22]),  # two spells that touch across the period's end
         ([3, 5], [3, 7], {}, [5, 7, 15, 17, 25, 27]),  # a spell of no length
         ([0], [10], {}, [0]),
         ([0, 4], [4, 10], {}, [0]),  # two spells that fill the period
@@ -54,7 +54,7 @@ def test_a_documented_client_and_its_period(tmp_path: Path) -> None:
         ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # the run begins during a spell
         ([1, 5], [2, 7], {"begin": 7}, [4, 5, 8, 10, 14, 15]),
         ([1, 5], [2, 7], {"begin": 21.5}, [0, 0.5, 3.5, 5.5, 9.5, 10.5]),
-        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # begins in a spell of the period before
+        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # in a spell of the previous period
         ([1, 5], [2, 7], {"begin": 6, "time_scale": 60}, [0, 60, 300, 360, 540, 660]),
     ],
 )
@@ -84,7 +84,7 @@ FLAT = [[0, 30, 90, 120], [[20]], []]
 @pytest.mark.parametrize(
     ("options", "of_a", "of_b", "of_c"),
     [
-        ({}, [0, 30, 90, 120], [20], []),  # not repeated, and b stays on
+        ({}, [0, 30, 90, 120], [20], []),  # not repeated, so b stays on
         ({"begin": 10, "time_scale": 2}, [0, 40, 160, 220], [20], []),
         ({"begin": 100}, [0, 20], [0], []),
         ({"begin": 500}, [], [0], []),
@@ -94,7 +94,7 @@ FLAT = [[0, 30, 90, 120], [[20]], []]
             [0, 30, 90, 150, 210, 270, 330],
             [20, 120, 140, 240, 260, 360, 380],
             [],
-        ),  # spells touch over the period's end
+        ),  # spells touch across the period's end
     ],
 )
 def test_lists_and_tables_by_hand(

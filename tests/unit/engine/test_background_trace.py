@@ -1,4 +1,4 @@
-"""A recorded load, by hand: its steps, repetition, the arrivals drawn from it, and refused tables."""
+"""Test a recorded load by hand: its steps, its repetition, arrivals drawn from it, and refused tables."""
 
 import itertools
 import math
@@ -194,9 +194,9 @@ def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
 
 @pytest.mark.parametrize("repeat", [False, True])
 def test_files_come_when_the_integral_of_the_load_has_grown_by_theirs(tmp_path: Path, repeat: bool) -> None:
-    """The load is 0.2 until 10 s, 0 until 30 s, and then 0.5; a file takes 2 s. With E_n a sum of n exponentials from
-    the stream, file n arrives where the integral of load / 2 s is E_n: 0.1 t up to 10 s, then 1 + 0.25 (t - 30).
-    In a repeated period of 50 s, the integral grows by 1 + 5."""
+    """The load is 0.2 until 10 s, 0 until 30 s, and then 0.5; a file takes 2 s. Let E_n be the sum of n exponentials
+    from the stream. File n arrives when the integral of load / 2 s is E_n; the integral is 0.1 t up to 10 s, and 1 +
+    0.25 (t - 30) from 30 s on. In a repeated period of 50 s, the integral grows by 1 + 5."""
     path = tmp_path / "load.csv"
     path.write_text("time_s,uplink_load\n0,0.2\n10,0\n30,0.5\n")
     came_s = arrivals_s(path, 200.0, repeat)
@@ -212,7 +212,7 @@ def test_files_come_when_the_integral_of_the_load_has_grown_by_theirs(tmp_path: 
         if when_s(total) >= 200.0:
             break
         expected.append(when_s(total))
-        rng.choice(np.arange(1))  # the draw of the file's user
+        rng.choice(np.arange(1))  # draw the file's user, as the model does
     assert len(came_s) > 15
     assert came_s == pytest.approx(expected)
 

@@ -1,4 +1,4 @@
-"""Churn models, which switch devices on and off."""
+"""Test churn models, which switch devices on and off."""
 
 import itertools
 import math
@@ -38,10 +38,10 @@ def test_always_on() -> None:
     assert list(AlwaysOn().switches(0, Streams(1))) == [0.0]
 
 
-# models, and the share of devices that each keeps on at any time
+# models, and the share of devices that are on at any time
 SHARES: list[tuple[Churn, float]] = [
     (AlwaysOn(), 1.0),
-    (ClientPattern(sessions=[[0]]), 1.0),  # other tests cover which devices may take part
+    (ClientPattern(sessions=[[0]]), 1.0),  # other tests check which devices may take part
     (DutyCycle(on_s=20.0, off_s=60.0), 20 / (20 + 60)),
     (Poisson(on_s=30, off_s=10), 30 / (30 + 10)),
 ]
@@ -89,10 +89,10 @@ def test_client_pattern_names_the_devices_of_each_session() -> None:
 
 def test_battery_by_hand() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
-    battery.drain(0.0, 3.0)  # 3 W less 1 W of recharging: 2 W net
+    battery.drain(0.0, 3.0)  # 3 W of load less 1 W of recharge are 2 W net
     assert battery.empty_s() == 5.0
     assert battery.level_j(2.0) == 6.0
-    battery.drain(2.0, 0.5)  # it gains 0.5 W, and never exceeds the capacity
+    battery.drain(2.0, 0.5)  # the battery gains 0.5 W, up to its capacity
     assert battery.empty_s() == math.inf
     assert battery.level_j(4.0) == 7.0
     assert battery.level_j(100.0) == 10.0
@@ -104,7 +104,7 @@ def test_battery_by_hand() -> None:
 
 
 def test_a_gap_that_rounding_closes_is_no_error() -> None:
-    """After 10,000 days a device that is off for a nanosecond at midnight is switched off and on at one time."""
+    """After 10,000 days, a device that is off for 1 ns at midnight is switched off and on at the same time."""
     day_s, gap_s = 86_400.0, 1e-9
     times_s = [0.0, *(night * day_s + after for night in (1, 10_000) for after in (0.0, gap_s))]
     assert times_s[-1] == times_s[-2]

@@ -1,4 +1,4 @@
-"""Device classes: the assignment of devices to classes, and settings that each device takes from its class."""
+"""Test the assignment of devices to classes, and the settings that each device takes from its class."""
 
 import math
 from pathlib import Path
@@ -106,7 +106,7 @@ def test_every_part_is_worked_out_from_its_class() -> None:
             send_w * (part.uplink_end_s - part.uplink_start_s), rel=1e-12
         )
     assert small.rows.further["class"] == ["slow", "rest"]
-    # 13 dB less power over the same path: a longer uplink, and an unchanged downlink
+    # 13 dB less power over the same path lengthens the uplink, and does not change the downlink
     alone = small_world([50.0, 50.0], learner=Scripted(flops_per_sample=flops)).run().rows.of[DeviceRound]
     assert slow.downlink_end_s == alone[0].downlink_end_s
     assert repr(other) == repr(alone[1])
@@ -190,7 +190,7 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     elsewhere = walls.loss_db(square_m + 25.1, ids) != 0
     both = (elsewhere & inside).mean()
     assert abs(both - share**2) < SIGMAS * math.sqrt(share**2 * (1 - share**2) / count)
-    # a query for some devices agrees with one for all; and gains fall by exactly the loss
+    # a query for some devices agrees with one for all devices, and gains fall by exactly the loss
     assert np.array_equal(walls.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
     plain = world(devices={"count": count}, seed=3)
     key = (1, "train", 1)

@@ -1,4 +1,4 @@
-"""An error ends a run at once: no later event of the same time happens, and the error is raised unchanged."""
+"""Test that an error ends a run at once, before any further event of that time, and is raised unchanged."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A working day derived by hand: cadence, duration, clock-driven sessions, areas, classes, and idle time.
+"""Derive a working day by hand: its rounds, duration, sessions by the clock, areas, classes, and idle time.
 
 In one cell of 100 m, a sensor stands all day. A phone lives 800 m east of the base station, works in the cell, and
 walks at 10 m/s. Both areas are so small that every position in them is known to a tenth of a millimetre.
@@ -27,7 +27,7 @@ SPOT_M = 1e-4
 FLOPS = 1e6
 STEPS, BATCH = 5, 128
 ROUNDS = 24
-CLOCKS = {"sensor": (2e8, 2.0), "phone": (2e9, 8.0)}  # Hz, FLOPs per cycle
+CLOCKS = {"sensor": (2e8, 2.0), "phone": (2e9, 8.0)}  # clock in Hz, FLOPs per cycle
 
 
 def scenario(**more: Any) -> Scenario:
@@ -141,7 +141,7 @@ def test_each_class_computes_at_its_own_pace_whenever_it_is_there(run: Path) -> 
         clock_hz, chi = CLOCKS[row["class"]]
         took_s = float(row["compute_end_s"]) - float(row["compute_start_s"])
         expected_s = compute_time_s(FLOPS, STEPS * BATCH, clock_hz=clock_hz, flops_per_cycle=chi)
-        assert took_s == pytest.approx(expected_s, abs=2e-9)  # files have nine decimals
+        assert took_s == pytest.approx(expected_s, abs=2e-9)  # times in files have nine decimals
     begun_s = [float(row["downlink_start_s"]) for row in parts if row["class"] == "phone"]
     grid_s = [EVERY_S * number for number in range(round(DAY_S / EVERY_S))]
     assert begun_s == [time_s for time_s in grid_s if arrived_s <= time_s < left_s]

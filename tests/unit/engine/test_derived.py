@@ -1,4 +1,4 @@
-"""A derived value is the same object while its inputs are the same, and computed again after they change."""
+"""Test that a derived value stays the same object until its inputs change, and is then computed again."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Oort agrees with a second, independent implementation of the authors' formulas over 30 rounds."""
+"""Compare Oort over 30 rounds with an independent implementation of the authors' formulas."""
 
 import math
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ DEVICES, ROUNDS, NUMBER = 40, 30, 10
 
 
 class Arms:
-    """A copy of the authors' scores, device by device, as their getTopK computes them before its draw."""
+    """The authors' scores of each device, as their getTopK computes them before it draws devices."""
 
     def __init__(self, oort: Oort) -> None:
         self.oort, self.arms, self.round = oort, dict[int, dict[str, float]](), 0
@@ -21,7 +21,7 @@ class Arms:
         self.explore, self.threshold, self.history = oort.exploration, oort.pace, list[float]()
 
     def ask(self, exploited: list[int], arrived: set[int]) -> tuple[dict[int, float], int]:
-        """Return the scores of all devices, and the number of known devices to exploit."""
+        """Return the scores of all devices, and how many known devices to exploit."""
         self.round += 1
         mine = [self.arms[one]["reward"] for one in exploited if one in arrived]
         self.history.append(sum(mine) / (1e-4 + len(mine)))

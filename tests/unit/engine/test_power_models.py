@@ -1,4 +1,4 @@
-"""Radio power, by hand: powers, bits, waiting slots and tails; energy per bit agrees with measurements."""
+"""Test radio energy by hand (powers, bits, waiting slots, tails), and energy per bit against measurements."""
 
 import math
 from typing import Any
@@ -42,7 +42,7 @@ def run(
 def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
     """Return how long the radio rests after each transfer of a round: while computing, and until the next round.
 
-    Nothing ends the tail of the last transfer.
+    No transfer ends the tail of the last one.
     """
     found = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -67,7 +67,7 @@ def took_s(row: DeviceRound, stage: str) -> float:
     return float(getattr(row, f"{stage}_end_s") - getattr(row, f"{stage}_start_s"))
 
 
-# run by the plan of an undisturbed round, by processes, and by processes with a battery
+# a round is run by its plan, by processes, or by processes with a battery
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
@@ -77,7 +77,7 @@ def test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail(how: dict
         assert row.energy_rx_j == pytest.approx(3.52 * took_s(row, "downlink") + 1.7e-9 * DOWN_BITS)
         assert row.energy_tx_j == pytest.approx(3.52 * took_s(row, "uplink") + 5.7e-9 * UP_BITS)
     gaps = gaps_s(rows)
-    # computing takes 0.08 s, the pause 0.4
+    # computing takes 0.08 s, and the pause 0.4 s
     assert [gap_s > 0.1 for of_round in gaps for gap_s in of_round] == [False, True, False, True]
     check_books(rows, ledger, [sum(2.0 * min(0.1, gap_s) for gap_s in of_round) for of_round in gaps])
 
@@ -86,8 +86,8 @@ def test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail(how: dict
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
-    """A unit is 6 mW: 300 to receive, 700 to send at 23 dBm, 100 in other slots and for 50 ms afterwards; then
-    DRX at 8.7625 until 0.2 s are over."""
+    """A phone draws 300 units of 6 mW to receive, 700 to send at 23 dBm, 100 in other slots and for 50 ms afterwards,
+    and in DRX 8.7625 units until 0.2 s are over."""
     power = {"name": "tr38840", "inactivity_s": 0.05, "release_s": 0.2}
     rows, ledger, world = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
     for row in rows:
@@ -107,7 +107,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         return 0.6 * min(gap_s, 0.05) + drx_w * (min(gap_s, 0.2) - min(gap_s, 0.05))
 
     check_books(rows, ledger, [sum(map(tail_j, of_round)) for of_round in gaps_s(rows)])
-    # power is linear in transmit power, in mW, through 250 units at 0 dBm and 700 at 23 dBm: 247.733 at zero
+    # power is linear in the transmit power in mW, with 250 units at 0 dBm and 700 at 23 dBm, so 247.733 at zero
     circuits = 250 - (700 - 250) / (10**2.3 - 1)
     took = [(row.energy_tx_j, took_s(row, "uplink")) for row in rows]
     sent_s = [(joules - 0.6 * lasted_s) / (6e-3 * (700 - 100)) for joules, lasted_s in took]
@@ -115,10 +115,10 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         6e-3 * circuits * on_s + 0.6 * (s - on_s) for on_s, (_, s) in zip(sent_s, took, strict=True)
     )
     assert world.simulation.ledger.circuits()["circuit_j"] == pytest.approx([circuit_j], rel=1e-9)
-    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # circuits use a part of the energy
+    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # circuits use some of the energy
 
 
-# run by plan, by processes, and by processes with a battery and an idle second device
+# a round is run by its plan, by processes, or by processes with a battery
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
@@ -148,7 +148,7 @@ def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
 
 
 def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
-    """With a pause of 0.4 s and tails of 10 s, round 1 is announced without the remainder of its last tail."""
+    """With a pause of 0.4 s and tails of 10 s, round 1 is reported without the remainder of its last tail."""
     told: list[Round] = []
     world = small_world(
         [50.0],
@@ -236,14 +236,14 @@ def test_sending_lies_between_the_two_powers_of_the_report() -> None:
         assert draws.send_w + draws.amplifier_w == pytest.approx(units)
 
 
-# TR 38.840: relative powers (Table 18), and times and energies of going to sleep and waking (Table 19), as the public
-# implementation in 5G-LENA states them: nr-ue-energy-model.cc, UE_POWER_FR1 and UE_TRANSITIONS
+# relative powers (TR 38.840, Table 18), and times and energies of transitions to and from sleep (Table 19), as in the
+# public implementation of 5G-LENA: nr-ue-energy-model.cc, UE_POWER_FR1 and UE_TRANSITIONS
 STATES = {"PDCCH and PDSCH": 300.0, "PDCCH only": 100.0, "uplink, 0 dBm": 250.0, "uplink, 23 dBm": 700.0}
 SLEEPING = {"deep": (1.0, 20.0, 450.0), "light": (20.0, 6.0, 100.0), "micro": (45.0, 0.0, 0.0)}
 
 
 def test_figures_are_those_of_tr_38840() -> None:
-    """Powers in units, read with a unit of 1 W, equal those of the tables."""
+    """With a unit of 1 W, the powers equal the tables' numbers of units."""
     found = {}
     for dbm in (0.0, 23.0):
         draws = made(TR38840, unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
@@ -253,14 +253,14 @@ def test_figures_are_those_of_tr_38840() -> None:
     for one, (units, ms, unit_ms) in zip(SLEEPS, SLEEPING.values(), strict=True):
         assert (one.units, 1e3 * one.transition_s) == (units, pytest.approx(ms))
         assert 1e3 * one.transition_unit_s == pytest.approx(unit_ms)
-    # 8.2, file transfers: cycle, on-duration, inactivity timer
+    # section 8.2 has these values for file transfers
     model = TR38840()
     assert (model.drx_cycle_s, model.on_duration_s, model.inactivity_s) == (0.16, 0.008, 0.1)
 
 
 def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
-    """Light sleep saves 25 of micro sleep's 45 units and costs 100 unit-ms: it pays after 4 ms, but takes 6. Deep
-    sleep saves 19 more and costs 350 more: it pays after 18.4 ms, but takes 20."""
+    """Light sleep saves 25 of micro sleep's 45 units and costs 100 unit-ms; it pays after 4 ms, but needs 6 ms. Deep
+    sleep saves 19 units more and costs 350 more; it pays after 18.4 ms, but needs 20 ms."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
         model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
@@ -294,7 +294,7 @@ def test_a_narrow_band_and_few_antennas_take_less(
 
 @pytest.mark.parametrize(("antennas", "receive", "listen"), [(2, 84, 35), (1, 58.8, 24.5)])
 def test_redcap_takes_what_20_mhz_and_its_antennas_take(antennas: int, receive: float, listen: float) -> None:
-    """RedCap draws 120 and 50 units at 20 MHz, times 0.7 for each halving of four antennas, and a phone's to send."""
+    """RedCap draws 120 and 50 units at 20 MHz, times 0.7 for each halving of four antennas; it sends like a phone."""
     model = made(RedCap, unit_w=1.0, receive_antennas=antennas)
     reference, draws = made(TR38840, unit_w=1.0).draws(PHONE), model.draws(PHONE)
     assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
@@ -312,7 +312,7 @@ def nj_per_bit(power_w: float, j_bit: float, mbit_s: float) -> float:
 # nJ/bit by throughput in Mbit/s; throughput is the median power over the energy per bit
 MEASURED_UPLINK = {3.93 / 0.036: 36.0, 3.93 / 0.063: 63.0}
 MEASURED_DOWNLINK = {5.91 / 0.0034: 3.4, 5.91 / 0.0061: 6.1}
-REGRESSION = 0.15  # the regression has R^2 = 0.61; at the ends of the ranges it is right within this share
+REGRESSION = 0.15  # the regression has R^2 = 0.61; at the ends of the ranges its relative error is below this
 
 
 def test_joules_of_a_bit_are_those_measured() -> None:
@@ -324,7 +324,7 @@ def test_joules_of_a_bit_are_those_measured() -> None:
     for mbit_s, measured in MEASURED_DOWNLINK.items():
         simulated = nj_per_bit(draws.receive_w, draws.receive_j_bit, mbit_s)
         assert simulated == pytest.approx(measured, rel=REGRESSION)
-    # at the same rates, the journal's radio is more than an order of magnitude below
+    # at the same rates, the journal's radio uses less than a tenth of this energy
     assert nj_per_bit(0.2, 0.0, 3.93 / 0.036) < 36 / 15
 
 

@@ -1,4 +1,4 @@
-"""Selectors: their choice of participants, derived by hand or from a probability law."""
+"""Test which participants selectors choose, derived by hand or from a probability law."""
 
 import math
 from typing import Any
@@ -56,7 +56,7 @@ LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] *
 
 NAN = math.nan
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
-# decider, its further inputs besides `candidates_of`, requested number, participants
+# decider, its inputs besides those of `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Devices are ready after 0.1, 0.5,
     # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (7 would, too), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
@@ -67,14 +67,14 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # first devices on mains, by energy; then by share of the charge; last those that would fall below the reserve
+    # devices on mains are first, by energy; then batteries by share of the charge, last those below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
     # with its tail, device 11 needs 61 J of its 100, and 122 J with the reserve
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
-    # a rate of 40 is low for a device that had 160 before
+    # the device whose fading exceeds its mean the most is chosen
     (
         with_constants(ProportionalFair, past=0.5)(count=1),
         {"snr_up": SNR, "fading": np.array([1.0, 1.0, 1.1, 1.0, 1.0])},
@@ -87,7 +87,7 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
 
 def test_every_selector_has_a_derivation() -> None:
     derived = [selector for selector, *_ in (*CHOICES, *LAWS, *DECIDED)]
-    # derived in test_allocation.py and test_lost_uploads.py
+    # test_allocation.py and test_lost_uploads.py derive these selectors
     elsewhere = {"fedl", "hungarian", "least_energy", "least_time"}
     missing = set(underived("selectors", derived)) - elsewhere - {"oort"}  # decisions/test_oort.py
     assert not missing, f"say who takes part with these, in CHOICES, LAWS or DECIDED of {__file__}: {missing}"
@@ -112,7 +112,7 @@ def test_proportional_fair_compares_with_the_mean() -> None:
     still = {"fading": np.ones(2)}
     first = candidates_of(rng, [2, 3], 0, snr_up=np.array([160.0, 10.0]), **still)
     memory = decider.decide(first, 1, rng, {}).memory
-    # the means are then 100 and 12.5, and the ratios 40 / 100 and 15 / 12.5
+    # now the means are 100 and 12.5, so the ratios are 40 / 100 and 15 / 12.5
     then = candidates_of(rng, [2, 3], 1, snr_up=np.array([40.0, 15.0]), **still)
     assert decider.decide(then, 1, rng, memory).ids == [3]
 

@@ -1,4 +1,4 @@
-"""Servers with overlapping rounds, derived by hand: start times, versions of the model, and costs of each device."""
+"""Derive runs of servers with overlapping rounds by hand: start times, model versions, and costs of each device."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from edgefl.engine.servers.tiers import Tiers
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.testing.cell import Scripted, SmallWorld, small_world
 
-FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # the rate of the journal's processor
+FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # samples per second of the journal's processor
 JOULES_PER_S = 0.1  # computing power of the journal's processor: 1e-28 x (1e9)^3
 
 
@@ -34,7 +34,7 @@ def computing(
 
 
 def versions(world: SmallWorld) -> Iterator[tuple[DeviceRound, int, int | None]]:
-    """Yield each part with the version it began from and its staleness."""
+    """Yield each part with the model version that it began from and its staleness."""
     further = world.rows.further
     return zip(world.rows.of[DeviceRound], further["version"], further["staleness"], strict=True)
 
@@ -69,7 +69,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
         (5.2, 7, [(1, 3, 3)]),
         (6.0, 8, [(0, 6, 1)]),
     ]
-    # device 1 has worked for 0.8 s when the session ends; this energy is booked once, with the last model
+    # device 1 has worked for 0.8 s when the session ends; the energy of this work is booked once, with the last model
     last = world.rows.of[Round][-1]
     cut = world.rows.of[DeviceRound][-1]
     assert (last.participants, last.completed) == (2, 1)
@@ -205,9 +205,9 @@ def test_the_server_takes_its_time_for_each_model() -> None:
 
 
 def test_devices_go_on_while_models_are_at_the_cloud() -> None:
-    """Each way of the backhaul takes 0.25 s: device 0's model of 1 s is back at 1.5 s, when the device starts again.
+    """The backhaul takes 0.25 s each way, so device 0's model of 1 s returns at 1.5 s, when device 0 starts again.
 
-    Its next model, of 2.5 s, is back at 3 s; device 1, ready at 2.6 s, waits until then, and is two models stale.
+    Its model of 2.5 s returns at 3 s; device 1's update of 2.6 s waits until then, and is two models stale.
     """
     cloud = {"every": 1, "backhaul_bps": 1e15, "backhaul_latency_s": 0.25}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=3, cloud=cloud).run()
@@ -247,9 +247,9 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
     places: int, buffer: int, spread: str
 ) -> None:
-    """Mean staleness is (M - 1) / K for any durations: each model makes M - 1 updates under way staler by one.
+    """Mean staleness is (M - 1) / K for any durations, as each model makes M - 1 pending updates staler by one.
 
-    So staleness summed over all updates, including those that the end cuts off, is (M - 1) x number of models.
+    So the staleness of all updates, including those that the end cuts off, sums to (M - 1) x number of models.
     """
     rng = np.random.default_rng(places)
     of = {
@@ -269,9 +269,9 @@ def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
 
 @pytest.mark.parametrize("buffer", [1, 2, 3])
 def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buffer: int) -> None:
-    """Six equal devices end in one slot, whose k-th model has updates of staleness k: the mean is (6 / K - 1) / 2.
+    """Six equal devices end in one slot. The slot's k-th model has updates of staleness k, with mean (6 / K - 1) / 2.
 
-    If no two of them ended in the same slot, the mean would be (6 - 1) / K.
+    If no two devices ended in the same slot, the mean would be (6 - 1) / K.
     """
     devices, steps = 6, 4
     models_of_step = devices // buffer
@@ -358,7 +358,7 @@ def test_time_sent_is_that_of_the_union_in_any_order() -> None:
 
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(power: str) -> None:
-    """With power per block the site sends while it serves any device; with `full`, once for each share in use."""
+    """With power per block, a site sends while it serves any device; with `full`, it sends once per share in use."""
     world = small_world(
         [20.0 + 20.0 * k for k in range(8)],
         policy={"name": "schedule", "count": 1, "rounds": 6},

@@ -1,4 +1,4 @@
-"""Session policies: the exact time or round at which a session ends."""
+"""Test the exact time or round at which each session policy ends a session."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def at(rounds: int, now: frozenset[int] = TEN, *losses: float, **more: Any) -> S
 
 
 ENDS = [None, "membership", "max_rounds"]
-# policy, states (rounds, members now, losses), and the expected answers
+# policy, states (rounds, present members, losses), and the expected answers
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
     (  # two of ten devices leave and three arrive
@@ -38,7 +38,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         [None, "membership", None, "max_rounds"],
     ),
     (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 members has changed
-    # from the third round on, two rounds have changed the model; a session in which none does ends, too
+    # two rounds have changed the model after the third; a session in which no round changes it ends, too
     (
         membership(4),
         [at(rounds, ONE_GONE, unchanged=same) for rounds, same in ((2, 1), (3, 1), (4, 4))],
@@ -46,7 +46,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     ),
     (
         Adaptive(count=2, slack=0.5, threshold=0.75, min_rounds=1, max_rounds=3),
-        # relative to the lowest loss, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
+        # losses are relative to the lowest, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
         [at(2, TEN, 2.0, 4.0), at(3, TEN, 2.0, 4.0, 4.0), at(3, TEN, 2.0, 2.0, 2.0)],
         [None, "adaptive", "max_rounds"],
     ),
@@ -102,7 +102,7 @@ def test_a_day_has_its_hours_from_the_runs_first_hour_on() -> None:
 
 
 def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> None:
-    """The session of 7:50 begins 4,200 s after 6:40, exactly, each day, though neither hour is a binary fraction."""
+    """Every day, 7:50 is exactly 4,200 s after 6:40, though neither hour is a binary fraction."""
     minutes = range(24 * 60)
     for begin in ("6:40", "7:01"):
         hour, minute = map(int, begin.split(":"))

@@ -1,4 +1,4 @@
-"""A fixture that makes garbage collections fast, as Flower runs one for each message."""
+"""Make garbage collections fast, as Flower runs one for each message."""
 
 import gc
 

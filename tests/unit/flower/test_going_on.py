@@ -1,4 +1,4 @@
-"""An interrupted Flower run resumes to the same bytes; state that cannot be saved is an error before the run."""
+"""Test that interrupted Flower runs resume to the same bytes, and that state that cannot be saved is an error."""
 
 import random
 import warnings

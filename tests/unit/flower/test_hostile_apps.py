@@ -1,4 +1,4 @@
-"""ClientApps that fail or return invalid replies: one error names the device, and no bad value spreads silently."""
+"""Test that an error names the device whose ClientApp fails or replies wrongly, and that no bad value spreads."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +98,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
     ],
 )
 def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tmp_path: Path) -> None:
-    """An invalid reply is one error, even if its shape broadcasts; no traceback of Flower is shown."""
+    """An invalid reply gives one error, even if its shape broadcasts, and no traceback of Flower is shown."""
     if why is None:
         run(tmp_path, answer)
         return
@@ -109,7 +109,7 @@ def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tm
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf, -np.inf])
 def test_an_update_that_is_not_finite_stays_out_of_the_model(spoilt: float, tmp_path: Path) -> None:
     results = run(tmp_path, sends(np.array([1.0, spoilt, 1.0], np.float32)))
-    assert results.rounds["loss"].tolist() == pytest.approx([3.0, 3.0])  # the others send ones
+    assert results.rounds["loss"].tolist() == pytest.approx([3.0, 3.0])  # the other devices send ones
     outcomes = results.devices.groupby("device")["outcome"].unique()
     assert outcomes[HOSTILE].tolist() == ["unusable_uplink"]
 
@@ -133,7 +133,7 @@ def test_older_clients_are_looked_at_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("examples", [-5, 1.5, float("nan"), 10**15])
 def test_a_test_of_no_number_of_samples_is_refused(examples: Any, tmp_path: Path) -> None:
-    """A negative weight is refused, as it could raise the mean accuracy above every single accuracy."""
+    """A negative weight is refused, as it could raise the mean accuracy above each device's accuracy."""
     app = ClientApp()
 
     @app.train()

@@ -1,4 +1,4 @@
-"""Flower strategies and ClientApps inside a scenario: the network determines participants and arrivals."""
+"""Test Flower strategies and ClientApps in a scenario, whose network determines participants and arrivals."""
 
 import math
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -
     ]
     seconds = [work[device] * 5.0e6 / 8.0e9 for device in devices.device]
     assert (devices.compute_end_s - devices.compute_start_s).tolist() == pytest.approx(seconds)
-    # three float32 in NumPy's format, their name, and a configuration with the round exceed the numbers alone
+    # a message has three float32 in NumPy's format, their name and a configuration: more than the numbers alone
     assert 8 * 12 < devices.downlink_bits.min() < 8 * 400
     assert devices.uplink_bits.min() > 8 * 12
 

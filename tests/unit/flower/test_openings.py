@@ -1,4 +1,4 @@
-"""Warm starts around Flower strategies: in scenarios, in Flower's own loop, and in Flower's simulation."""
+"""Test warm starts around Flower strategies in scenarios, in Flower's own loop, and in Flower's simulation."""
 
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,7 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
     plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), connected, 4 + 5 * 4)
-    for first in (16, 21):  # first training rounds of sessions 4 and 5; in the plain run their second rounds
+    for first in (16, 21):  # first training rounds of sessions 4 and 5, the second rounds in the plain run
         assert losses[first] < plain[first] / 4
 
 
@@ -182,7 +182,7 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
         model = {"w": np.full(2, session, np.float32), "batches": np.array(10 * session)}
         openings.begin(model)
         opened = openings.open(model)
-    # in sessions 1 (pilot) to 3, the last model of session 2 opens session 3
+    # session 1 is the pilot, and the last model of session 2 opens session 3
     assert opened["w"].tolist() == [3.0, 3.0]
     assert opened["w"].dtype == np.float32
     assert opened["batches"] == 30
@@ -224,7 +224,7 @@ def test_in_flowers_own_simulation(tmp_path: Path) -> None:
 
     resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"num_cpus": 1}}
     run_simulation(server, apps.app(), num_supernodes=2, backend_config=resources)
-    # a pilot of 2 rounds, then two sessions of a probe and 2 rounds
+    # 8 rounds are a pilot session of 2 rounds, then two sessions of a probe and 2 rounds
     assert found["sessions"] == 3
     assert found["weights"] == {2: 1.0}
     assert np.linalg.norm(found["model"] - apps.TRUTH) < np.linalg.norm(apps.TRUTH)

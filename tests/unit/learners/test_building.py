@@ -1,4 +1,4 @@
-"""Test the choice of torch devices by name, on machines with any number of GPUs."""
+"""Test that torch devices are chosen by name, on machines with any number of GPUs."""
 
 import pytest
 import torch

@@ -36,13 +36,13 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
     assert (
         rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
-    )  # the loss falls as 1 / samples, and 20 rounds see more
+    )  # the loss falls as 1 / samples seen, and later rounds have seen more
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
     assert (one.cell, one.devices, one.sessions) == (0, range(20), 2)
     assert one.homes_m.shape == (20, 2)
-    # a new learner with the run's requests gives the run's numbers
+    # a new learner with the same requests gives the same numbers as the run
     alone = Ridge(one)
     for row in rounds.itertuples():
         there = devices[(devices.session == row.session) & (devices["round"] == row.round)]
@@ -88,7 +88,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     edgefl.resume(tmp_path / "left", learner=Counting)
     for table in whole.glob("*.csv"):
         assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes()
-    assert len(trained) <= 8  # of 20 rounds, only those after the snapshot
+    assert len(trained) <= 8  # only the rounds after the snapshot, of 20
 
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Pa
         edgefl.simulate(scenario, tmp_path / "run", learner=learner)
 
 
-# ---- faults that only the conformance check finds
+# ---- faults that only the conformance check detects
 
 
 class Guessing(Ridge):
@@ -269,7 +269,7 @@ class Forgetful(Ridge):
 
 
 class Wavering(Ridge):
-    """A learner with a column in some rounds only."""
+    """A learner that reports a column only in some rounds."""
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
         return Evaluation(None, None, {"odd": 1.0} if self.gram[0, 0] < 40 else {})

@@ -1,4 +1,4 @@
-"""Fixtures without any installed data set, and small files in place of a data set."""
+"""Hide installed data sets from tests, and put small files in their place."""
 
 import hashlib
 from collections.abc import Callable

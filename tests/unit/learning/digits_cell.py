@@ -1,4 +1,4 @@
-"""A cell's learner on the digits, called as the engine calls it."""
+"""Call a cell's learner on the digits as the engine calls it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ DIGITS = Digits().load()  # shared by all learners, as they never write to a dat
 
 
 def settings_of(**learning: Any) -> LearningSettings:
-    """Return settings with those that an algorithm requires: a drift, or several epochs for early stopping."""
+    """Return settings, including a drift or several epochs if the algorithm requires them."""
     algorithm = learning.get("algorithm", "fedavg")
     if algorithm == "oracle":
         learning = {"drift": {"at": 2}, **learning}
@@ -33,7 +33,7 @@ def settings_of(**learning: Any) -> LearningSettings:
         "model": "logistic",
         "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
         "local": {"batch": 16, "lr": 0.05},
-        "cost": {"flops_per_sample": 1.0},  # given, as counting FLOPs takes longer than the rest of a test
+        "cost": {"flops_per_sample": 1.0},  # counting FLOPs takes longer than the rest of a test
     }
     return LearningSettings(**within(given, learning))
 

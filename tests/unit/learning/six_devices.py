@@ -1,4 +1,4 @@
-"""Six devices with small images, their trainer, and a model without gradients of its own."""
+"""Set up six devices with small images, their training, and a model whose gradients autograd computes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
-# one algorithm of each kind: plain, with loss terms, with devices' states, with devices' models
+# one algorithm of each kind: plain, with loss terms, with devices' states, and with devices' models
 EACH_KIND = ("fedavg", "moon", "scaffold", "ditto")
 HELD = {k: len(own) for k, own in enumerate(OWN)}
 

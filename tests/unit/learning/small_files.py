@@ -1,4 +1,4 @@
-"""Small data sets written without the code under test: archives, IDX, .mat, LEAF's and CIFAR's files, and the Hub."""
+"""Write small data sets without the code under test: archives, IDX, .mat, LEAF's and CIFAR's files, and the Hub."""
 
 import io
 import json
@@ -109,7 +109,7 @@ class Columns:
         return {name: column[key] for name, column in self.columns.items()}
 
 
-# CIFAR's files were pickled by Python 2: protocol 2 with byte strings, which Python 3 cannot write
+# CIFAR's files were pickled by Python 2, in protocol 2 with byte strings, which Python 3 cannot write
 
 
 def py2_string(text: bytes) -> bytes:

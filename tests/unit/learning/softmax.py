@@ -1,7 +1,7 @@
-"""Softmax regression of seven devices with few samples, trained by edgefl and by definition in NumPy.
+"""Train softmax regression on seven devices with few samples, by edgefl and by definition in NumPy.
 
-Devices have 3 to 27 samples and train six epochs of batches of 8, with momentum, so 6 to 24 steps; all take part in
-the first round, three in the second and three in the third. The derivations use float64.
+Devices have 3 to 27 samples and train six epochs with momentum in batches of 8, so 6 to 24 steps. All devices take
+part in the first round, three in the second and three in the third. The derivations use float64.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ CPU = torch.device("cpu")
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, 3), dtype=np.uint8)
-# most labels can be learned, so that validation losses decrease for a while
+# most labels can be learned, so validation losses decrease for a while
 Y = ((X.reshape(SAMPLES, -1) - MEAN) @ rng.normal(size=(INPUTS, CLASSES))).argmax(1)
 Y = np.where(rng.random(SAMPLES) < 0.1, rng.integers(0, CLASSES, SAMPLES), Y)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 3 + 4 * k] for k in range(DEVICES)]
@@ -104,7 +104,7 @@ def kept(states: DeviceStates, name: str) -> np.ndarray:
     return states.rows(name, ALL, torch.zeros(M)).double().numpy()
 
 
-# ---- what the papers have in common
+# ---- parts that the papers have in common
 
 
 def logits_of(w: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ def shares(ids: list[int]) -> np.ndarray:
 
 
 def travel(steps: int) -> float:
-    """Return the sum of gradients' weights in the displacement; the s-th of e steps is in e - s + 1 velocities."""
+    """Return the sum of gradients' weights in the displacement; of e steps, the s-th is in e - s + 1 velocities."""
     return sum(RHO**i for s in range(1, steps + 1) for i in range(steps - s + 1))
 
 

@@ -26,7 +26,7 @@ Rule = Callable[..., np.ndarray]  # (mean change, staleness) -> step of the serv
 
 
 def adaptive(next_square: Callable[[Any, np.ndarray], np.ndarray], p: dict[str, Any]) -> Rule:
-    """Reddi et al., algorithm 2."""
+    """Implement algorithm 2 of Reddi et al."""
     m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
 
     def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
@@ -39,7 +39,7 @@ def adaptive(next_square: Callable[[Any, np.ndarray], np.ndarray], p: dict[str, 
 
 
 def flash(p: dict[str, Any]) -> Rule:
-    """Panchal et al., algorithm 1, with its norms per coordinate and a denominator of at least tau."""
+    """Implement algorithm 1 of Panchal et al., with norms per coordinate and a denominator of at least tau."""
     m, v, d = np.zeros(1), np.full(1, p["tau"] ** 2), np.zeros(1)
 
     def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
@@ -67,7 +67,7 @@ def fedavgm(p: dict[str, Any]) -> Rule:
 
 
 def fadas(p: dict[str, Any]) -> Rule:
-    """AMSGrad with initial v = u = tau^2, as in all adaptive servers; staleness above `patience` limits the step."""
+    """Implement AMSGrad with initial v = u = tau^2, as in all servers; staleness above `patience` limits steps."""
     m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
     u, patience = v, math.inf if p.get("patience") is None else p["patience"]
 
@@ -141,7 +141,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
         expected = expected + rule(SIZES / SIZES.sum() @ change, stale)
         assert np.abs(model.numpy() - expected).max() <= AGREE * np.abs(expected).max()
         assert name != "fadas" or model.numpy() == pytest.approx(expected)
-        expected = model.numpy().copy()  # compare each step alone, without accumulated rounding
+        expected = model.numpy().copy()  # compare single steps, without accumulated rounding
 
 
 @settings(max_examples=15, deadline=None)
@@ -165,14 +165,14 @@ def test_the_rate_of_adaptive_fedavg_follows_the_definition(
         centre = m / (1 - b1**t)
         r = b3 * r + (1 - b3) * (corrected / last if t > 1 and last > 0 else 1.0)
         rate = LR * min(1.0, r / (1 - b3**t))
-        # if the variance is rounding only, so is the ratio
+        # if the variance is only a rounding error, so is the ratio
         if last > 1e-20 or t == 1:
             assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
         r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
         v = float(state["variance"])
 
 
-# ---- the corners of FLASH
+# ---- edge cases of FLASH
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:
@@ -218,7 +218,7 @@ def test_flash_steps_further_than_adam_when_changes_grow() -> None:
 
 @pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "flash", "oracle"])
 def test_all_devices_alike_or_by_data(name: str) -> None:
-    """Changes of 1 and 4, by devices with 3 samples and 1, have the mean 1.75 by data and 2.5 with equal weights."""
+    """Changes 1 and 4, of devices with 3 samples and 1, have a mean of 1.75 by data and of 2.5 with equal weights."""
     changes, sizes = np.array([[1.0], [4.0]]), np.array([3.0, 1.0])
     model = torch.zeros(1, dtype=torch.float64)
     for weighting, mean in (("data", 1.75), ("equal", 2.5)):

@@ -1,4 +1,4 @@
-"""Test the effects of an algorithm's methods: two models, early stopping, counted work, absent devices."""
+"""Test the effects of an algorithm's methods: a second model, early stopping, counted work, absent devices."""
 
 import inspect
 import pickle
@@ -124,7 +124,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     assert found is not None
     expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
-    # right after training, personal models are mixed with the local models
+    # right after training, personal models are mixed with local models, not with the global model
     trained = done[-1].round
     expected = 0.3 * kept(states, PERSONAL_MODEL)[THIRD] + 0.7 * trained.rows.numpy()
     found = one.side.trained_personal(trained)
@@ -141,7 +141,7 @@ def test_steps_and_samples_are_those_really_done() -> None:
         sizes = np.array([len(batches.samples[j]) for j in range(len(ids))])
         assert result.samples.tolist() == (np.array(ended) * sizes).tolist()
         apart = np.array([len(batches.validation[j]) for j in range(len(ids))])
-        # validation tests: before training and after each epoch except the last possible one
+        # devices test validation samples before training and after each epoch except the last possible one
         assert result.tested.tolist() == (apart * (np.minimum(ended, EPOCHS - 1) + 1)).tolist()
     last = done[-1].steps
     assert np.allclose(one._training.travel(last), [travel(steps) for steps in last])
@@ -179,7 +179,7 @@ def test_bits_count_each_way() -> None:
         (FedDc(), True, 2 * model, 2 * model),
         (HypCluster(models=3), True, 3 * model, model),
         (HypCluster(), False, model, model),
-        (FedDrift(), True, model, model),  # one model exists so far
+        (FedDrift(), True, model, model),  # has made one model so far
         (LocalOnly(), False, 0, 0),
         (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),

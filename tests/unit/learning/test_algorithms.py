@@ -1,8 +1,8 @@
 """Compare every algorithm with a derivation in NumPy and float64 (`softmax.py`), and test its degenerate cases.
 
 Each derivation follows the algorithm's paper. APFL and Ditto train a second model, early stopping ends each device's
-training individually, HypCluster and FedDrift let each device choose its initial model, `local_only` exchanges
-nothing, and a compressor, which is not a component, counts its bits.
+training separately, HypCluster and FedDrift let each device choose its initial model, `local_only` exchanges no
+models, and a compressor, which is no component, counts bits.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ from tests.unit.learning.test_adaptive_servers import RULES
 
 Array = np.ndarray
 
-# ---- methods that are no components
+# ---- algorithms that are not registered
 
 
 class EarlyStopping(FedAvg):
@@ -85,7 +85,7 @@ class TopK(FedAvg):
         return {"residual": trained.local - sent + own["residual"]}
 
 
-# ---- each algorithm as its paper writes it: the model, and the state of the server (0) and of the devices (1)
+# ---- each algorithm as in its paper; returns the model, and the state of the server (0) and of the devices (1)
 
 
 def fedprox(w: Array, mu: float) -> Array:
@@ -96,7 +96,7 @@ def fedprox(w: Array, mu: float) -> Array:
 
 
 def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
-    """Algorithm 1 of the paper, option II, with the gradients' weight in x - y for K eta_l."""
+    """Follow algorithm 1 of the paper, option II, with the sum of the gradients' weights in x - y for K eta_l."""
     c, c_k = np.zeros(M), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, changes = [], []
@@ -112,7 +112,7 @@ def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
 
 
 def fedl(w: Array, eta: float) -> tuple[Array, Array]:
-    """The authors' code: SGD in round 1; then eta G, by the last models' G, replaces a device's own gradient at w."""
+    """Follow the authors' code: SGD in round 1; then eta G, at the last models, replaces a gradient at w."""
     slope: Array | None = None
     for ids, batches in plans():
         by = [0 * w if slope is None else eta * slope - loss_and_gradient(w, OWN[k])[1] for k in ids]
@@ -131,7 +131,7 @@ def cosine(z: Array, r: Array) -> tuple[Array, Array]:
 
 
 def moon(w: Array, mu: float, tau: float) -> tuple[Array, Array]:
-    """d/dz of -log(e^(s_g/tau) / (e^(s_g/tau) + e^(s_p/tau))) is sigma((s_p - s_g)/tau)/tau (s_p' - s_g')."""
+    """The loss -log(e^(s_g/tau) / (e^(s_g/tau) + e^(s_p/tau))) has slope sigma((s_p - s_g)/tau)/tau (s_p' - s_g')."""
     previous: dict[int, Array] = {}
     for ids, batches in plans():
         rows = []
@@ -163,7 +163,7 @@ def fedacg(w: Array, lambda_: float, beta: float) -> tuple[Array, Array]:
 
 
 def served(w: Array, name: str, equal: bool = False, **parameters: Any) -> Array:
-    """The server's step from the mean change: algorithm 2 of Reddi et al., FLASH's algorithm 1 and others."""
+    """Take the server's step from the mean change, by algorithm 2 of Reddi et al., FLASH's algorithm 1 and others."""
     rule = RULES[name](parameters)
     for ids, batches in plans():
         weights = np.full(len(ids), 1 / len(ids)) if equal else shares(ids)
@@ -191,7 +191,7 @@ def feddyn(w: Array, alpha: float) -> tuple[Array, Array, Array]:
 
 
 def feddc(x: Array, alpha: float) -> tuple[Array, Array, Array, Array]:
-    """The authors' code: SCAFFOLD's control variates, and the mean drift of all devices added to the mean model."""
+    """Follow the authors' code: SCAFFOLD's control variates, and all devices' mean drift is added to the model."""
     c, c_k, h_k = np.zeros(M), np.zeros((DEVICES, M)), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, before = [], c_k.copy()
@@ -206,7 +206,7 @@ def feddc(x: Array, alpha: float) -> tuple[Array, Array, Array, Array]:
 
 
 def adaptive_fedavg(w: Array) -> Array:
-    """One learning rate for all coordinates, from the variance of the mean model, with bias-corrected moments."""
+    """Use one learning rate for all coordinates, from the mean model's variance, with bias-corrected moments."""
     b1, b2, b3 = 0.5, 0.6, 0.7
     m, centre, v, ratio, last, lr = np.zeros(M), w, 0.0, 0.0, 0.0, LR
     for t, (ids, batches) in enumerate(plans(), start=1):
@@ -340,7 +340,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     by_rule("fedadagrad", **ADAPTIVE),
     by_rule("fedadam", **ADAPTIVE, beta2=0.9),
     by_rule("fedyogi", **ADAPTIVE, beta2=0.9),
-    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # the oracle has two models, of which this is one
+    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # one of the oracle's two models
     by_rule("flash", **ADAPTIVE, beta2=0.9, validation=0),
     by_rule("flash", **ADAPTIVE, beta2=0.99, validation=0, equal=True),
     by_rule("fadas", **ADAPTIVE, beta2=0.9),
@@ -353,11 +353,11 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (DITTO, partial(ditto, mu=0.4, lr_factor=0.7), f"devices.{PERSONAL_MODEL}"),
     (EarlyStopping(), partial(early_stopping, gamma=0.05), ""),
     (CLUSTERS, hypcluster, ""),
-    (named("feddrift"), fedavg, ""),  # without a jump of the loss; test_drift_methods.py has jumps
+    (named("feddrift"), fedavg, ""),  # the loss has no jump here, unlike in test_drift_methods.py
     (named("local_only"), local_only, "devices.model"),
     (TopK(), partial(top_k, count=5), "devices.residual"),
 ]
-ROUNDING = 3e-5  # of servers that divide by differences of small numbers
+ROUNDING = 3e-5  # for servers that divide by differences of small numbers
 AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models are FedAvg's here
 
 
@@ -374,7 +374,7 @@ def test_every_algorithm_has_a_derivation() -> None:
 def test_rounds_follow_the_derivation(
     algorithm: Algorithm, derivation: Callable[..., Any], holds: str
 ) -> None:
-    """The model after three rounds, and the state of server and devices."""
+    """The model after three rounds and the state of server and devices equal those of the derivation."""
     one, states, _ = played(algorithm)
     found = derivation(start())
     model, *vectors = found if isinstance(found, tuple) else (found,)
@@ -389,9 +389,9 @@ def test_rounds_follow_the_derivation(
         assert np.abs(model - fedavg(start())).max() > 100 * EXACT, "the test can tell them apart"
 
 
-# ---- degenerate cases, which equal FedAvg or another algorithm
+# ---- special cases that equal FedAvg or another algorithm
 
-LARGE = 1e6  # tau of adaptive servers, far above any change
+LARGE = 1e6  # a tau of adaptive servers far above any change
 FLASH = {**ADAPTIVE, "beta2": 0.9, "disparity": 0.0, "validation": 0}
 AS_FEDAVG_IS = [
     named("fedprox", mu=0),

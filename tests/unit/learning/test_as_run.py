@@ -1,4 +1,4 @@
-"""Test settings that the session papers' authors used in their runs but not in the papers' text."""
+"""Test settings that the papers' authors used in their runs, but did not describe in the papers."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 
 def test_the_rate_decays_to_its_floor() -> None:
-    """(lr - floor)(1 - (t-1)/T)^p + floor with floor = 0.3 lr: 0.2 x (0.7 x 0.5^2 + 0.3) half way."""
+    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, so for floor = 0.3 lr half way 0.2 (0.7 x 0.5^2 + 0.3)."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
@@ -79,7 +79,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
-    """Devices with some 59 samples train on batches of 25, 25 and the rest, and then stop."""
+    """Devices with about 59 samples train on batches of 25, 25 and the rest, and then stop."""
     one = learner(local={"batch": 25, "one_pass": True})
     stage = opened(one)
     local = stage.train(EVERYONE, 1)
@@ -143,7 +143,7 @@ LAYOUT = TensorLayout(
 
 
 def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
-    """The first tensors are at a right angle (sqrt(2) apart), the second ones opposite (2); biases are ignored."""
+    """The first tensors are orthogonal, sqrt(2) apart, and the last ones opposite, 2 apart; biases are ignored."""
     one = Similarity(distance="unit_tensors").of_model(LAYOUT)
     g, h = torch.tensor([3.0, 4.0, 7.0, 1.0, 0.0]), torch.tensor([40.0, -30.0, -7.0, -0.1, 0.0])
     assert float(one.between(g, h)) == pytest.approx((2**0.5 + 2) / 2)
@@ -174,7 +174,7 @@ def test_the_learner_says_where_a_models_weights_lie() -> None:
         (10, 0.2, range(5), range(4, 9)),
         (10, 0.6, range(7), range(3, 10)),
         (10, 0.8, range(8), range(2, 10)),
-        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5, of which 0.5 shared: none
+        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5; 0.5 shared, so none
         (200, 0.2, range(111), range(89, 200)),  # 200 / 1.8 = 111.1; 22.2 shared
         (4, 0.8, range(3), range(1, 4)),  # 4 / 1.2 = 3.3; 2.4 shared
     ],

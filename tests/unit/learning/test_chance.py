@@ -1,4 +1,4 @@
-"""Test that algorithms draw random numbers by name, whatever other devices do, and the same after a resume."""
+"""Test that algorithms draw numbers by name, independent of other devices, and the same after a resume."""
 
 from typing import ClassVar
 
@@ -60,7 +60,7 @@ def test_the_server_draws_without_devices() -> None:
 
 
 def test_draws_follow_their_laws() -> None:
-    """Means agree within four standard errors: 1 / sqrt(12 n) of n uniform numbers, 1 / sqrt(n) of normal ones."""
+    """Means agree within four standard errors, 1 / sqrt(12 n) for uniform numbers, 1 / sqrt(n) for normal numbers."""
     n = 40_000
     uniform = chance().of_devices("upload", IDS).uniform(n).double()
     normal = chance().of_devices("upload", IDS).normal(n).double()

@@ -1,4 +1,4 @@
-"""Test codecs' error bounds: the worst change reaches them, and error feedback requires them and damps by them."""
+"""Test codecs' error bounds: the worst change reaches them, and error feedback requires and damps by them."""
 
 import math
 from typing import Any
@@ -42,12 +42,12 @@ def made(name: str, **values: Any) -> Codec:
     return one
 
 
-# codec, its parameters, its distortion for 64 numbers by hand, and a change that reaches it
+# codec, its parameters, its distortion for 64 numbers by hand, and a change that reaches this distortion
 WORST: list[tuple[str, dict[str, Any], Unbiased | Contraction, Tensor]] = [
     ("qsgd", {"levels": 2}, Unbiased(8 / 2 - 1), EQUAL),
     ("qsgd", {"levels": 2, "bucket": 16}, Unbiased(4 / 2 - 1), EQUAL),
     ("qsgd", {"levels": 2, "bucket": 10**6}, Unbiased(8 / 2 - 1), EQUAL),
-    # 12 / 8 = 1.5: every number is halfway between two levels
+    # as 12 / 8 = 1.5, every number is halfway between two levels
     ("qsgd", {"levels": 12}, Unbiased(64 / (4 * 12**2)), EQUAL),
     ("qsgd", {"levels": 3, "norm": "max"}, Unbiased((math.sqrt(1 + 63 / 9) - 1) / 2), among(3)),
     ("fedpaq", {"bits": 1}, Unbiased(62 / 2), PAIR),
@@ -75,14 +75,14 @@ def test_what_a_codec_states_is_reached_by_the_worst_change(
 
 
 def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
-    """Rank 2 of a 10 x 784 matrix is a contraction of 2 / 784; if all tensors are sent whole, of 1."""
+    """Rank 2 of a 10 x 784 matrix has delta = 2 / 784; if all tensors are sent whole, delta is 1."""
     assert made("powersgd", rank=2).distortion(Sizes(((10, 784), (10,)))) == Contraction(2 / 784)
     assert made("powersgd", rank=2).distortion(Sizes(((3, 4), (10,)))) == Contraction(1.0)
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
-    """Feedback damps rows and keeps the rest, with the same bits; QSGD and FedPAQ damp by the change's variance."""
+    """Feedback damps rows and stores the rest, with equal bits; QSGD and FedPAQ damp by the change's variance."""
     cls = registry.get("codecs", name)
     if not issubclass(cls, FeedbackCodec):
         return
@@ -112,7 +112,7 @@ class Tripled(FeedbackCodec):
 
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
-    """With damping by 1/3, the residual has omega / (1 + omega) = 2/3 of the square; without damping, 2."""
+    """With damping by 1/3, the residual has omega / (1 + omega) = 2/3 of the change's square; without it, twice."""
     change, codec = torch.ones(DRAWS, M), Tripled()
     coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()
@@ -134,7 +134,7 @@ def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
 
 def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
-    """For a million normal numbers in 8 bits, a range of some 10 in 255 steps, the variance is only step^2 / 6."""
+    """For a million normal numbers in 8 bits, whose range of about 10 has 255 steps, the variance is step^2 / 6."""
     change = torch.randn(1, 10**6, generator=torch.Generator().manual_seed(3))
     one = made("fedpaq")
     by = float(one.damping(change, Sizes(((10**6,),))))
@@ -152,7 +152,7 @@ def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
 
 def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> None:
-    """The second model that a device receives is the first one plus QSGD's decoded change, damped once."""
+    """The second model that a device receives is its first plus QSGD's decoded change, damped once."""
     starts = []
     for feedback in (False, True):
         codec = {"name": "qsgd", "levels": 2, "error_feedback": feedback}

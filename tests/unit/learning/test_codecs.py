@@ -27,7 +27,7 @@ from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_af
 
 CPU = torch.device("cpu")
 LOGISTIC = Sizes(((10, 784), (10,)), bits=32)
-ROUNDING = 1e-6  # of sums of float32 numbers of order 1
+ROUNDING = 1e-6  # error of sums of float32 numbers of order 1
 
 
 def codec(name: str, **values: Any) -> Codec:
@@ -60,10 +60,10 @@ def streams(many: int, round_: int = 1) -> Chance:
         ("qsgd", {"levels": 15, "bucket": None}, 39_282),
         ("qsgd", {"levels": 7}, 7850 * 4 + 16 * 32),
         ("qsgd", {"levels": 1, "bucket": 10**9}, 7850 * 2 + 32),
-        ("rand_k", {}, 25_120 + 64),  # a seed in place of indices
+        ("rand_k", {}, 25_120 + 64),  # a seed replaces indices
         ("rand_k", {"share": 1}, 251_200),
         ("fedpaq", {}, 7850 * 8 + 64),  # codes of 8 bits, and the lowest and highest number
-        ("signsgd", {}, 7_882),  # one sign per number, and a mean
+        ("signsgd", {}, 7_882),  # a sign per number, and a mean
         ("ef21", {}, 35_325),  # like top-k
         ("powersgd", {"rank": 2}, 51_136),  # 10 x 784 by rank 2: 2 (10 + 784) numbers, and ten biases
     ],
@@ -151,7 +151,7 @@ def test_signs_leave_what_their_closed_form_says() -> None:
 
 
 def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_message() -> None:
-    """If each round sends a tenth of 50 numbers, the estimate equals the change after ten rounds, to the last bit."""
+    """If each round sends a tenth of 50 numbers, the estimate exactly equals the change after ten rounds."""
     sizes, v = Sizes(((50,),)), torch.randn(2, 50, generator=torch.Generator().manual_seed(5))
     one = codec("ef21", share=0.1)
     memory = fresh(one, 2, sizes)
@@ -169,7 +169,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_messages_and_residual_sum_to_all_changes(name: str) -> None:
-    """Sums are exact, as float32 adds these numbers without rounding, and the codecs send numbers unchanged."""
+    """Sums are exact, as float32 adds these numbers without rounding, and these codecs send numbers unchanged."""
     one = build(registry.get("codecs", name), {})
     if not isinstance(one, FeedbackCodec):
         return
@@ -188,7 +188,7 @@ EXACT = ("top_k", "rand_k")
 
 
 def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_device_goes() -> None:
-    """Residuals are right with two cells, a device that moves, a lost update per round, and a restart in between."""
+    """Residuals are right for two cells, a device that moves, a lost update per round, and a restart on the way."""
     how = settings(
         "fedavg",
         "previous",
@@ -203,7 +203,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
         stages = cells[round_ % 2].one.session(SessionStart(round_ // 2 + 1, tuple(here), longest=1))
         stage = next(stages)
         stage.train(here, 1)
-        if round_ == 2:  # stop between training and aggregation: the round is trained again
+        if round_ == 2:  # stop between training and aggregation, so that the round is trained again
             cells = two(how, [cell.snapshot() for cell in cells])
             stages = cells[round_ % 2].one.stages()
             stage = next(stages)
@@ -228,7 +228,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
     assert cells[0].training_data.devices.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
 
 
-# one round of a cell each, in turn: participants, and devices whose update arrives
+# rounds of both cells in turn: participants, and devices whose updates arrive
 MOVES = [
     ([0, 1, 2], [0, 1]),
     ([2, 3, 4], [3, 4]),
@@ -345,7 +345,7 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
         stage.train([0, 1], 1)
 
 
-# ---- PowerSGD against PyTorch's own
+# ---- PowerSGD compared with PyTorch's implementation
 
 
 class Given:
@@ -381,7 +381,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     class Linear(torch.nn.Module):
-        """A module whose gradient is the input, by which parameters are multiplied."""
+        """A module that multiplies its parameters by the input, which therefore is its gradient."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -396,7 +396,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             return flat @ x
 
     monkeypatch.setattr(dist, "all_reduce", Alone)
-    # otherwise the hook would wait for a GPU that it does not use
+    # on a machine with a GPU, the hook would wait for it without using it
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=1)
     try:
@@ -441,7 +441,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
 
 
 def _first_factors(rank: int, order: list[int]) -> Tensor:
-    """Return the initial factors Q of PyTorch's hook with seed 3, those of width 15 first."""
+    """Return the initial factors Q of PyTorch's hook with seed 3, first the factors of width 15."""
     seed = np.random.RandomState(3).randint(1_000_000_000)
     generator = torch.Generator().manual_seed(int(seed))
     drawn = {width: torch.randn(1, width, rank, generator=generator).reshape(-1) for width in order}

@@ -1,4 +1,4 @@
-"""Test what data sets load, where files are searched, and errors about damaged or missing files."""
+"""Test what data sets load, where they search for files, and errors about damaged or missing files."""
 
 import gzip
 import hashlib
@@ -71,8 +71,8 @@ def test_fashion_mnist_moments_are_those_of_the_training_pixels(fashion: Data) -
     value = np.arange(256)
     mean = np.average(value, weights=counts)
     std = np.sqrt(np.average((value - mean) ** 2, weights=counts))
-    half_unit = 0.5e-5  # rounding of the constants, which have five decimals
-    float32 = 2**-24 * 100  # rounding of numbers up to 100
+    half_unit = 0.5e-5  # the constants have five decimals
+    float32 = 2**-24 * 100  # numbers up to 100 are rounded
     assert abs(fashion.mean - mean) < half_unit + float32
     assert abs(fashion.std - std) < half_unit + float32
     assert round(float(fashion.mean) / 255, 4) == 0.2860  # the published mean
@@ -103,7 +103,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     digest = hashlib.md5(x.tobytes() + labels.tobytes()).hexdigest()
     assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
     normalised = (data.train.x - data.mean) / data.std
-    float32 = 2**-24 * normalised.size**0.5 * 10  # accumulated rounding of this check
+    float32 = 2**-24 * normalised.size**0.5 * 10  # rounding errors of this check add up
     assert abs(normalised.mean(dtype=np.float64)) < float32
     assert abs(normalised.std(dtype=np.float64) - 1) < float32
     Digits().check()

@@ -64,7 +64,7 @@ def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) 
         (tarred(below("inner", CONTENT))[:-30], "end-of-stream"),
         (b"<html>moved</html>", "could not be opened"),
     ],
-    # ids are given, as archives contain their time, and tests named by bytes would differ between workers
+    # ids are given, as archives contain a time stamp, so that ids made of their bytes would differ between workers
     ids=[
         "zip lacks a file",
         "tar lacks a file",
@@ -132,7 +132,7 @@ def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for value, expected in (
         (str(tmp_path / "xdg"), tmp_path / "xdg/edgefl"),
         ("", tmp_path / ".cache/edgefl"),
-        ("relative", tmp_path / ".cache/edgefl"),  # the specification: relative paths are ignored
+        ("relative", tmp_path / ".cache/edgefl"),  # by the specification, relative paths are ignored
     ):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
         assert user_cache() == expected
@@ -156,7 +156,7 @@ INSTALLS = {
 }
 
 
-OWN = {"npz", "csv", "image_folder", "huggingface"}  # for these see test_datasets_own.py
+OWN = {"npz", "csv", "image_folder", "huggingface"}  # test_datasets_own.py tests these
 
 
 @pytest.mark.parametrize("name", sorted({*registry.names("datasets")} - OWN))

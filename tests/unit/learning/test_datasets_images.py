@@ -76,7 +76,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
 
 
 def test_our_pickles_are_those_of_python_2() -> None:
-    """Read by the unrestricted unpickler, our pickles have the content that CIFAR's page describes."""
+    """The unrestricted unpickler reads from our pickles the content that CIFAR's page describes."""
     x = random_images(2, 3072)
     found = pickle.loads(cifar_batch(x, labels=np.array([6, 9])), encoding="bytes")
     np.testing.assert_array_equal(found[b"data"], x)
@@ -138,7 +138,7 @@ def test_svhn(world: Path, expect_data: Expect) -> None:
 
 
 def jpeg(colour: tuple[int, int, int] | int, side: int = 64) -> bytes:
-    """Return a JPEG of a single colour, which changes by about one unit."""
+    """Return a JPEG of a single colour, which compression changes by about one unit."""
     image = pytest.importorskip("PIL.Image")
     file = io.BytesIO()
     image.new("L" if isinstance(colour, int) else "RGB", (side, side), colour).save(file, "JPEG", quality=100)
@@ -172,7 +172,7 @@ def test_tiny_imagenet(packed: bool, world: Path, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(data.test.y, [1, 0])
     assert data.train.x.shape == (3, 3, 64, 64)
     colours = [(250, 120, 10), (200, 200, 200), (90, 80, 70)]
-    rounding = 3  # of JPEG's colour transform
+    rounding = 3  # error of JPEG's colour transform
     np.testing.assert_allclose(data.train.x.mean((2, 3)), colours, atol=rounding)
     np.testing.assert_allclose(data.test.x.mean((2, 3)), [(30, 60, 90), (200, 100, 0)], atol=rounding)
 

@@ -39,7 +39,7 @@ def test_mnist_5k_is_a_part_of_mnist_in_equal_classes() -> None:
 
 def test_reuters_r8_has_the_published_counts() -> None:
     data = real("reuters_r8")
-    # counts in Cardoso-Cachopo's table of R8
+    # counts from Cardoso-Cachopo's table of R8
     counts = {
         "acq": (1596, 696),
         "crude": (253, 121),

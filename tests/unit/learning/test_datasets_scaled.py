@@ -22,7 +22,7 @@ from edgefl.learning.settings import LearningSettings
 from tests.refusals import refused_at
 from tests.unit.learning.small_files import Hub
 
-FLOAT32 = 2.0**-23  # relative error of a float64 sum that is rounded once
+FLOAT32 = 2.0**-23  # relative error of a float64 sum that is rounded to float32 once
 TABLE = np.random.default_rng(4).normal([0.0, 50.0, -3.0], [1.0, 1000.0, 1e-3], (90, 3)).astype(np.float32)
 LABELS = np.arange(90) % 3
 
@@ -94,7 +94,7 @@ def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
 def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
     load: Any, gain: float, folder: Path
 ) -> None:
-    """Scaling by column equals standardising the training samples first; a single scale for all learns less."""
+    """Scaling by column equals standardising by training samples; with a single scale, a run learns less."""
     table = load()
     order = np.random.default_rng(2).permutation(len(table.target))
     x, y, train = table.data[order], table.target[order], len(order) * 4 // 5
@@ -124,7 +124,7 @@ def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
 
 
 def with_a_gap(split: str) -> dict[str, list[Any]]:
-    """Return twelve samples of groups a to c; the seventh training sample lacks a number."""
+    """Return twelve samples of groups a to c; training sample 7 lacks a number."""
     x = [[float("nan") if (split, row) == ("train", 7) else row, 1.0] for row in range(12)]
     return {"x": x, "label": [0, 1] * 6, "owner": list("aaaabbbbcccc")}
 
@@ -175,7 +175,7 @@ class Gaps(Dataset):
         return replace(data, by_group=Gaps.OnDemand(bad, y)) if self.where == "a group" else data
 
     class OnDemand:
-        """Samples by group on demand, with a missing number in the last group."""
+        """A data set that loads samples by group on demand, with a missing number in the last group."""
 
         sizes, content = np.array([2, 2, 2]), ""
 

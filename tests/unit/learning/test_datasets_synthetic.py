@@ -26,17 +26,17 @@ def test_synthetic_sizes_are_log_normal() -> None:
     data = Synthetic(groups=groups).load()
     sizes = np.bincount(data.train.groups) + np.bincount(data.test.groups) - 50
     assert sizes.min() >= 0
-    # floor changes the distribution of small sizes, which is compared with the floored law
+    # rounding down changes the distribution of small sizes, so they are compared at whole numbers
     thresholds = np.array([1, 7, 20, 55, 150, 400, 3000])
     expected = stats.norm.cdf((np.log(thresholds) - 4) / 2)
     found = (sizes[:, None] < thresholds).mean(0)
-    # the largest standard deviation of a share
+    # the largest standard deviation that a share can have
     np.testing.assert_allclose(found, expected, atol=SIGMAS * np.sqrt(0.25 / groups))
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])
 def test_synthetic_inputs(beta: float) -> None:
-    """The mean of a group's 60 centres v_kj ~ N(B_k, 1) is N(0, beta^2 + 1/60); x scatters by diag(j^-1.2)."""
+    """The mean of a group's 60 centres v_kj ~ N(B_k, 1) is N(0, beta^2 + 1/60); x has covariance diag(j^-1.2)."""
     groups = 300
     data = Synthetic(groups=groups, beta=beta).load()
     x, owner = data.train.x.astype(np.float64), data.train.groups
@@ -55,8 +55,8 @@ def test_synthetic_inputs(beta: float) -> None:
 
 
 def test_synthetic_labels_are_linear_in_the_inputs() -> None:
-    """Each group's classes are separated by hyperplanes: argmax of W x + b is the class with certainty, so the
-    region of a class is convex and a linear program finds separating planes between any two classes."""
+    """Each group's classes are separated by hyperplanes: as the class is always argmax of W x + b, the region of a
+    class is convex, and a linear program finds a separating plane for any two classes."""
     from scipy.optimize import linprog
 
     data = Synthetic(groups=3).load()
@@ -72,11 +72,11 @@ def test_synthetic_labels_are_linear_in_the_inputs() -> None:
         plane = linprog(np.zeros(61), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None))
         assert plane.status == 0
         checked += len(rows)
-    assert checked > 61  # more points than a plane can separate by chance
+    assert checked > 61  # more points than a plane separates by chance
 
 
 def test_alpha_changes_nothing() -> None:
-    """u_k adds u_k (sum x + 1) to all ten logits of a sample alike, and argmax cannot see that."""
+    """u_k adds u_k (sum x + 1) to all ten logits of a sample, which does not change their argmax."""
     labels = [Synthetic(alpha=alpha).load().train.y for alpha in (0.0, 0.5)]
     agree = np.mean(labels[0] == labels[1])
-    assert agree > 0.99  # the rest is rounding of larger sums
+    assert agree > 0.99  # larger sums round differently

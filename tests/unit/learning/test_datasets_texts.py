@@ -23,7 +23,7 @@ def test_words_and_their_numbers() -> None:
         *("wall", "st", "bears", "3", "5bn", "it's", "o'neil", "again")
     ]
     tokens = vocabulary(["b a c", "c b b", "d"], size=5)
-    assert tokens == {"b": 2, "c": 3, "a": 4}  # a and d are equally frequent, and a is first in the alphabet
+    assert tokens == {"b": 2, "c": 3, "a": 4}  # a and d are equally frequent, so a is first by the alphabet
     encoded = encode(["b d c a b", "", "A"], tokens, length=4)
     assert encoded.dtype == np.int16
     np.testing.assert_array_equal(encoded, [[2, 1, 3, 4], [0, 0, 0, 0], [4, 0, 0, 0]])
@@ -100,7 +100,7 @@ def test_speeches() -> None:
 
 
 def test_windows_show_what_comes_before_the_label() -> None:
-    """The text 0, 1, ..., 24 has seven samples, from 0, 3, ..., 18 on; 7 // 5 = 1 of these is a test sample."""
+    """The text 0, 1, ..., 24 has seven samples, which begin at 0, 3, ..., 18; 7 // 5 = 1 of them is a test sample."""
     text = np.arange(25, dtype=np.uint8)
     train, test = shakespeare.windows([text, text[:4], text[:9]], length=5, stride=3)
     starts = np.array([0, 3, 6, 9, 12, 15, 0])
@@ -117,7 +117,7 @@ def test_windows_with_a_target_at_every_position_show_the_same() -> None:
         shakespeare.windows([text], 5, 5), shakespeare.windows([text], 5, 5, every=True), strict=True
     ):
         np.testing.assert_array_equal(every.x, one.x)
-        # tokens of x count from 1, those of y from 0 and one position later
+        # tokens in x are numbered from 1, and in y from 0; y is x shifted by one position
         np.testing.assert_array_equal(every.y, every.x.astype(int))
         np.testing.assert_array_equal(every.y[:, -1], one.y)
     assert shakespeare.windows([text[:3]], 5, 5, every=True)[0].y.shape == (0, 5)

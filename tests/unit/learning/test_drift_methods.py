@@ -1,4 +1,4 @@
-"""Test the purpose of methods for several concepts on a tiny federation: two populations with opposite labels.
+"""Test that methods for several concepts serve a tiny federation of two populations with opposite labels.
 
 Samples are points on a line, with label 1 on the right in one concept, and label 0 in the other. A device has one of
 the concepts, and a drift changes it. Training is deterministic: logistic regression with full batches.
@@ -36,10 +36,10 @@ ALL = list(range(DEVICES))
 SIZES = dict.fromkeys(ALL, EACH)
 LR, STEPS = 0.5, 5
 CPU = torch.device("cpu")
-# samples of one concept, then of the other: row + HALF is the same point with the other label
+# samples of one concept are first: row + HALF is the same point with the other label
 HALF = DEVICES * EACH
 X = np.tile(np.linspace(-2, 2, EACH, dtype=np.float32), DEVICES)
-X = np.concatenate([X, X]).reshape(-1, 1) + np.float32(0.01)  # so that no point is on the border
+X = np.concatenate([X, X]).reshape(-1, 1) + np.float32(0.01)  # no point is on the border
 Y = np.concatenate([X[:HALF, 0] > 0, X[HALF:, 0] < 0]).astype(np.int64)
 
 
@@ -91,7 +91,7 @@ MIXED = [0, 1, 0, 1, 1, 0]
 
 
 def test_hypcluster_separates_two_opposite_populations() -> None:
-    """A single model serves at best half of the devices, HypCluster's two models serve all."""
+    """A single model serves at best half of the devices, and HypCluster's two models serve all of them."""
     cell = Cell(with_constants(HypCluster, spread=0.5)(), MIXED)
     for _ in range(3):
         chosen = cell.clusters()
@@ -119,7 +119,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
 
 
 def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
-    """There is one model per concept; the old concept's model does not change, and serves again when it recurs."""
+    """Each concept has one model; the old concept's model is unchanged, and serves again when it recurs."""
     cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
     for _ in range(8):
         assert cell.clusters() == [0] * DEVICES
@@ -148,12 +148,12 @@ def test_feddrift_lets_those_who_drift_go_and_the_others_stay() -> None:
 
 @pytest.mark.parametrize(("window", "begun"), [(20, 2), (1, 3)])
 def test_devices_that_come_a_round_later_follow_within_the_window(window: int, begun: int) -> None:
-    """Devices that only take part in the round after the drift, when their loss jumps, use the same new model."""
+    """Devices that only take part a round after the drift, when their loss jumps, use the same new model."""
     cell = Cell(with_constants(FedDrift, window=window)(delta=1.0), [0] * DEVICES)
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
-    # after one round the new model is not good enough to hide the drift from them
+    # make the new model as bad as the old one, so that it does not hide the drift from these devices
     models = cell.track.state["models"]
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
@@ -220,7 +220,7 @@ class Normed(Model):
 
 
 def test_local_statistics_never_mix_either() -> None:
-    """Nor does local_only average batch norm's statistics, as the learner does for all other algorithms."""
+    """local_only does not average batch norm's statistics, unlike the learner with all other algorithms."""
     cell = Cell(LocalOnly(), MIXED, Normed())
     start = cell.track.model.clone()
     done = cell.play(3)

@@ -34,7 +34,7 @@ def share(one: Drift, round_: int) -> float:
 
 
 def test_flash_schedules() -> None:
-    """Schedules are those of FLASH, section 5.1: sudden at 500, 20 % more every 100 rounds, or back at 800."""
+    """FLASH, section 5.1, has these schedules: sudden at 500, 20 % more every 100 rounds, or back at 800."""
     sudden = drift(at=500)
     assert [share(sudden, r) for r in (1, 499, 500, 10_000)] == [0, 0, 1, 1]
     incremental = drift(pattern="incremental", at=500, every=100)
@@ -94,7 +94,7 @@ def test_labels_swap_two_by_two(labels: list[int], after: list[int]) -> None:
 def test_images_turn() -> None:
     x = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
     changed = drift("rotation").change(Split(x, np.zeros(2, np.int64)), LABELS)
-    assert changed.x[1, 0].tolist() == x[1, :, 2].tolist()  # anticlockwise: the right column is on top
+    assert changed.x[1, 0].tolist() == x[1, :, 2].tolist()  # turned anticlockwise, the right column is on top
     once = drift("rotation").change(Split(x[None], np.zeros(1, np.int64)), LABELS)  # a colour image
     twice = drift("rotation").change(once, LABELS)
     assert np.array_equal(twice.x, x[None, :, ::-1, ::-1])
@@ -104,7 +104,7 @@ SAMPLES, STD = 5000, 0.5
 
 
 def test_noise_has_the_stated_deviation() -> None:
-    """The deviation of n numbers is right within five standard errors, sigma / sqrt(2 n) each."""
+    """The deviation of n numbers is right within five standard errors of sigma / sqrt(2 n)."""
     x = np.random.default_rng(0).normal(3.0, 2.0, (SAMPLES, 4)).astype(np.float32)
     changed = drift("noise").change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
     added = (changed.x - x).astype(float)
@@ -118,7 +118,7 @@ def test_noisy_images_stay_images() -> None:
     x[0, 0, 0] = 0
     changed = made(Noise, std=3.0).change(Split(x, np.zeros(4, np.int64)), LABELS)
     assert changed.x.dtype == np.uint8
-    assert changed.x.max() == 255  # and no pixel overflows
+    assert changed.x.max() == 255  # pixels do not overflow
     assert (changed.x > 128).mean() > 0.9
 
 
@@ -147,7 +147,7 @@ def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     assert np.array_equal(x[:, 0], split.x[[0, 5]].astype(np.float32))
     assert np.array_equal(x[:, 1], changed.x[[0, 5]].astype(np.float32))
     assert memory.y[rows].tolist() == [[split.y[0], changed.y[0]], [split.y[5], changed.y[5]]]
-    # samples by label are those with the label before the drift
+    # the samples of a label have this label before the drift
     assert memory.with_labels([1]).tolist() == [1, 5]
     reader = memory.readers(1)[0]
     assert reader.raw_between(4, 9).tolist() == reader.raw(torch.arange(4, 9)).tolist()

@@ -22,7 +22,7 @@ LENGTH, TOKENS = 5, 4
 
 
 class Letters(Dataset):
-    """Texts by three writers, in which each letter is the previous one plus 0, 1 or 2, modulo the four letters."""
+    """Texts by three writers, in which each letter is 0, 1 or 2 letters after the previous one, modulo four."""
 
     learns: str = "every_token"
     wrong: int = 0
@@ -54,7 +54,7 @@ def scenario(rounds: int = 1, **learning: Any) -> edgefl.Scenario:
 
 
 def test_loss_score_and_kinds_by_hand() -> None:
-    """Loss and score of two texts with three positions and two tokens are those written out in NumPy."""
+    """Loss and score of two texts with three positions and two tokens equal a derivation in NumPy."""
     outputs = np.array(
         [[[2.0, 0.0], [0.0, 1.0], [3.0, 3.5]], [[0.0, 0.0], [1.0, -1.0], [0.0, 4.0]]], np.float32
     )
@@ -65,7 +65,7 @@ def test_loss_score_and_kinds_by_hand() -> None:
     given = torch.from_numpy(outputs), torch.from_numpy(y)
     assert task.losses(*given).tolist() == pytest.approx(each.mean(1), rel=1e-6)
     assert float(task.loss(*given, "mean")) == pytest.approx(each.mean(), rel=1e-6)
-    # right: the first and last of text 1, and the second of text 2 (of equal outputs, the first counts)
+    # the first and last token of text 1 are right, and the second of text 2 (of equal outputs, the first counts)
     assert task.scores(*given).tolist() == pytest.approx([2 / 3, 1 / 3])
     assert task.kinds(y).tolist() == [1, 0]
     assert task.further(each.mean())["perplexity"] == pytest.approx(np.exp(each.mean()))
@@ -95,10 +95,10 @@ def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> Non
 def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
     tmp_path: Path, learning: dict[str, Any]
 ) -> None:
-    """The loaded model's score on all test texts, from outputs and targets, is the run's.
+    """The loaded model's score on all test texts, computed from outputs and targets, equals the run's.
 
-    Three next letters are equally likely, so a model without knowledge of the future is right in at most 1/3 of 60
-    targets, except by chance, of which 4 standard deviations are 0.24.
+    Three next letters are equally likely, so a model that does not see the future is right in at most 1/3 of 60
+    targets, plus chance, for which 4 standard deviations are 0.24.
     """
     out = edgefl.simulate(scenario(rounds=4, **learning), out=tmp_path / "run", device="cpu")
     rounds, model, test = out.rounds, edgefl.load_model(out), Letters().load().test

@@ -46,18 +46,18 @@ def test_shapes_are_pytorchs() -> None:
 
 
 def test_a_warm_up_grows_to_the_rate_that_would_have_been() -> None:
-    """Three rounds of warm-up have 1/4, 1/2 and 3/4 of the rate that the schedule would have given."""
+    """Three rounds of warm-up have 1/4, 1/2 and 3/4 of the rate that the schedule has without warm-up."""
     assert rates("constant", warm_up=3)[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     cold = rates("cosine")
     assert rates("cosine", warm_up=3) == pytest.approx([cold[0] / 4, cold[1] / 2, cold[2] * 3 / 4, *cold[3:]])
 
 
 def test_over_the_run_rounds_count_through_sessions_and_it_ends_there() -> None:
-    """A schedule over 10 rounds of the run is half over in the session's first round, the run's sixth."""
+    """A schedule over 10 rounds of the run is half over in the session's first round, which is the run's sixth."""
     found = rates("cosine", floor=0.1, rounds=10)
     assert found[0] == pytest.approx(0.1 + 0.9 * 0.5)
     assert found[1] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi * 0.6)) / 2)
     assert found[5:] == pytest.approx([0.1] * (T - 5))
-    # steps after the run's rounds 6, 12, 18, 24; the session has rounds 6 to 25
+    # the rate halves after the run's rounds 6, 12, 18, 24; the session has rounds 6 to 25
     steps = rates("step", every=6, factor=0.5, rounds=100)
     assert steps == [1.0] + [0.5] * 6 + [0.25] * 6 + [0.125] * 6 + [0.0625]

@@ -79,14 +79,14 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
-# bytes per link of two pages of fading: of complex gains, and of powers averaged over parts of the band
+# bytes per link of two pages of fading, for complex gains, and for powers averaged over parts of the band
 PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
 
 
 @pytest.mark.parametrize(
     ("sets", "links", "each"),
     [
-        ([HELD], 0, 0),  # nothing, as long transfers are drawn by renewal
+        ([HELD], 0, 0),  # long transfers are drawn by renewal
         ([HELD, "radio.fidelity=slot"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=1"], 100, PAGES),
@@ -110,7 +110,7 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
         memory_needs.check(memory_needs.of_world(scenario))
-    # a round of a few among a million devices is small
+    # a round of few among a million devices needs little memory
     some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})
     memory_needs.check(memory_needs.of_world(some))
 
@@ -125,7 +125,7 @@ def test_what_places_keep_is_counted_before_it_is_drawn(
         "radio.propagation.shadowing=spatial",
         "radio.propagation.line_of_sight=probabilistic",
     ]
-    # if devices stand still, only the nodes around them are kept, plus one field while it is made
+    # for static devices, only nodes around the devices are kept, plus one whole field while it is made
     (still,) = memory_needs.of_places(World(loaded(tmp_path, UNTRAINED, *sets), Streams(1)))
     world = World(loaded(tmp_path, UNTRAINED, *sets, "devices.mobility=random_waypoint"), Streams(1))
     (need,) = memory_needs.of_places(world)
@@ -153,7 +153,7 @@ def test_generated_data_take_no_less_than_estimated() -> None:
 def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
     tmp_path: Path, mobility: str
 ) -> None:
-    """The estimate is six standard deviations above the mean, which one seed in 10^9 exceeds."""
+    """The estimate is six standard deviations below the mean; one seed in 10^9 has fewer devices."""
     scenario = loaded(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
         f"devices.mobility={mobility}",
@@ -309,7 +309,7 @@ def test_some_memory_is_available_here() -> None:
 
 
 def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Federations that each fit into memory are refused together, as all their local models exist at once."""
+    """Federations that each fit into memory are refused together, as all local models exist at once."""
     learning = {"dataset": "digits", "model": {"name": "mlp2", "hidden": 512}, "partition": "iid"}
     scenario = scenarios.load(
         {
@@ -369,7 +369,7 @@ def test_freed_memory_is_used_again() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of Linux's /proc")
 def test_the_peak_of_a_process_is_its_own() -> None:
-    """A process's peak is its own, unlike that of getrusage, which includes the parent's memory for a child."""
+    """The peak excludes other processes, while getrusage's peak of a child includes its parent's memory."""
     held = np.ones(40_000_000)  # 320 MB
     ask = "from edgefl.learning import memory; print(memory.peak_bytes())"
     asked = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True)

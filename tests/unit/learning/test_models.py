@@ -105,7 +105,7 @@ def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
 
 
 def three_passes(layers: list[int]) -> int:
-    """Sum the FLOPs of forward pass, weights' and inputs' gradients; the first layer needs no inputs' gradient."""
+    """Sum FLOPs of the forward pass and of gradients by weights and inputs; the first layer needs none by inputs."""
     return 3 * sum(layers) - layers[0]
 
 
@@ -145,10 +145,10 @@ def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
 
 
 def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
-    """Table I has 91.04 FLOPs per parameter of a forward pass (2.00 for a linear layer).
+    """Table I has 91.04 FLOPs per parameter in a forward pass (2.00 for a linear layer).
 
-    Products alone are 2 % below. The difference is element-wise work, some 12 FLOPs for bias, batch norm and
-    rectifier at each of 106,496 outputs of convolutions.
+    Products alone are 2 % less. The difference is element-wise: some 12 FLOPs for bias, batch norm and rectifier
+    at each of 106,496 outputs of convolutions.
     """
     table = 91.04 * 667_178
     products = sum(FLOPS["svhn_cnn"])
@@ -156,7 +156,7 @@ def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
     assert 0 < table - products < 13 * outputs
 
 
-# ---- each model's own mathematics
+# ---- the outputs and gradients of each model
 
 
 def test_the_lstm_is_pytorchs() -> None:
@@ -173,7 +173,7 @@ def test_the_lstm_is_pytorchs() -> None:
 
 
 def test_the_lstm_remembers_at_first() -> None:
-    """The LSTM's forget gate has an initial bias around 1, the other gates around 0."""
+    """The LSTM's forget gate has an initial bias of about 1, and the other gates of about 0."""
     hidden = 400
     bias = _LstmLayers(5, hidden).weights[2].detach().unflatten(0, (4, hidden))
     # tolerance for means of 400 values uniform within +-1/20
@@ -200,7 +200,7 @@ def test_the_text_bag_is_a_mean_without_padding() -> None:
 
 
 DEVICES, BATCH, CLASSES = 3, 4, 3
-SILENT = "features.1.bias"  # its gradient is zero, as the rectifier's inputs are negative
+SILENT = "features.1.bias"  # has zero gradient, as the rectifier's inputs are negative
 
 
 def written_out(
@@ -221,16 +221,16 @@ def written_out(
 
 
 TEXTS = torch.randint(0, 11, (DEVICES, BATCH, 5), generator=torch.Generator().manual_seed(SEED)).float()
-TEXTS[0, 0] = 0  # a text with padding only
+TEXTS[0, 0] = 0  # a text of padding only
 IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_seed(SEED))
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag
 @pytest.mark.parametrize(
     ("model", "x", "copied_up_to", "still"),
     [
         (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding is no word
-        # with neither matrix copied into place, only the smaller one, or both
+        # neither matrix, only the smaller one, or both are copied into place
         *((Mlp2(hidden=6), IMAGES, copied, "features.1.weight") for copied in (0, 6 * 3, 1000)),
     ],
 )
@@ -267,8 +267,8 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
 
     expected = exact(terms(torch.float64))
     own = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))
-    # how often a number is rounded on its way, by half an eps each: in sums over inputs, over the hidden layer and
-    # the classes forward and back, over the batch, and in some twenty operations element by element
+    # number of roundings of a number, each by half an eps: in sums over inputs, over the hidden layer and the classes
+    # forward and back, over the batch, and in some twenty element-wise operations
     rounded = prod(inputs) + 2 * hidden + 2 * CLASSES + BATCH + 20
     tolerance = rounded * torch.finfo(torch.float32).eps * float(expected.abs().max())
     assert float((own - expected).abs().max()) < tolerance
@@ -285,7 +285,7 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """The early SVHN CNN is I's listing 2, in which pooling precedes the rectifier, as both commute."""
+    """The early SVHN CNN equals I's listing 2, where pooling precedes the rectifier, as the two commute."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (

@@ -89,7 +89,7 @@ def dealt() -> Batches:
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
 @pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
 def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
-    """All kernels agree with PyTorch's loop for different numbers of steps, where some devices continue alone."""
+    """All kernels agree with PyTorch's loop for different numbers of steps, so that some devices continue alone."""
     ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
     found = []
     for way in ways:
@@ -123,7 +123,7 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
     name: str, batching: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kept state is that of an optimizer that continues, even for device 1, which misses one of three rounds."""
+    """A kept state equals that of a continuing optimizer, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # class constants
@@ -167,7 +167,7 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
 
 @pytest.mark.parametrize("name", BESIDE)
 def test_personal_models_step_by_the_same_rule(name: str) -> None:
-    """Without its proximal term, Ditto trains the personal model to the same values as the local one."""
+    """Without its proximal term, Ditto trains the personal model to the same values as the local model."""
     train = training(Plain(), rule_of(name, 0.1, 0.7))
     start = train.layout.flatten(train._module)
     task = LocalTask(

@@ -1,4 +1,4 @@
-"""Test stragglers with fewer epochs: how many, which devices, how many epochs; nothing else changes."""
+"""Test which devices are stragglers, how many epochs they train, and that nothing else changes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ DEVICES, EPOCHS = 10, 5
 
 
 def iterations(share: float) -> np.ndarray:
-    """Return local steps [rounds, devices]; a device's 150 samples are 3 batches per epoch."""
+    """Return [rounds, devices] local steps; a device's 150 samples are 3 batches per epoch."""
     how: dict[str, Any] = {
         "partition": "iid",
         "local": {"batch": 50, "epochs": EPOCHS, "partial_work": share},

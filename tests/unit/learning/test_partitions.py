@@ -1,4 +1,4 @@
-"""Test which device holds which samples, how labels recur, and the distribution of shares."""
+"""Test which samples devices hold, how labels recur, and the distribution of shares."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from edgefl.rng import Streams
 from tests.refusals import refused_at
 
 SEED = 7
-P_MIN = 1e-4  # a correct sampler fails a KS test once in 10,000 seeds
+P_MIN = 1e-4  # a correct sampler fails a Kolmogorov-Smirnov test once in 10,000 seeds
 SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
-SHARE_LABELS, SHARE_SAMPLES = 100, 1_000  # labels and samples per label where shares are measured
+SHARE_LABELS, SHARE_SAMPLES = 100, 1_000  # labels, and samples per label, in tests that measure shares
 KINDS = [Dirichlet, Iid]
 
 
@@ -53,7 +53,7 @@ def test_dirichlet_deals_every_available_sample_to_one_device(
 ) -> None:
     classes = len(counts)
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(classes), counts))
-    # the smallest feasible overlap: |A and B| = 0 for an even number of labels, 1 for an odd one
+    # use the smallest possible overlap: |A and B| is 0 for an even number of labels, and 1 for an odd number
     share = classes % 2 / classes if overlap else None
     partition = Dirichlet(alpha=alpha, min_samples=min_samples, overlap=share)
     streams = Streams(seed)
@@ -133,7 +133,7 @@ def test_the_two_sets_are_a_random_choice() -> None:
 @pytest.mark.parametrize(
     ("overlap", "classes", "feasible"),
     [
-        (0.8, 4, "0, 0.5"),  # the journal paper's 0.8 on the four labels of AG News
+        (0.8, 4, "0, 0.5"),  # the journal paper has 0.8 for the four labels of AG News
         (0.3, 10, "0, 0.2, 0.4, 0.6, 0.8"),
         (0.25, 10, "0, 0.2, 0.4, 0.6, 0.8"),
         (0.0, 3, "0.3333"),
@@ -179,13 +179,13 @@ def test_draws_depend_on_seed_and_session_alone(kind: type[RecurringLabels]) -> 
 
 
 def label_counts(assigned: Sequence[np.ndarray], labels: np.ndarray) -> np.ndarray:
-    """[devices, C] samples per device and label."""
+    """Return [devices, C] the number of samples per device and label."""
     classes = int(labels.max()) + 1
     return np.array([np.bincount(labels[held], minlength=classes) for held in assigned])
 
 
 def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: int) -> np.ndarray:
-    """[len(devices), SHARE_LABELS * seeds] shares of single labels, each out of SHARE_SAMPLES samples."""
+    """Return [len(devices), SHARE_LABELS * seeds] shares of single labels, each of SHARE_SAMPLES samples."""
     labels = balanced(SHARE_LABELS, SHARE_SAMPLES)
     counts = [
         label_counts(Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed)), labels)[devices]
@@ -195,7 +195,7 @@ def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: i
 
 
 def test_a_share_is_beta_distributed() -> None:
-    """Share of a label ~ Beta(alpha, (N-1) alpha), independent between labels; here alpha = 1, N = 10.
+    """A label's share is Beta(alpha, (N-1) alpha), independent of other labels; here alpha = 1, N = 10.
 
     Counts resolve shares to 1/1,000. As the density is at most 9, this changes the distribution function by at
     most 9/1,000, little compared with the KS distance that 1,500 labels resolve, 1/sqrt(1500) = 0.026.
@@ -229,12 +229,12 @@ def test_concentration_of_a_label(alpha: float) -> None:
     fourth = population * poch(alpha, 4) + population * (population - 1) * poch(alpha, 2) ** 2
     variance = fourth / poch(total, 4) - mean**2
     tolerance = SIGMAS * np.sqrt(variance / labels) + population * rounding
-    assert tolerance < 0.04 * mean  # so that 1.15 alpha would fail
+    assert tolerance < 0.04 * mean  # 1.15 alpha would fail
     assert abs((shares**2).sum(axis=0).mean() - mean) < tolerance
 
 
 def test_rounding_favours_no_device() -> None:
-    """With five samples per label, rounding down would move half a sample per label from first to last device."""
+    """With five samples per label, rounding down would move half a sample of each from first to last device."""
     devices, classes, per_class, seeds = 10, 200, 5, 30
     labels = balanced(classes, per_class)
     totals = np.zeros(devices)
@@ -243,12 +243,12 @@ def test_rounding_favours_no_device() -> None:
     draws = classes * seeds
     variance = per_class**2 * float(stats.beta(1.0, devices - 1.0).var()) + 0.25  # share, then rounding
     tolerance = SIGMAS * np.sqrt(variance / draws)
-    assert tolerance < 0.5 / 4  # so that half a sample would fail
+    assert tolerance < 0.5 / 4  # half a sample would fail
     np.testing.assert_allclose(totals / draws, per_class / devices, atol=tolerance)
 
 
 def test_samples_of_a_label_are_dealt_at_random() -> None:
-    """A device's samples have the mean rank of all samples of the label, so they are not the first ones."""
+    """A device's samples have the mean rank of all samples of the label, so they are not simply the first."""
     per_class, seeds = 400, 200
     labels = np.zeros(per_class, np.int64)
     means, weights = [], []
@@ -256,7 +256,7 @@ def test_samples_of_a_label_are_dealt_at_random() -> None:
         held = Dirichlet(alpha=3.0).assign(labels, 2, 1, Streams(seed))[0]
         means.append(held.mean())
         weights.append((per_class - len(held)) / (len(held) * (per_class - 1)))
-    # mean of k of n ranks drawn without replacement: variance (n^2 - 1)/12 (n - k) / (k (n - 1))
+    # the mean of k of n ranks, drawn without replacement, has variance (n^2 - 1)/12 (n - k) / (k (n - 1))
     variance = (per_class**2 - 1) / 12 * np.mean(weights)
     assert abs(np.mean(means) - (per_class - 1) / 2) < SIGMAS * np.sqrt(variance / seeds)
 
@@ -267,8 +267,8 @@ def test_samples_of_a_label_are_dealt_at_random() -> None:
 @pytest.mark.parametrize(
     ("counts", "left"),
     [
-        ((500, 500), [488, 488]),  # both large devices give in turn
-        ((500, 300), [300, 476]),  # only the larger device gives
+        ((500, 500), [488, 488]),  # both large devices give samples in turn
+        ((500, 300), [300, 476]),  # only the larger device gives samples
     ],
 )
 def test_the_minimum_is_met_where_redrawing_would_never_end(counts: tuple[int, int], left: list[int]) -> None:
@@ -289,7 +289,7 @@ def test_the_minimum_changes_nothing_where_it_is_met_anyway() -> None:
 
 
 def test_the_minimum_moves_as_few_samples_as_possible() -> None:
-    """Only devices below the minimum receive, up to the minimum; the others only give."""
+    """Devices below the minimum receive samples up to it, and the others can only give samples."""
     labels, minimum = balanced(5, 200), 12
     plain = Dirichlet(alpha=0.1).assign(labels, 20, 1, Streams(SEED))
     topped = Dirichlet(alpha=0.1, min_samples=minimum).assign(labels, 20, 1, Streams(SEED))

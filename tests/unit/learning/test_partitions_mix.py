@@ -37,7 +37,7 @@ def test_all_devices_hold_as_many_and_no_sample_twice(
 
 
 def test_as_flash_deals_cifar_out() -> None:
-    """500 devices of 100 samples take all 50,000; more are refused."""
+    """500 devices with 100 samples each take all 50,000 samples, and more devices are refused."""
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 5000))
     dealt = DirichletMix(alpha=0.1, samples=100).assign(labels, 500, 1, Streams(1))
     assert np.array_equal(np.sort(np.concatenate(dealt)), np.arange(50_000))
@@ -48,10 +48,10 @@ def test_as_flash_deals_cifar_out() -> None:
 @pytest.mark.parametrize("counts", [[10_000] * 10, [20_000] * 4 + [5000] * 4])
 @pytest.mark.parametrize("alpha", [0.1, 0.6, 5.0])
 def test_concentration_of_a_mix(alpha: float, counts: list[int]) -> None:
-    """Two samples of a device have one label with probability E[sum_c q_c^2] = sum_c a_c (a_c + 1) / (A (A + 1)).
+    """Two samples of a device share a label with probability E[sum_c q_c^2] = sum_c a_c (a_c + 1) / (A (A + 1)).
 
-    For q ~ Dir(a), A = sum a. 400 devices of 25 take a tenth of 100,000 samples, so no label is used up. With labels
-    of unequal frequency, a is proportional to it, with mean alpha.
+    Here q ~ Dir(a), and A = sum a. 400 devices of 25 take a tenth of 100,000 samples, so no label is used up. If
+    labels have unequal frequencies, a is proportional to them, with mean alpha.
     """
     labels = np.repeat(np.arange(len(counts)), counts)
     devices, each = 400, 25
@@ -62,14 +62,14 @@ def test_concentration_of_a_mix(alpha: float, counts: list[int]) -> None:
     expected = (a * (a + 1)).sum() / (a.sum() * (a.sum() + 1))
     error = alike.std(ddof=1) / np.sqrt(devices)
     assert abs(alike.mean() - expected) < SIGMAS * error
-    # over all devices, labels have their frequencies
+    # over all devices, labels have the frequencies of the data set
     shares = held / each
     share_error = shares.std(0, ddof=1) / np.sqrt(devices)
     assert (np.abs(shares.mean(0) - np.array(counts) / sum(counts)) < SIGMAS * share_error).all()
 
 
 def test_who_draws_last_is_chance() -> None:
-    """The order of drawing is random, so the last device, which gets the remaining labels, has any id."""
+    """Devices draw in random order, so the last one, which gets the remaining labels, may have any id."""
     labels, runs, last = np.repeat(np.arange(10), 500), 10, 5
     distinct = []
     for seed in range(runs):

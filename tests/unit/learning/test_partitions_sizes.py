@@ -32,7 +32,7 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     return [set(labels[held].tolist()) for held in dealt]
 
 
-# ---- whole numbers in proportion
+# ---- integer sizes in proportion to weights
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
             10,
             [0.01, 1, 1],
             [1, 5, 4],
-        ),  # 1 sample at least; the others share 9, and the first gets the odd one
+        ),  # each gets at least 1; two share 9, and the first of these gets the odd one
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
-        (11, [3, 3, 4], [3, 3, 5]),  # 3.3, 3.3 and 4.4: the largest remainder is the last one's
+        (11, [3, 3, 4], [3, 3, 5]),  # of 3.3, 3.3 and 4.4, the last has the largest remainder
         (1, [0.1], [1]),
     ],
 )
@@ -74,7 +74,7 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
 
 @pytest.mark.parametrize("exponent", [2.5, 3.5])
 def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> None:
-    """Clauset et al. (2009): 1 + n / sum(ln(x / x_min)), standard error (exponent - 1) / sqrt(n).
+    """The estimate 1 + n / sum(ln(x / x_min)) has error (exponent - 1) / sqrt(n) (Clauset et al., 2009).
 
     The smallest device has SAMPLES / MANY (exponent - 2) / (exponent - 1) samples, 333 or more, so that rounding
     changes a logarithm by at most 0.0015.
@@ -87,7 +87,7 @@ def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> Non
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
 def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
-    """For n normal numbers, the deviation has the standard error sigma / sqrt(2 n), the skewness sqrt(6 / n)."""
+    """For n normal numbers, the deviation has a standard error of sigma / sqrt(2 n), and skewness of sqrt(6 / n)."""
     drawn = sizes(LogNormal(sigma=sigma))
     assert drawn.sum() == SAMPLES
     logs = np.log(drawn)
@@ -97,7 +97,7 @@ def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
 
 
 def test_samples_of_a_device_are_drawn_at_random_from_all_labels() -> None:
-    """Without a number of labels, the largest device's labels are a draw without replacement: hypergeometric."""
+    """Without a number of labels, the largest device's counts of labels are hypergeometric."""
     dealt = PowerLaw(exponent=3.0).assign(LABELS, MANY, 1, Streams(SEED))
     largest = max(dealt, key=len)
     counts, share = np.bincount(LABELS[largest], minlength=10), len(largest) / SAMPLES
@@ -119,7 +119,7 @@ def test_each_device_has_exactly_its_number_of_labels(partition: ByWeight) -> No
 
 
 def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
-    """50 devices with 2 of 10 labels are 10 devices per label, with 200 / 10 samples of it each, 40 in total."""
+    """50 devices with 2 of 10 labels are 10 devices per label; each has 200 / 10 samples per label, 40 in total."""
     labels = np.repeat(np.arange(10), 200)
     dealt = LabelCount(labels_per_device=2).assign(labels, 50, 1, Streams(SEED))
     assert {len(held) for held in dealt} == {40}
@@ -135,7 +135,7 @@ def test_a_label_with_three_times_the_samples_has_three_times_the_devices() -> N
 
 
 def test_labels_are_chosen_at_random() -> None:
-    """Device 0, with 3 of 10 labels, has each label in 3 of 10 draws."""
+    """Device 0, with 3 of 10 labels, has each label with probability 3/10."""
     labels, draws = np.repeat(np.arange(10), 20), 200
     held = np.zeros(10)
     for seed in range(draws):
@@ -146,14 +146,14 @@ def test_labels_are_chosen_at_random() -> None:
 
 
 def test_sizes_follow_the_weights_with_few_labels() -> None:
-    """The small devices come last and even out the labels: the weights of their holders differ by less than a median.
+    """As small devices come last, labels' sums of holders' weights differ by less than the median weight of a device.
 
-    No device has more weight than a label's mean, and the smallest has 200 samples, which rounding changes by
+    No device has more weight than a label's holders on average, and rounding changes the smallest, 200 samples, by
     0.25 %.
     """
     partition, devices = LogNormal(sigma=1.0, labels_per_device=1), 200
     weights = partition.weights(devices, Streams(SEED)("partition", 0))
-    mean = weights.sum() / 10  # of a label's holders
+    mean = weights.sum() / 10  # mean sum of the weights of a label's holders
     assert weights.max() < mean
     dealt = partition.assign(LABELS, devices, 1, Streams(SEED))
     shares = np.array([len(held) for held in dealt]) / SAMPLES / (weights / weights.sum())
@@ -175,7 +175,7 @@ def test_what_cannot_be_dealt_is_refused(partition: ByWeight, devices: int, noun
 
 
 def test_more_holders_than_samples_are_refused() -> None:
-    """Three devices with both labels need three samples of each."""
+    """Three devices with both labels need at least three samples of each label."""
     with refused_at("", "2, 10 samples", "3 devices with 2 labels"):
         LabelCount(labels_per_device=2).assign(np.repeat([0, 1], [2, 10]), 3, 1, Streams(SEED))
 
@@ -198,7 +198,7 @@ def test_each_session_has_the_labels_of_its_set(kind: type[Iid]) -> None:
 
 
 def test_labels_may_be_new_in_the_last_session() -> None:
-    """The last session may have labels that no earlier session had, as in Table 12 of the conference paper."""
+    """The last session may have labels that no earlier session has, as in Table 12 of the conference paper."""
     partition = Iid(label_sets=((0, 1, 2), (1, 2, 3), (0, 2, 3), (4, 5)))
     before = {label for s in (1, 2, 3) for label in partition.session_labels(s, 6, Streams(1)).tolist()}
     assert before.isdisjoint(partition.session_labels(4, 6, Streams(1)).tolist())

@@ -45,7 +45,7 @@ def dealt(
     assert len(np.unique(everything)) == len(everything)  # no sample twice
     again = partition.assign(labels, devices, 7, Streams(seed), PartitionInputs(**facts))
     for one, other in zip(assigned, again, strict=True):
-        np.testing.assert_array_equal(one, other)  # the same in every session
+        np.testing.assert_array_equal(one, other)  # equal in every session
     classes = int(labels.max()) + 1
     return np.array([np.bincount(labels[held], minlength=classes) for held in assigned])
 
@@ -75,7 +75,7 @@ def test_two_shards_of_the_early_version(classes: int, per_device: int) -> None:
     np.testing.assert_array_equal((held > 0).sum(axis=1), per_device)
     np.testing.assert_array_equal((held > 0).sum(axis=0), 2)
     np.testing.assert_array_equal(held[held > 0], 30)
-    # labels are bundled: ten bundles, and labels of one bundle have the same two holders
+    # labels are in ten bundles, and the labels of a bundle have the same two holders
     assert len(np.unique(held > 0, axis=1).T) <= 10
 
 
@@ -91,10 +91,10 @@ def test_two_shards_deal_everything_evenly(counts: list[int], devices: int, bund
     held = dealt(with_constants(TwoShard, bundles=bundles)(), labels, devices, seed)
     np.testing.assert_array_equal(held.sum(axis=0), counts)
     expect_even(held)
-    holders = (held > 0).sum(axis=0)  # shards of the label's bundle
+    holders = (held > 0).sum(axis=0)  # number of shards of the label's bundle
     assert holders.min() >= 2 * devices // real
     assert holders.max() <= -(-2 * devices // real)
-    # bundles have as many labels as each other up to one, a device has two of them
+    # bundles differ by at most one in their number of labels, and a device has two bundles
     assert (held > 0).sum(axis=1).min() >= 2 * (len(counts) // real)
     assert (held > 0).sum(axis=1).max() <= 2 * -(-len(counts) // real)
 
@@ -109,7 +109,7 @@ def test_pairs_are_of_different_bundles(devices: int, bundles: int, seed: int) -
 
 
 def test_who_meets_whom_is_random() -> None:
-    """Of 10 bundles of two shards, device 0 has each in 2 of 10 draws."""
+    """Device 0 has each of 10 bundles of two shards with probability 2/10."""
     draws = 500
     found = np.zeros(10)
     for seed in range(draws):
@@ -229,7 +229,7 @@ def test_distinct_labels_are_a_random_choice() -> None:
 
 
 def test_a_device_without_samples_is_refused() -> None:
-    missing = np.array([0, 0, 2, 2])  # no sample of label 1
+    missing = np.array([0, 0, 2, 2])  # label 1 has no sample
     for partition, labels, devices in ((Half(), np.array([0] * 3 + [1] * 40), 8), (Distinct(), missing, 3)):
         with refused_at("", f"1 of {devices} devices"):
             partition.assign(labels, devices, 1, Streams(SEED))
@@ -294,7 +294,7 @@ def around(angles_deg: Sequence[float], radius_m: float = 50.0) -> np.ndarray:
 
 
 def test_sectors() -> None:
-    """Four quarters; each of the 8 labels belongs to one of them."""
+    """There are four quarters, and each of the 8 labels belongs to one quarter."""
     positions = around([1, 44, 89, 91, 179, 181, 269, 271, 359, -0.0001])
     zones = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3, 3])
     counts = [30] * 8
@@ -316,7 +316,7 @@ def test_rings_have_equally_many_devices() -> None:
         ByZone(zones="rings", count=3), shuffled_labels([24] * 3, SEED), 6, SEED, positions_m=positions
     )
     label = held.argmax(axis=1)
-    rings = [2, 0, 0, 1, 2, 1]  # by rank: 10 40 | 60 90 | 120 250
+    rings = [2, 0, 0, 1, 2, 1]  # ordered by distance: 10 40 | 60 90 | 120 250
     assert (held > 0).sum() == 6
     assert [label[rings.index(ring)] for ring in rings] == label.tolist()
 
@@ -368,7 +368,7 @@ def test_zones_deal_the_labels_they_have(
 
 
 def test_neighbouring_zones_share_labels() -> None:
-    """8 labels, 4 zones of 3: the circle begins at 0, 2, 4, 6, so each zone shares one label with the next."""
+    """With 8 labels and 4 zones of 3, zones begin at 0, 2, 4, 6, so each shares one label with the next."""
     positions = around([45, 135, 225, 315])
     held = (
         dealt(ByZone(labels_per_zone=3), shuffled_labels([30] * 8, SEED), 4, SEED, positions_m=positions) > 0
@@ -403,7 +403,7 @@ def test_zones_need_places(
 def test_distinct_labels_in_ascending_order(
     classes: int, devices: int, first: list[int], last: list[int]
 ) -> None:
-    """Larger sets come first: ten labels of three devices are 0 to 3, 4 to 6, 7 to 9."""
+    """Larger sets come first, so three devices divide ten labels into 0 to 3, 4 to 6, 7 to 9."""
     held = dealt(Distinct(label_order="ascending"), shuffled_labels([3] * classes, SEED), devices, SEED)
     assert np.flatnonzero(held[0]).tolist() == first
     assert np.flatnonzero(held[-1]).tolist() == last

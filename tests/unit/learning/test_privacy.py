@@ -1,4 +1,4 @@
-"""Test clipped and noised updates: the noise's deviation, and epsilon by an accountant and by an integral."""
+"""Test clipped and noised updates: the noise's deviation, and epsilon against an accountant and an integral."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.tables import sections
 from tests.tools import kill
 from tests.tools.leaving import leave
 
-# noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
+# noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, an upper bound
 PUBLISHED = [
     (1.0, 1, 1e-5, 4.37717810002493),
     (1.0, 10, 1e-5, 17.85658683146691),
@@ -47,7 +47,7 @@ def test_epsilon_agrees_with_an_accountant(noise: float, updates: int, delta: fl
 
 
 def test_epsilon_by_its_definition() -> None:
-    """delta is the integral of the excess of one density over e^epsilon times the other, here for n = 2 updates."""
+    """For n = 2 updates, delta is the integral of one density's excess over e^epsilon times the other density."""
     noise, delta = 1.5, 1e-3
     mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
     crossing = epsilon / mu + mu / 2
@@ -101,7 +101,7 @@ BY_DEVICES = f"learning.privacy={{clip_norm: 0.5, noise: {NOISE}, where: device,
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return runs with given keys, each carried out once."""
+    """Return a function that runs a scenario with given keys, once per set of keys."""
     return cache(
         lambda *keys: simulate(load_scenario(RUN, keys), tmp_path_factory.mktemp("run"), device="cpu")
     )
@@ -115,7 +115,7 @@ SENT_IN_VAIN = [
             "rounds.every_s=null",
             "radio.sharing=dynamic",
         ],
-        {"dropped", "surplus_uplink"},  # too stale; cut off where the session ends
+        {"dropped", "surplus_uplink"},  # too stale, or cut off at the session's end
     ),
     (["rounds.over_selection=2.0"], {"surplus_uplink", "left_uplink"}),
     (["rounds.deadline_s=0.034"], {"late_uplink"}),
@@ -164,7 +164,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("where", ["device", "server"])
 def test_noise_has_the_stated_deviation(where: str) -> None:
-    """The deviation is z C on each device, with independent noise, or z C times the largest share on the server."""
+    """Independent noise on each device has deviation z C; noise on the server has z C times the largest share."""
     privacy = Privacy(PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
     limited = privacy.limited(rows, torch.zeros(NUMBERS), CHANCE.of_devices("privacy", [1, 2]))
@@ -194,8 +194,8 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     assert told.epsilon.tolist() == pytest.approx([epsilon_of(NOISE, n, DELTA) for n in counts])
     assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
     both = told.groupby("device")[["cell", "session"]].nunique()
-    if not keys:  # overlapping rounds follow at once, and devices barely move in a second
-        assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # a device was in two cells and sessions
+    if not keys:  # with overlapping rounds, devices barely move during a run of a second
+        assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # in two cells and sessions
 
 
 def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]

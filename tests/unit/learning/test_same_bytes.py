@@ -46,7 +46,7 @@ def load() -> Iterator[None]:
 def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Explicit, stacked, one by one; the second run has three threads, other busy threads and little memory."""
+    """A run with three threads, other busy threads and little memory writes the same bytes, with each kernel."""
     (tmp_path / "small.yaml").write_text(SCENARIO % model)
     scenario = edgefl.load_scenario(tmp_path / "small.yaml")
     edgefl.simulate(scenario, tmp_path / "alone", device="cpu", threads=1)
@@ -62,8 +62,8 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
         )
 
 
-# Functions that inspect this machine; files may call them to refuse what does not fit, count threads or place rows.
-# Sizes that affect arithmetic are constants, `batching.CHUNK_BYTES` first.
+# Functions that inspect the machine; files may use them to refuse large runs, count threads or place rows.
+# Sizes that affect arithmetic are constants, above all `batching.CHUNK_BYTES`.
 QUESTIONS = (
     "available_bytes",
     "available_cores",
@@ -76,11 +76,11 @@ QUESTIONS = (
     "sysconf",
 )
 MAY_ASK = {
-    "edgefl/learning/memory.py",  # how much may be needed at most
+    "edgefl/learning/memory.py",  # most memory that a run may need
     "edgefl/scenario/memory_needs.py",
     "edgefl/learners/model_size.py",
-    "edgefl/learners/building.py",  # and how many threads train chunks side by side
-    "edgefl/learning/updates/device_states.py",  # whether rows are kept on a GPU or beside it
+    "edgefl/learners/building.py",  # number of threads that train chunks in parallel
+    "edgefl/learning/updates/device_states.py",  # whether rows fit on the GPU
     "edgefl/run/plan.py",  # threads
 }
 ARITHMETIC = (

@@ -22,7 +22,7 @@ SAVED = [
     Saved(3, torch.tensor([0.0, 1.0]), torch.tensor([3.0, 4.0])),
     Saved(4, torch.tensor([2.0, 2.0]), torch.tensor([0.0, 1.0])),
 ]
-GRADIENT = torch.tensor([0.0, 0.0])  # its distances to the saved gradients are 0, 5, 1
+GRADIENT = torch.tensor([0.0, 0.0])  # distances to saved gradients are 0, 5, 1
 FINALS = [
     Final(torch.tensor([1.0, 2.0]), 0.5),
     Final(torch.tensor([3.0, 6.0]), 0.8),
@@ -39,12 +39,12 @@ def sessions(kept: list[Saved]) -> list[int]:
     return [z.session for z in kept]
 
 
-# ---- the first two sessions after the pilot ones
+# ---- the first two sessions after the pilot sessions
 
 
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
-    """Only warm starts that declare it open like `previous`: with exactly the last model, without a loss term."""
+    """Only warm starts with `first_two_as_previous` open with exactly the last model, and add no loss term."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
     openings = [
         warm_start.opening(last.model, kept, gradient).model
@@ -93,7 +93,7 @@ def test_without_a_gradient_it_goes_on_from_the_current_model() -> None:
 
 
 def test_auto_is_ten_over_the_median_distance() -> None:
-    """Distances among 0, 1, 3 (new) on a line: 1, 3, 2, median 2, R = 5: mu ~ e^(-5 d), d = 3, 2."""
+    """Points 0, 1 and 3 (new) have distances 1, 3, 2 with median 2, so R = 5, and mu ~ e^(-5 d) for d = 3, 2."""
     found = Similarity(scale="auto").opening(torch.zeros(1), saved([0.0], [1.0]), torch.tensor([3.0]))
     assert found.weights[3] == pytest.approx(1 / (1 + math.exp(-5)))
 
@@ -112,7 +112,7 @@ def test_auto_needs_no_unit(distance: Any) -> None:
 
 
 def test_auto_tells_kinds_of_sessions_apart_and_equal_ones_not() -> None:
-    """Two kinds of sessions, spread a tenth of what separates them."""
+    """Sessions are of two kinds; within a kind, they vary by a tenth of the distance between the kinds."""
     rng = np.random.default_rng(2)
     kinds = np.array([0, 1, 0, 1, 0, 1]) * 10.0
     gradients = torch.from_numpy(kinds[:, None] / np.sqrt(50) + rng.standard_normal((6, 50)) / np.sqrt(50))
@@ -132,7 +132,7 @@ def test_the_pilot_is_the_mean_of_the_pilot_sessions() -> None:
 
 
 def test_the_pilot_by_exponential_weights() -> None:
-    """(J 30) with P = 3: beta^2, beta (1 - beta), 1 - beta."""
+    """By (J 30) with P = 3, the weights are beta^2, beta (1 - beta), 1 - beta."""
     beta = 0.6
     expected = [beta**2 * a + beta * (1 - beta) * b + (1 - beta) * c for a, b, c in [(1, 3, 8), (2, 6, 4)]]
     found = Similarity(pilot_model="ema", beta=beta).pilot(FINALS, CURRENT)
@@ -141,7 +141,7 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 
 def test_the_pilot_of_good_sessions() -> None:
-    """Sessions with at least 0.85 of the best accuracy, 0.9, are good: 0.8 is, 0.5 is not."""
+    """Sessions with at least 0.85 of the best accuracy, 0.9, are good, such as 0.8, but not 0.5."""
     found = with_constants(Similarity, good_share=0.85)(pilot_model="good").pilot(FINALS, CURRENT)
     assert found.tolist() == [5.5, 5.0]
     assert with_constants(Similarity, good_share=1)(pilot_model="good").pilot(FINALS, CURRENT).tolist() == [
@@ -169,7 +169,7 @@ def test_history_keeps_the_newest() -> None:
 
 
 def test_diverse_keeps_what_lies_apart() -> None:
-    """Of the two most similar, 0.0 and 0.1, the older is removed."""
+    """Of the two most similar sessions, 0.0 and 0.1, the older is removed."""
     diverse = Similarity(history=3, retention="diverse")
     assert sessions(diverse.retain(saved([0.0], [5.0], [0.1], [9.0]))) == [3, 4, 5]
     assert sessions(diverse.retain(saved([0.0], [5.0], [9.0], [5.2]))) == [2, 4, 5]
@@ -193,7 +193,7 @@ def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
     return Similarity(scale=scale), [mu[0] + 2 * mu[2], mu[1] + 2 * mu[2]], weights
 
 
-# warm start, and the opening by hand of CURRENT, SAVED and GRADIENT: model, weights
+# warm start; model and weights with which it opens by hand, given CURRENT, SAVED and GRADIENT
 OPENINGS: list[tuple[WarmStart, list[float], dict[int, float]]] = [
     (Previous(), [9.0, 9.0], {4: 1.0}),
     (Continuous(), [9.0, 9.0], {4: 1.0}),
@@ -222,7 +222,7 @@ def test_without_history_all_go_on_from_the_current_model(warm_start: WarmStart)
 
 
 def test_a_check_needs_two_saved_sessions() -> None:
-    """With one, the constructed model is the previous one."""
+    """With one saved session, the constructed model is the previous model."""
     assert [Similarity(check=True).checks(SAVED[:n]) for n in range(4)] == [False, False, True, True]
     assert not any(warm_start.checks(SAVED) for warm_start in ALL)
 
@@ -231,7 +231,7 @@ def test_a_check_needs_two_saved_sessions() -> None:
 
 
 def test_distillation_is_kl_on_the_known_classes() -> None:
-    """sum_c q_c log(q_c / p_c), both renormalised over the classes 0, 2 and 3."""
+    """The term is sum_c q_c log(q_c / p_c), with p and q renormalised over the classes 0, 2 and 3."""
     known = torch.tensor([True, False, True, True])
     term = Continuous(coefficient=0.5).anchor(CURRENT, known)
     assert term is not None

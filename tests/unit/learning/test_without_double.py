@@ -1,4 +1,4 @@
-"""Test that tensors become double only in `in_double`, on the CPU, as Apple's GPUs have no float64."""
+"""Test that tensors become float64 only in `in_double`, on the CPU, as Apple's GPUs have no float64."""
 
 import sys
 from pathlib import Path
@@ -44,7 +44,7 @@ class Device(TorchDispatchMode):
 
 
 def _leaving() -> bool:
-    """Return whether `in_double` is being called, which first takes the tensor to the processor."""
+    """Return whether the call is within `in_double`, which first moves the tensor to the CPU."""
     frame = sys._getframe()
     while frame is not None and frame.f_code is not in_double.__code__:
         frame = frame.f_back
@@ -71,5 +71,5 @@ def test_the_stand_in_refuses_float64() -> None:
 
 def test_a_tensor_leaves_a_device_without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors, "WITHOUT_DOUBLE", "meta")
-    with pytest.raises(NotImplementedError, match="meta"):  # `meta` has no data to copy
+    with pytest.raises(NotImplementedError, match="meta"):  # `meta` tensors hold no data to copy
         in_double(torch.ones(2, device="meta"))

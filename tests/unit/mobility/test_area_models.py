@@ -1,4 +1,4 @@
-"""Models that go to areas: attraction by the day of the week, and trips between areas at hourly rates."""
+"""Test models that go to areas: attraction by the day of the week, and trips between areas at hourly rates."""
 
 import math
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_rhythm_of_every_day() -> None:
 
 
 def test_a_rhythm_of_the_week() -> None:
-    """Saturday and Sunday have their own part of the rhythm; time 0 is Friday, 18:00."""
+    """Saturday and Sunday have their own rhythm; time 0 is Friday, 18:00."""
     spells = [PartOfDay(from_hour=0), PartOfDay(from_hour=12), PartOfDay(from_hour=0, days=("sat", "sun"))]
     calendar = Calendar(spells, day_s=86_400.0, begin_hour=18.0, begin_day="fri")
     hours = np.array([0.0, 5.99, 6.0, 53.99, 54.0, 66.0, 168.0, 174.0, -6.1])
@@ -68,7 +68,7 @@ def test_a_rhythm_of_the_week() -> None:
 
 
 def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
-    """In a real week devices are home at night, in the city on weekdays, and on Saturday in the stadium."""
+    """In a week of 7 days devices are at home at night, in the city on weekdays, and on Saturday in the stadium."""
     model = Attraction(
         **FAST,
         stay_s=600.0,
@@ -127,7 +127,7 @@ def departures(rates: list[list[float]], hours: list[float], begin_hour: float =
 
 
 def test_departures_by_hand() -> None:
-    """Rates of two trips an hour from 8:00 to 9:00, four to 10:00, and none at other times make six trips a day."""
+    """Two trips an hour from 8:00 to 9:00, four from 9:00 to 10:00, and none at other times are six trips a day."""
     one = departures([[0, 0], [2, 0], [1, 3], [0, 0]], [0, 8, 9, 10])
     times_h = np.array([7.0, 7.0, 7.0, 8.5, 9.5, 12.0, 0.0])
     exponential = np.array([0.5, 4.0, 7.0, 0.5, 3.0, 12.5, 1e-12])
@@ -152,7 +152,7 @@ def shares(movement: Movement, time_s: float) -> np.ndarray:
 
 
 def test_two_areas_follow_their_rate_equation() -> None:
-    """The share in a obeys p_a' = beta p_b - alpha p_a: it tends to beta / s as exp(-s t), s = alpha + beta."""
+    """As p_a' = beta p_b - alpha p_a, the share in a tends to beta / s as exp(-s t), with s = alpha + beta."""
     alpha, beta, first = 0.6, 0.2, 0.9
     flows = [{"from_hour": 0, "trips_per_hour": {"a": {"b": alpha}, "b": {"a": beta}}}]
     movement = start(OdFlows(**FAST, begin={"a": first, "b": 1 - first}, flows=flows), places=NEAR)
@@ -164,7 +164,7 @@ def test_two_areas_follow_their_rate_equation() -> None:
 
 
 def test_trips_by_the_hour_and_to_several_destinations() -> None:
-    """In an hour at 3 trips an hour, one to b and two to c, exp(-3) of the devices stay; then no device moves."""
+    """In an hour with rates of one trip to b and two to c, all but exp(-3) of the devices leave; then none moves."""
     flows = [
         {"from_hour": 0, "trips_per_hour": {}},
         {"from_hour": 8, "trips_per_hour": {"a": {"b": 1, "c": 2}}},
@@ -199,6 +199,6 @@ def test_a_walk_takes_its_time() -> None:
     movement = start(model, 500)
     assert inside("suburb", movement.positions_m(0.0)).all()
     assert not inside("city", movement.positions_m(340 / 1.25)).any()
-    # the longest of 500 stays is some 8 s
+    # the longest of 500 stays is about 8 s
     longest_s = math.hypot(560, 150) / 1.25 + 20
     assert inside("city", movement.positions_m(longest_s)).all()

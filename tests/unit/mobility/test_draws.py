@@ -1,4 +1,4 @@
-"""Random numbers that can be read at any index."""
+"""Test random numbers that can be read at any index."""
 
 import math
 
@@ -26,7 +26,7 @@ def split_mix_64(state: int) -> int:
 
 
 def test_sequence_of_a_device_is_splitmix64() -> None:
-    # Vigna's reference program, seeded with 1234567, prints this number first
+    # first number printed by Vigna's reference program with seed 1234567
     assert split_mix_64(1234567 + 0x9E3779B97F4A7C15 & MASK) == 6457827717110365317
     key = Streams(SEED).key("mobility", "path", 3) & MASK
     expected = [

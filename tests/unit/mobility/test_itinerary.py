@@ -1,4 +1,4 @@
-"""Commuters: departure times, routes, the days of each trip, and habits that persist from day to day."""
+"""Test commuters: departure times, routes, the days of each trip, and habits that persist from day to day."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ from tests.tools.constants import made
 PEOPLE = 1_000
 STANDARD_ERRORS = 4
 DAY_S = 86_400.0
-WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s: by 8:15 all have left and no one has arrived
+WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s, so at 8:15 all have left and none has arrived
 TO_WORK: dict[str, Any] = {"leave": "8:00", "to": "work", "spread_min": 15, "days": "weekdays"}
 BACK: dict[str, Any] = {"leave": "17:30", "to": "home", "days": "weekdays"}
 COMMUTE: dict[str, Any] = {"addresses": {"work": WORK_M}, "plan": [TO_WORK, BACK]}
@@ -43,14 +43,14 @@ def at(day: int, hour: float) -> float:
 
 
 def left_s(movement: Movement, day: int) -> np.ndarray:
-    """Return [people] when each left on a day, from the distance covered at 8:16, or inf if the person is at home."""
+    """Return [people] departure times on a day, from the distance covered by 8:16, or inf if a person is at home."""
     way_m = np.hypot(*(movement.positions_m(at(day, 8 + 16 / 60)) - homes_m()).T)
     left = at(day, 8 + 16 / 60) - way_m / movement.doppler_speeds_m_s()
     return np.where(way_m > 1e-6, left, np.inf)
 
 
 def test_people_leave_within_the_spread_by_its_trapezoid() -> None:
-    """On weekdays departures have the density of 2/3 habit + 1/3 daily draw: flat over a third of the spread."""
+    """On weekdays, departures are 2/3 habit + 1/3 daily draw, so their density is flat over a third of the spread."""
     movement = start()
     for day in range(5):
         late_min = (left_s(movement, day) - at(day, 8)) / 60
@@ -127,7 +127,7 @@ def test_time_0_may_be_any_hour_of_the_same_days(begin_hour: str | float) -> Non
 
 
 def test_who_is_still_on_the_way_sets_out_again_on_arrival() -> None:
-    """With 83 minutes of way and the trip home due after 60, the person turns back on arrival, even past midnight."""
+    """If a trip takes 83 minutes and the trip home is due after 60, the person turns back on arrival."""
     plan = [{"leave": 22, "to": "work"}, {"leave": 23, "to": "home"}]
     movement = start(
         1, addresses={"home": (0, 0), "work": WORK_M}, plan=plan, speed_min_m_s=1, speed_max_m_s=1
@@ -170,7 +170,7 @@ def test_other_people_leave_ones_own_way_as_it_is() -> None:
 
 
 def test_people_keep_to_the_streets() -> None:
-    """The way leads from 50 m beside the streets to them, round a corner, and off them to work; and back again."""
+    """The way leads from a home 50 m off the streets along two streets to work beside them, and back again."""
     streets = Streets.model_validate({"lines_m": [[[0, 0], [0, 1000]], [[0, 1000], [500, 1000]]]})
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(
@@ -203,7 +203,7 @@ def test_the_mode_of_travel_follows_from_the_speed_or_is_given(
 
 
 def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
-    """By a footpath it is 300 m to work, and 100 + 300 + 100 m by a road that is closed to pedestrians."""
+    """Work is 300 m away by a footpath, and 100 + 300 + 100 m by a road that is closed to pedestrians."""
     road = np.array([(0, 0), (0, 100), (300, 100), (300, 0)], dtype=float)
     lines = [_Street(road, "road", {"car"}), _Street(road[[0, 3]], "path", {"foot"})]
     streets = _StreetLines(lines, ("geojson", "map"), [])
@@ -248,7 +248,7 @@ def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
 
 
 def test_an_address_without_a_way_to_the_others_is_noted() -> None:
-    """The mill's street, y = 50, does not meet the longer one, y = 0: it is the nearer one for spots above y = 25."""
+    """The mill's street, y = 50, does not meet the longer one, y = 0, and is the nearer one above y = 25."""
     home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
     commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
     (note,) = notes_of(100, streets=[home_street, own_street], **commute)
@@ -261,6 +261,6 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A street of 14 m in the mill's corner is near few of its spots, so that no note is written."""
+    """A street of 14 m in the mill's corner is the nearest of few spots only, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

@@ -1,4 +1,4 @@
-"""Legs that are made ahead for many devices at once: positions remain functions of time."""
+"""Test that positions remain functions of time if legs are made ahead, for many devices at once."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from edgefl.mobility import Leg, Legs
 
 
 class Ways(Legs):
-    """Devices that walk along x at 1 m/s, device k in legs of k + 1 s; the last one rests after its second leg.
+    """Devices that walk along x at 1 m/s, device k in legs of k + 1 s; the last device rests after its second leg.
 
     calls: the number of devices in each call of `next_leg`.
     """
@@ -33,7 +33,7 @@ def test_places_are_functions_of_time_however_they_are_asked() -> None:
     for time_s in (0.0, 0.5, 3.0, 3.0, 17.25, 40.0, 2.5, 17.25):
         places_m = forwards.positions_m(time_s)[:, 0]
         expected = np.full(devices, time_s)
-        expected[-1] = min(time_s, 10.0)  # after two legs of five seconds it rests
+        expected[-1] = min(time_s, 10.0)  # the last device rests after two legs of five seconds
         np.testing.assert_allclose(places_m, expected, rtol=1e-12)
 
 
@@ -42,6 +42,6 @@ def test_legs_of_many_devices_are_made_together() -> None:
     for second in range(100):
         ways.positions_m(float(second))
     legs = sum(ways.calls)
-    # device k begins its leg n at n (k + 1) s: one call for each leg would be 500 calls
+    # device k begins its leg n at n (k + 1) s, so that one call per leg would make 500 calls
     assert len(ways.calls) < legs / 5
     assert legs < 2 * 100 + sum(99 // (k + 1) + 1 for k in range(100)), "at most one ahead of each"

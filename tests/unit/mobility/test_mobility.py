@@ -1,4 +1,4 @@
-"""Properties of every mobility model: a path depends on time, device and seed only."""
+"""Test that paths of every mobility model depend on time, device and seed only."""
 
 import math
 from dataclasses import replace
@@ -89,7 +89,7 @@ MODELS: dict[str, list[Mobility]] = {
 }
 ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
 BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction", "od_flows"]
-DEVICES = 4  # the number of devices in the trace
+DEVICES = 4  # number of devices in the trace
 LATEST_S = 200.0
 
 

@@ -1,4 +1,4 @@
-"""Properties of single mobility models: where devices are, and how they turn."""
+"""Test properties of single mobility models: where devices are, and how they turn."""
 
 import math
 from typing import Any
@@ -40,7 +40,7 @@ def test_static_devices_stay() -> None:
 
 
 def test_static_devices_may_be_as_likely_at_any_distance() -> None:
-    """Placed by distance, a tenth of 4,000 devices is in each of ten rings of equal width, at unchanged bearings."""
+    """Placed by distance, a tenth of 4,000 devices is in each of ten equally wide rings; bearings do not change."""
     ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
     drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
     how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}
@@ -76,7 +76,7 @@ def test_random_waypoint_walks_at_its_speed() -> None:
     step_s = 0.1
     path = np.array([movement.positions_m(t) for t in np.arange(0, 300, step_s)])
     walked = np.linalg.norm(np.diff(path, axis=0), axis=2)
-    # a step without a turn covers exactly speed x time, and turns are rare
+    # a step without a turn covers exactly speed x time, and few steps have a turn
     assert np.isclose(walked, speeds * step_s, rtol=1e-6).mean() > 0.95
 
 
@@ -115,14 +115,14 @@ def test_reflection_in_a_round_mirror(model: Mobility) -> None:
             assert np.allclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
             expected, first = distance, velocity
         straight = np.isclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
-        # about one in 1e5 of these intervals contains a reflection
+        # few of these intervals, about one in 1e5, contain a reflection
         assert straight.mean() >= 0.9
         assert np.allclose(distance[straight], expected[straight], rtol=1e-5)
     assert not np.isclose(velocity, first).all(axis=1).any(), "in 390 s each device has been reflected"
 
 
 def test_gauss_markov_changes_at_its_steps_only() -> None:
-    movement = start(TwoSeconds(area_factor=10))  # the border, at 2,000 m, is too far to be reached
+    movement = start(TwoSeconds(area_factor=10))  # no device reaches the border, at 2,000 m
     during = [velocities_m_s(movement, t) for t in (4.001, 5.0, 5.999)]
     assert np.allclose(during[0], during[1], atol=1e-6)
     assert np.allclose(during[1], during[2], atol=1e-6)
@@ -146,7 +146,7 @@ def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
 
 
 def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
-    # no device turns at junctions: each goes back and forth on its street of 400 m
+    # no device turns at junctions, so each goes back and forth on its street of 400 m
     model = Straight(speed_min_m_s=10, speed_max_m_s=10)
     movement = start(model, 100)
     first = movement.positions_m(0.0)
@@ -156,7 +156,7 @@ def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
         now = movement.positions_m(time_s)
         assert np.allclose(now[np.arange(100), across], first[np.arange(100), across])
         assert not np.isclose(now[np.arange(100), along], first[np.arange(100), along]).all()
-    # there and back are 800 m, at 10 m/s
+    # the round trip is 800 m at 10 m/s
     assert np.allclose(movement.positions_m(80.0), first, atol=1e-9)
 
 
@@ -201,7 +201,7 @@ def test_highway_must_pass_the_cell() -> None:
 # -- attraction ---------------------------------------------------------------------------------------
 
 SPELLS = [{"from_hour": hour, "to": {place: 1}} for hour, place in ((0, "home"), (8, "work"), (16, "centre"))]
-# devices decide every 20 s in a day of 2,400 s; ways of up to 400 m take 7 s
+# a day has 2,400 s; devices decide every 20 s on average, and trips of up to 400 m take 7 s
 QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s": 60.0, "area_factor": 1.0}
 
 
@@ -209,11 +209,11 @@ def test_attraction_follows_the_hours() -> None:
     model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
     movement = start(model, 100, seed=2)  # a seed whose two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
-    # hours 7, 15 and 23 are seven hours after a change of the rhythm, 35 mean times between decisions
+    # hours 7, 15 and 23 are seven hours after a change of the rhythm, which are 35 mean times between decisions
     home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
     assert np.array_equal(home, homes)
     assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0
-    # work places have 15 m radius: devices are within 30 m of the first device, or of one at the other place
+    # work places have a radius of 15 m, so devices are within 30 m of the first device or of one at the other place
     first = np.linalg.norm(work - work[0], axis=1) <= 30.0
     assert 0 < first.sum() < 100
     (other,) = np.flatnonzero(~first)[:1]

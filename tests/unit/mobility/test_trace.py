@@ -1,4 +1,4 @@
-"""Recorded paths: devices follow them exactly, and every error names a place and a remedy."""
+"""Test that devices follow recorded paths exactly, and that every error names a place and a remedy."""
 
 import gzip
 import re
@@ -94,7 +94,7 @@ def test_a_long_gap_is_an_absence(write: Write) -> None:
         [[50, 4]],
     ]
     assert walk(path, 1, [3], max_gap_s=4) == [[[26, 0]]]
-    # way and time of the gap do not count, so that 2 m and 4 m in a second each remain
+    # the gap's distance and time do not count; the rest is 2 m and 4 m, in a second each
     assert start(Trace(path=path, max_gap_s=3.9), 1).doppler_speeds_m_s() == pytest.approx([3.0])
     assert start(Trace(path=path), 1).doppler_speeds_m_s() == pytest.approx([54 / 6])
 
@@ -239,7 +239,7 @@ def test_degrees_far_from_the_origin(write: Write) -> None:
 
 
 def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if pyarrow were not installed
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # pyarrow counts as not installed
     path = tmp_path / "fcd.parquet"
     path.touch()
     with refused_at("devices.mobility.path", "pyarrow"):

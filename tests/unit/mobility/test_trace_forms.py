@@ -1,4 +1,4 @@
-"""Traces as programs write them: each format gives the described positions, whatever the file's name."""
+"""Test that traces in the format of each program give the described positions, whatever the file's name."""
 
 import gzip
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def started(path: Path | str, origin: tuple[float, float] | None = None, **keys:
 
 
 def near_m(lon: float, lat: float, origin: tuple[float, float]) -> list[float]:
-    """Return metres east and north, by WGS 84's radii of curvature: within 6 cm at 1 km, as meridians converge."""
+    """Return metres east and north by WGS 84's radii of curvature; meridians converge by 6 cm at 1 km."""
     a, e2 = 6_378_137.0, 0.00669437999
     phi = np.radians(origin[1])
     w = 1 - e2 * np.sin(phi) ** 2
@@ -227,7 +227,7 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
 
 
 def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
-    """Without ids, the rows of three people would be read as one person's, and two in three would be skipped."""
+    """Without ids, rows of three people would count as rows of one person, and two in three would be skipped."""
     rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
     path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
     with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):
@@ -250,7 +250,7 @@ PLT = "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,My T
 
 
 def test_geolife(write: Write, tmp_path: Path) -> None:
-    """Users have a folder each, and tracks a file each; day 39744.1201851852 is 2008-10-23 02:53:04."""
+    """Each user has a folder, and each track a file; day 39744.1201851852 is 2008-10-23 02:53:04."""
     fixes = "39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04\n"
     write(PLT + fixes, "Data/000/Trajectory/20081023025304.plt")
     later = "39.984683,116.31845,0,492,39744.1618518519,2008-10-23,03:53:04\n"
@@ -427,7 +427,7 @@ def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> 
 
 @pytest.mark.parametrize(("every_s", "limit_s"), [(1, 60), (5, 60), (30, 300)])
 def test_gps_gaps_are_measured_by_the_usual_interval(write: Write, every_s: int, limit_s: int) -> None:
-    """A gap may last ten usual intervals, but at least a minute; each device has its own limit."""
+    """A gap is allowed up to ten usual intervals, or a minute if this is longer; each device has its own limit."""
     for gap_s, absent in ((limit_s, False), (limit_s + 1, True)):
         times = [every_s * at for at in range(20)]
         times += [times[-1] + gap_s + every_s * at for at in range(20)]
@@ -510,7 +510,7 @@ def test_classes_and_types_must_fit(write: Write, tmp_path: Path, classes: str, 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_can_be_read(write: Write, form: str) -> None:
-    """The files that the next test changes have the expected formats."""
+    """The files that the next test mutates have the expected formats."""
     moved, _ = started(write(FORMS[form]), (11.57, 48.13))
     assert len(moved.recorded) == (2 if form in ("fcd", "metres", "bonnmotion", "one") else 1)
 

@@ -1,4 +1,4 @@
-"""Areas of a scenario: shapes, files, and the components that refer to areas."""
+"""Test areas of a scenario: their shapes, their files, and the components that refer to areas."""
 
 import gzip
 import json
@@ -214,9 +214,9 @@ DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
 def test_features_of_a_file_are_united(
     tmp_path: Path, rings: list[Any], area_m2: float, share: float | None
 ) -> None:
-    """Only the inner rings of one polygon are holes (RFC 7946, 3.1.6)."""
+    """Only the inner rings of a polygon are holes (RFC 7946, 3.1.6), not rings of another polygon."""
     region, notes = region_of(tmp_path, collection(*(({"name": "A"}, one) for one in rings)), "A")
-    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # error of the plane over 300 m
+    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # the plane's error within 300 m
     assert not notes
     homes = 2000
     at = region.points_m(np.random.default_rng(2).random((3, homes)))
@@ -325,7 +325,7 @@ def test_a_projected_file_is_read(tmp_path: Path, named: dict[str, Any]) -> None
 
 
 def test_web_mercator_is_read(tmp_path: Path) -> None:
-    """x = R lon, y = R ln tan(45 degrees + lat / 2) with the equator's radius are read (EPSG guidance note 7-2)."""
+    """Files may have x = R lon, y = R ln tan(45 degrees + lat / 2), with the equator's radius (EPSG note 7-2)."""
     pytest.importorskip("pyproj")
     degrees = np.radians(DISTRICT)
     x, y = 6_378_137.0 * np.array([degrees[:, 0], np.log(np.tan(np.pi / 4 + degrees[:, 1] / 2))])
@@ -389,7 +389,7 @@ def test_files_without_an_area_say_what_they_are(
 
 
 def test_areas_of_classes(tmp_path: Path) -> None:
-    """A class's own mobility finds its areas, and an unknown area is refused with the key's place."""
+    """The mobility of a device class finds its areas, and an unknown area is refused at its key."""
     file = tmp_path / "classes.yaml"
     lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, to: {home: 1}}]}"
     text = HEAD.rpartition("devices:")[0] + (

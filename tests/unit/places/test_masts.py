@@ -1,4 +1,4 @@
-"""Masts of a file become sites at positions on the ellipsoid, and the cells of a mast become its sectors."""
+"""Test that masts of a file become sites at their positions on the ellipsoid, and cells of a mast become sectors."""
 
 import json
 import math
@@ -69,7 +69,7 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
     places = [(11.12, 46.06), (11.125, 46.062), (11.129, 46.059)]
     assert one.layout.sites is not None
     for found, place in zip(one.layout.sites, places, strict=True):
-        # 0.1 m, as the easting is that at a mean latitude 100 m away
+        # 0.1 m, as the easting is computed at a mean latitude, 100 m away
         assert found == pytest.approx(on_ellipsoid_m(*place), abs=0.1)
     assert one.layout.cells == 3
     notes = prepare(one).notes
@@ -79,7 +79,7 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
 def test_a_file_is_read_once_and_again_when_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The layout and the note on rows share one reading, as a table of millions of cells takes a minute."""
+    """The layout and the note on rows read the file only once, as a table of millions of cells takes a minute."""
     read, table = [], masts._of_table
 
     def counted(file: masts.SitesFile, path: Path) -> Iterator[masts.Row]:
@@ -99,11 +99,11 @@ def test_azimuths_are_sectors(tmp_path: Path) -> None:
     assert one.layout.azimuth_deg == ((90.0, 330.0, 210.0), (0.0,))
     assert one.layout.cells == 4
     assert one.layout.served == [0, 1, 2, 3]
-    # a panel has its own gain of 8 dBi
+    # no gain of the layout is added to a panel's own gain of 8 dBi
     assert one.layout.antenna_gain_dbi == 0
     plan = prepare(one)
     assert "layout.sites: masts.csv has 5 cells at 2 places: 2 sites with 4 sectors" in plan.notes
-    # 200 m north of the first mast, its first sector is the strongest, and 200 m south-south-west its third
+    # the strongest sector is the first one 200 m north of the first mast, and the third 200 m south-south-west of it
     gains = plan.world.gains
     power_db = gains.power_db(plan.world.cells_m[[0, 2, 3]] * 1.0)
     assert power_db.shape == (3, 4)

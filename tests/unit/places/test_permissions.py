@@ -1,4 +1,4 @@
-"""Modes of travel that may use a street, by SUMO's lane permissions and OpenStreetMap's tags."""
+"""Test which modes of travel may use a street, by SUMO's lane permissions and OpenStreetMap's tags."""
 
 from typing import Any
 

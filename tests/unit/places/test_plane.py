@@ -1,4 +1,4 @@
-"""The local plane has the properties of the transverse Mercator projection, and the stated error of distances."""
+"""Test that the local plane is a transverse Mercator projection, and has the stated error of distances."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Points of polygons are uniform in area, for any corners."""
+"""Test that points drawn in polygons are uniform in area, for any corners."""
 
 import math
 from typing import Any
@@ -108,7 +108,7 @@ def test_many_corners() -> None:
     angles = np.linspace(0, 2 * math.pi, 401)[:-1]
     shape = trapezoids([[100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)]])
     assert shape.areas_m2.sum() == pytest.approx(200 * 100**2 * math.sin(2 * math.pi / 400))
-    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform in 0 to 1 on a disc, and here to within 1e-4
+    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # a disc's is uniform on [0, 1]; this one to 1e-4
     assert square.mean() == pytest.approx(0.5, abs=STANDARD_ERRORS * math.sqrt(1 / 12 / DRAWS) + 1e-4)
 
 
@@ -143,16 +143,16 @@ def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
 def area_of_faces(shapes: list[list[Any]], cells: int) -> float:
     """Return the area of the union on a lattice of 6 x 6, from the centres of small cells and no geometry library."""
     middles = (np.stack(np.meshgrid(np.arange(cells), np.arange(cells)), -1).reshape(-1, 2) + 0.5) * 6 / cells
-    middles += 1e-4 * np.array([np.pi, np.e])  # so that no centre lies on a diagonal
+    middles += 1e-4 * np.array([np.pi, np.e])  # offsets keep centres off the diagonals
     inside = np.any([even_odd(rings, middles) for rings in shapes], axis=0)
     return float(inside.mean() * 36)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int) -> None:
-    """The union of random polygons, which cross, share sides and run back, has the area found by counting cells.
+    """The union of random polygons, which cross, share sides and retrace sides, has the area found by counting cells.
 
-    A side of at most 8.5 miscounts at most half of the cells along it: 60 sides x 0.02 x 0.5, at random.
+    A side, at most 8.5 long, miscounts at most half of its cells; in 60 sides x 0.02 x 0.5 errors have random signs.
     """
     rng = np.random.default_rng(seed)
     shapes = [

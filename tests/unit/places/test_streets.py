@@ -1,4 +1,4 @@
-"""Streets: shortest paths against an exhaustive search, links from places to streets, and sources of streets."""
+"""Test shortest paths by an exhaustive search, links from places to streets, and sources of streets."""
 
 import itertools
 import json
@@ -43,7 +43,7 @@ def length_m(way: np.ndarray) -> float:
 
 
 def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
-    """Return the distance of a place from a piece, and that of the nearest point along it, m; by complex numbers."""
+    """Return a place's distance from a piece, and its nearest point's distance from the piece's begin, in m."""
     begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
     turned = (at - begin) / (end - begin) * abs(end - begin)
     along = min(max(turned.real, 0.0), abs(end - begin))
@@ -142,7 +142,7 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     source = {"path": tmp_path / "a.json"}
     streets = Streets.model_validate({"geojson": source}).read(EARTH).map_for("foot")
-    # a degree of latitude is 111.2 km, and one of longitude that times the cosine of 48.13 degrees
+    # a degree of latitude is 111.2 km, and a degree of longitude 111.2 km times the cosine of 48.13 degrees
     assert sorted(streets.lengths_m) == pytest.approx([1112 * math.cos(math.radians(48.13)), 1112], rel=0.003)
     only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).read(EARTH).map_for("foot")
     assert only.ends.shape == (2, 1)
@@ -246,7 +246,7 @@ def ways_m(folder: Path, name: str, content: str, mode: Any) -> tuple[float, lis
     where = Places({}, EARTH.plane if source == "geojson" else None)
     streets = Streets.model_validate({source: {"path": folder / name}}).read(where)
     (way,) = streets.map_for(mode).ways(np.array([ROUND[0]]).T, np.array([ROUND[3]]).T)
-    streets.map_for(mode)  # asking again adds no second note
+    streets.map_for(mode)  # a second call adds no second note
     return length_m(way), where.noted()
 
 
@@ -299,7 +299,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        # buildings form no network, whether they are drawn as areas or as outlines
+        # buildings are no streets, whether they are drawn as areas or as outlines
         ("a.geojson", HOUSE, ("1 Polygon", "areas")),
         (
             "a.geojson",

@@ -1,4 +1,4 @@
-"""A small scenario for tests of the steps before a run."""
+"""Write a small scenario for tests of the steps before a run."""
 
 from pathlib import Path
 

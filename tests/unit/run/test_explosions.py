@@ -75,11 +75,11 @@ def told(extremes: Extremes) -> list[str]:
 @pytest.mark.parametrize(
     ("slowest_s", "others_s", "is_told"),
     [
-        (HOPELESS_S + 1, HOPELESS_S, True),  # no server waits so long, however long rounds usually are
+        (HOPELESS_S + 1, HOPELESS_S, True),  # no server waits so long, however long rounds are
         (HOPELESS_S - 1, HOPELESS_S - 1, False),  # large models
         (LONG_S + 1, LONG_S / TIMES_THE_MEDIAN, True),
         (LONG_S + 1, 1.0, False),
-        (LONG_S - 1, 0.01, False),  # much longer than usual, but the wait is short
+        (LONG_S - 1, 0.01, False),  # much longer than usual, but still short
     ],
 )
 def test_a_transfer_beyond_measure_is_told_with_its_device(

@@ -36,7 +36,7 @@ def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) 
 def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
     """Rayleigh fading lowers a rate, 4 bit/s/Hz or more here, by less than 1 (0.83, Euler's constant over ln 2).
 
-    A round of 200 Mbit each way therefore lasts longer than the note on the deadline says, by less than a third.
+    A round of 200 Mbit each way is therefore longer than in the note on the deadline, by less than a third.
     """
     overrides = [
         "learning=null",
@@ -72,7 +72,7 @@ SHARED = [
 def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
     overrides: list[str], servers: int, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rehearsed round and the run's first have the same participants, position in random streams, and links."""
+    """The rehearsed round and the run's first round have the same participants, links, and random numbers."""
     opened: list[tuple[Any, ...]] = []
     open_ = Rounds.open
 

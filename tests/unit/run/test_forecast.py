@@ -53,14 +53,14 @@ def test_rounds_back_to_back_with_pauses() -> None:
     by_rounds = scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"pause_s": 1.0})
     found = expected(by_rounds)
     assert found.rounds == (30, 30)
-    assert found.simulated_s == (149.0, 149.0)  # no pause after the last round
+    assert found.simulated_s == (149.0, 149.0)  # no pause follows the last round
     assert found.wall_s == (25.0, 25.0)
     assert found.disk_bytes == (30_000.0, 30_000.0)
     assert "  rounds          30" in found.costs()
 
 
 def test_each_federation_has_rounds_of_its_own() -> None:
-    """Of federations with 3 x 10 rounds back to back and with 2 x 5 rounds every 8 s, the longer one ends the run."""
+    """With 3 x 10 rounds back to back in a and 2 x 5 rounds every 8 s in b, the longer federation ends the run."""
     both = scenario(
         radio={"sharing": "dynamic", "scheduler": "equal_share"},
         sessions={"name": "schedule", "count": 3, "rounds": 10},
@@ -97,7 +97,7 @@ def test_a_duration_by_its_grid_in_all_cells() -> None:
     assert found.rounds == (7 * 1440, 7 * 1440)
     assert found.simulated_s == (86_400.0, 86_400.0)
     assert "  rounds          10,080 in 7 cells" in found.costs()
-    # a round longer than the grid's interval is followed at once
+    # the next round follows at once if a round is longer than the grid's interval
     assert expected(day, replace(PROBE, latency_s=120.0)).rounds == (720, 720)
 
 
@@ -134,7 +134,7 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
 def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: float, rounds: int) -> None:
     """A probe's limit of 1.5 s counts from the end of the first round, not from the minute of preparation.
 
-    All first rounds are in the probe, as those of all cells end at the same time.
+    The probe contains the first rounds of all cells, as they end at the same time.
     """
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
     found = probe(
@@ -183,7 +183,7 @@ def _dry_run(one: Scenario, folder: Path) -> None:
         lambda one, _: make_preview(one, "cpu"),
         lambda one, _: validation._try(
             (one, "cpu"), lambda forecast: None
-        ),  # validate --plan, in a process of its own
+        ),  # validate --plan, in its own process
         _dry_run,
     ],
     ids=["preview", "validate", "dry_run"],

@@ -1,4 +1,4 @@
-"""Test that garbage collection is rarer inside the context, and as before after it, even after errors."""
+"""Test that garbage collection is rarer inside the context, and as usual after it, even after errors."""
 
 import gc
 import subprocess
@@ -69,7 +69,7 @@ def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: py
 
 
 def test_a_process_does_not_look_when_it_ends() -> None:
-    """At exit all objects are frozen, as the handler registered first, which is called last, can see."""
+    """At exit all objects are frozen, which the handler that was registered first and is called last can check."""
     code = (
         "import atexit, gc; atexit.register(lambda: print('frozen' if gc.get_freeze_count() else 'looks'));"
         f" from {main.__module__} import main; main(['--version'])"

@@ -1,4 +1,4 @@
-"""Test a run as a Gymnasium environment by Gymnasium's checker, and against the same run without it."""
+"""Test a run as a Gymnasium environment by Gymnasium's checker, and compare it with a plain run."""
 
 import runpy
 from typing import Any
@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = sections("""
 """)
 
 
-@pytest.mark.filterwarnings("ignore")  # advice on the range of observations
+@pytest.mark.filterwarnings("ignore")  # warnings advise on observation ranges
 def test_the_checker_passes() -> None:
     check_env(RoundEnv(SMALL), skip_render_check=True)
 

@@ -100,7 +100,7 @@ def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
     ids=["copy", "deep", "pickle"],
 )
 def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> None:
-    """A copy has its own run; an environment with a run under way cannot be copied, as the run is in a thread."""
+    """A copy has its own run; an environment whose run has begun cannot be copied, as the run is in a thread."""
     env = RoundEnv(SMALL)
     other = again(env)
     assert env.reset(seed=1)[1] == other.reset(seed=1)[1]

@@ -69,7 +69,7 @@ def test_cells_that_never_aggregated_are_named() -> None:
 
 
 def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
-    """Notes name their federation: b's deadline ends before any update, a in the same cell is not affected."""
+    """Notes name their federation: b's deadline is before any update, which does not affect a in the same cell."""
     told = notes_of(
         tmp_path,
         radio={"sharing": "dynamic", "scheduler": "equal_share"},
@@ -101,7 +101,7 @@ def plan(days: str, hour: str) -> dict[str, Any]:
 
 
 WALK = {"name": "random_waypoint", "area_factor": 1.5}
-# two classes with different plans by the day of the week have one note
+# two classes with different weekly plans have one note together
 WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility": plan("weekend", "9:00")}}
 
 
@@ -199,7 +199,7 @@ def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str
         ({"rings": 1, "isd_m": 200}, False),
         ({"rings": 1, "isd_m": 201}, True),
         ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
-        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # mean distance of 203 m
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m apart on average
     ],
 )
 def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
@@ -254,7 +254,7 @@ def test_a_warm_start_that_never_came_into_play(
     assert [said in note for note in found] == ([True] if said else [])
 
 
-# In free space without shadowing, some 20 bit/s/Hz for a second of 0.5 ms slots, with little padding.
+# In free space without shadowing a transfer has some 20 bit/s/Hz, and takes a second, so that padding is small.
 LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 
 
@@ -292,7 +292,7 @@ def parts(*transfers: tuple[float, float, int]) -> list[Part]:
 def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> None:
     shares = {"downlink": np.array([0.5, 0.25, 0.25]), "uplink": np.ones(3)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=False)
-    # share, band, direction's weight and time: 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1 = 500, 500, 125 Hz s
+    # share of the band x weight of the direction x time: 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1 Hz s
     efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)  # type: ignore[arg-type]
     assert efficiency.median("downlink") == pytest.approx(3.0, abs=STEP)
     assert np.isnan(efficiency.median("uplink"))
@@ -301,7 +301,7 @@ def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> Non
 def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
-    # the band is used from 0 to 3 s and 5 to 6 s, half of it for this direction
+    # the band is in use from 0 to 3 s and 5 to 6 s, and half of that time serves the downlink
     efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
     assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 
@@ -391,7 +391,7 @@ FAST = SimpleNamespace(median=lambda direction: 99.0)
 
 
 def advice_of(scenario: Scenario) -> str:
-    """Return the notes with advice for a run in which everything went wrong."""
+    """Return all notes with advice for a run that has every problem."""
     kinds = scenario.devices.kinds()
     found: list[str] = [
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),

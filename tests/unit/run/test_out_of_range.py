@@ -1,4 +1,4 @@
-"""Test layouts wider than the path loss model's range, which limits links: devices without a site are absent."""
+"""Test layouts wider than the path loss model's range, in which devices without a site in range are absent."""
 
 import re
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None
 def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
     """A device that moves from 4,800 to 5,200 m from its only site at 40 m/s is out of range from 5 s on.
 
-    Range is checked every 0.2 s. A second device stays in range. The site at -8,500 m reaches neither.
+    Range is checked every 0.2 s. A second device stays in range. The site at -8,500 m reaches neither device.
     """
     track = "0,a,4800,0\n10,a,5200,0\n40,a,5200,0\n0,b,100,0\n40,b,100,0\n"
     wide = driven(tmp_path, track, [[0, 0], [-8500, 0]])
@@ -76,7 +76,7 @@ def test_a_device_without_a_site_in_range_on_all_of_its_way_is_refused(tmp_path:
 
 
 def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
-    """A visit within range of 0.04 s in 40 s is found between two samples 0.2 s apart, by sampling more closely."""
+    """A device that is in range for 0.04 s of 40 s, between samples 0.2 s apart, is found by finer sampling."""
     track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
     notes = prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]

@@ -78,7 +78,7 @@ def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
 
 
 def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: Path) -> None:
-    """Without a known number of sessions, populations, pilot sessions and probes are not checked against it."""
+    """If the number of sessions is unknown, populations, pilot sessions and probes are not checked against it."""
     overrides = [
         "duration_s=5",
         "sessions={name: interval, length_s: 2}",
@@ -162,7 +162,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
 def test_what_a_run_does_not_book_is_noted(
     changes: list[str], sent: str, computed: str, digits: Path
 ) -> None:
-    """Uncounted energy is noted with the journal's preset or the same keys; `nr` counts all energy."""
+    """Uncounted energy is noted with the journal's preset or with its keys; `nr` counts all energy."""
 
     def costs(*overrides: str) -> list[str]:
         notes = prepare(scenario.load(digits, [*changes, *overrides]), device="cpu").notes
@@ -216,7 +216,7 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
             "[[0, 1], [2, 3], [4]]",
             "devices.count=200",
             ("samples in the session", "200 devices"),
-        ),  # some 140 of a 4
+        ),  # label 4 has 140
     ],
 )
 def test_labels_of_a_later_session_are_refused_before_the_run(

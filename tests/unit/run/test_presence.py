@@ -46,7 +46,7 @@ def test_a_trace_elsewhere_is_noted_with_its_distance_and_origin(tmp_path: Path)
         assert words in note
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", note)
     assert found is not None
-    # tolerance: how far they move in half a sampling interval
+    # tolerance: distance that devices move in half a sampling interval
     assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
     assert not [note for note in notes(shifted) if "no device" in note]
@@ -57,7 +57,7 @@ def outside(found: list[str]) -> list[str]:
 
 
 def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
-    """A device that passes [0, 0] at 300 m is outside a cell of 250 m, and one that passes at 200 m inside."""
+    """A device that passes [0, 0] at 300 m is outside a cell of 250 m; a device that passes at 200 m is inside."""
     passing = "t,id,x,y\n0,a,-9000,{0}\n400,a,9000,{0}\n"
     (note,) = outside(notes(traced(tmp_path, passing.format(300)), duration_s=400))
     assert "300 m" in note
@@ -104,7 +104,7 @@ def test_people_who_live_and_work_elsewhere() -> None:
 
 
 def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out() -> None:
-    """Two slow walkers visit few of seven cells; servers of the others would wait, and the run would fail."""
+    """Two slow walkers visit few of seven cells; servers of other cells would wait, and the run would fail."""
     walk = {"name": "random_waypoint", "speed_min_m_s": 0.1, "speed_max_m_s": 0.2}
     town: dict[str, Any] = {"devices": {"count": 2, "mobility": walk}, "rounds": {"max_wait_s": 20}}
     layout = {"rings": 1, "isd_m": 400}

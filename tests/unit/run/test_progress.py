@@ -79,7 +79,7 @@ def test_whichever_ends_first() -> None:
 
 
 def test_the_clock_of_a_short_day() -> None:
-    day = Day(begin_hour=22.5, day_s=240.0)  # an hour takes ten seconds
+    day = Day(begin_hour=22.5, day_s=240.0)  # an hour lasts ten seconds
     assert [day.clock(time_s) for time_s in (0.0, 15.0, 14.9, 255.0)] == [
         "day 1 22:30",
         "day 2 00:00",

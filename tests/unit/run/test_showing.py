@@ -1,4 +1,4 @@
-"""Test the display of runs in Python: progress in a terminal or notebook but not in a log, and results."""
+"""Test how Python shows runs: progress in a terminal or notebook but not in a log, and results."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Test that a recorded world agrees with the run, and that training on it has the same participants."""
+"""Test that a recorded world agrees with the run, and that training in it has the same participants."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
     presence = pd.read_csv(out / "presence.csv")
     begins_s = pd.read_csv(tmp_path / "first" / "rounds.csv").set_index(["round", "cell"]).start_s
     for (number, cell), group in first.groupby(["round", "cell"]):
-        # a round that begins at a tick sees the world before or after it
+        # a round that begins at a tick may have the devices present before or after it
         start_s = begins_s[number, cell]
         was, is_ = (
             {*presence.device[(presence.cell == cell) & (presence.from_s <= at_s) & (presence.to_s > at_s)]}
@@ -135,7 +135,7 @@ def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Pat
     )
     links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
     first = links[links.time_s == 0]
-    assert len(first) == 20  # devices that cannot transfer are in the cell too
+    assert len(first) == 20  # devices that cannot transfer have rows, too
     for direction in ("downlink", "uplink"):
         seconds, joules = first[f"{direction}_s"], first[f"{direction}_j"]
         assert 0 < seconds.isna().sum() < 20
@@ -164,7 +164,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
-    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # no device is present later
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # the end of presence
     with refused_at("", out):
         edgefl.record(original, out)
     endless = original.model_copy(update={"duration_s": None})

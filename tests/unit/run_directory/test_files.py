@@ -12,7 +12,7 @@ def test_two_that_write_a_file_at_a_time_do_not_meet(tmp_path: Path, monkeypatch
 
     def replace(draft: Path, target: Path) -> Path:
         monkeypatch.setattr(Path, "replace", move)
-        files.replace(path, "theirs")  # after our writing, before the renaming
+        files.replace(path, "theirs")  # after our draft is written, before it is renamed
         return move(draft, target)
 
     monkeypatch.setattr(Path, "replace", replace)

@@ -56,10 +56,10 @@ class Training:
 
 
 class FakeLearner:
-    """A learner whose numbers depend on all earlier calls, as with training.
+    """A learner whose numbers depend on all earlier calls, like those of training.
 
     Attributes:
-        trained: rounds that were trained, not replayed.
+        trained: number of rounds that were trained, not replayed.
     """
 
     sees_time = False
@@ -147,7 +147,7 @@ def engine(
     *,
     arriving: Callable[[int, int], bool] = lambda id_, round_: (id_ + round_) % 4 > 0,
 ) -> list[Any]:
-    """Run all cells; return everything that they have seen, with times."""
+    """Run all cells, and return everything that their servers have seen, with times."""
     rows: list[Any] = []
     servers = {cell: server(cell, learner, rows, arriving=arriving) for cell, learner in learners.items()}
     queue = [(0.0, cell) for cell in learners]
@@ -168,7 +168,7 @@ def run(
     training: Training | None = None,
     **engine_: Any,
 ) -> tuple[list[Any], Journal]:
-    """A new or resumed run that is left without cleaning up, as by a killed process."""
+    """Start or resume a run, and leave it without cleaning up, as a killed process does."""
     directory.mkdir(exist_ok=True)
     training = training or Training()
     journal = Journal(
@@ -192,7 +192,7 @@ def copy(left: tuple[Path, list[Any]], tmp_path: Path) -> Path:
 
 
 def bare(rows: list[Any]) -> list[Any]:
-    """Convert the opening's labels to a tuple, which is what a journal returns."""
+    """Convert the opening's labels to a tuple, as a journal returns them."""
     return json.loads(json.dumps([str(row).replace("[0, 1]", "(0, 1)") for row in rows]))
 
 
@@ -352,7 +352,7 @@ def test_other_circumstances_are_refused(copy: Path, name: str, value: str, told
 
 @pytest.mark.parametrize("calls", [1, 2, 7, 8, 15, 16, 20, 31])
 def test_an_interrupted_run_loses_nothing(left: tuple[Path, list[Any]], tmp_path: Path, calls: int) -> None:
-    """After Ctrl-C in the engine, training continues from the snapshot taken at that moment."""
+    """After Ctrl-C in the engine, training continues from the snapshot taken by the interruption."""
 
     def interrupt(id_: int, round_: int) -> bool:
         nonlocal calls

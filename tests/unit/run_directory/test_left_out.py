@@ -1,4 +1,4 @@
-"""Test the journal of a run without its sessions' probes."""
+"""Test a run's journal from which the probes of its sessions are left out."""
 
 from typing import Any
 

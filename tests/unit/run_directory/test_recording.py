@@ -67,7 +67,7 @@ def test_what_is_no_choice(devices: Any) -> None:
 
 
 def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_path: Path) -> None:
-    """If runs with all and with a third of the devices' rows are compared, analysis names the missing rows."""
+    """If runs with all rows of devices and with a third of them are compared, a note names the missing rows."""
     simulate(scenario(name="whole"), tmp_path / "whole")
     simulate(scenario(name="thinned", record={"devices": 3}), tmp_path / "thinned")
     runs = load_runs(tmp_path)
@@ -77,7 +77,7 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
     assert whole.wasted_j >= 0
     assert whole.broken >= 0
     assert np.isnan([thinned.broken, thinned.wasted_bits, thinned.wasted_j, thinned.wasted_share]).all()
-    # all devices were present all the time, with or without rows
+    # all devices were present all the time, also in rounds without rows
     assert thinned.handovers_per_device_hour == whole.handovers_per_device_hour
     assert thinned.interruption_share == whole.interruption_share
 
@@ -86,7 +86,7 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
 
 
 def test_positions_by_hand(tmp_path: Path) -> None:
-    """Positions are right for a device that walks along x at 1 m/s and leaves after 9 s, and for a static one."""
+    """Positions are right for a device that walks along x at 1 m/s and leaves after 9 s, and for a static device."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,20,0\n9,u,29,0\n0,v,0,40\n1000,v,0,40\n")
     one = scenario(
@@ -150,13 +150,13 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
 
 
 def test_the_sinr_by_hand(tmp_path: Path) -> None:
-    """The device is 100 m from its site, 200 m from an interferer active in a quarter of slots; LoS, no shadowing."""
+    """A device in line of sight is 100 m from its site, and 200 m from an interferer active in a quarter of slots."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
     run = simulate(
         scenario(
             layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # for the other cell, which no device enters
+            rounds={"max_wait_s": 5},  # limits the wait of the other cell, which stays empty
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
                 "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
@@ -187,7 +187,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
 def test_without_pyarrow_a_run_is_refused_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if not installed
     file = tmp_path / "a.yaml"
     file.write_text(
         "name: a\ndevices: {count: 1}\nsessions: {name: schedule, count: 1, rounds: 1}\n"
@@ -205,7 +205,7 @@ def test_reading_parquet_without_pyarrow_names_the_remedy(
     (run / "devices.csv").unlink()
     (run / "devices.parquet").mkdir()
     (run / "devices.parquet" / "000000.parquet").touch()
-    runs = load_runs(run)  # before pyarrow is hidden, as pandas uses it for text
+    runs = load_runs(run)  # imported before pyarrow is hidden, as pandas uses pyarrow for text
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with refused_at("", "devices.parquet", "pip install 'edgefl-cosim", kind=ValueError):
         _ = runs.devices

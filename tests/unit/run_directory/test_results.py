@@ -141,7 +141,7 @@ def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
 def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run interrupted at its beginning must not leave a run.json with the status `running`."""
+    """A run interrupted at its beginning must not leave the status `running` in run.json."""
 
     def table(self: _RunTables, row_type: type) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -196,7 +196,7 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
     left_by(run.path, host=platform.node() + "-2", heartbeat=ago(SILENT_S / 2))
     with refused_at("", "180"):
         resumable(run.path)
-    left_by(run.path, host=platform.node() + "-2", heartbeat=ago(-2 * SILENT_S))  # by its clock, or ours
+    left_by(run.path, host=platform.node() + "-2", heartbeat=ago(-2 * SILENT_S))  # one of the clocks is wrong
     with refused_at("", "ahead of the clock"):
         resumable(run.path)
     left_by(run.path, heartbeat=ago(SILENT_S + 1))
@@ -206,7 +206,7 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
 def test_a_dead_claim_leaves_no_process_of_another_machine(run: RunDirectory) -> None:
     process = {**this_process(), "host": platform.node() + "-2"}
     for claimed in (True, False):
-        # its heartbeat, by any clock, is older than the claim
+        # a dead claim means that the heartbeat has stopped, whatever the clocks show
         assert is_there({**process, "heartbeat": ago(-1.0)}, claimed=claimed) is not claimed
 
 
@@ -307,7 +307,7 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
 def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run", described(), {})
     moved = run.path.rename(tmp_path / "moved")
-    if replaced:  # by another process's run
+    if replaced:  # another process's run is there now
         run.path.mkdir()
         (run.path / "run.json").write_text((moved / "run.json").read_text())
         left_by(run.path, host="elsewhere", pid=1)

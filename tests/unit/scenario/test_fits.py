@@ -1,4 +1,4 @@
-"""Each row of the table of incompatible settings gives an error at its place, and its remedy is valid."""
+"""Test that each row of the table of incompatible settings gives an error at its place, with a valid remedy."""
 # ruff: noqa: E501 - a row of the table stays on one line
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ SHORT = {
     "ALGORITHM": "learning.algorithm",
     "OPTIMISER": "learning.local.optimiser",
 }
-# code of the row | place | settings | settings that clash with them | remedy
+# code of the row | place | settings | incompatible settings | remedy
 CASES = rows(
     """
 band_alone | cloud | SEVERAL | CLOUD | cloud=null
@@ -147,7 +147,7 @@ def test_each_row_has_a_case() -> None:
 
 
 class Momentum(FedAvgM):
-    """An own algorithm that only has another name."""
+    """An external algorithm that differs only in its name."""
 
 
 class Logged(FedAvg):

@@ -1,4 +1,4 @@
-"""Presets of all sections: modelled costs, the meaning of null, and descriptions of defaults."""
+"""Test presets of all sections: modelled costs, the meaning of null, and descriptions of defaults."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from tests.refusals import refused_at
 WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
 SMALL = {"name": "small", "devices": {"count": 4}, "sessions": {"name": "schedule", "count": 1, "rounds": 1}}
 LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
-# keys of a preset that may be null, and the other keys that are needed then
+# keys of a preset that may be null, and the keys that this requires
 MAY_BE_NONE: dict[str, dict[str, Any]] = {
     "radio.tdd": {},
     "radio.monitoring.t310_s": {"radio.link.rates": "shannon"},
@@ -78,7 +78,7 @@ def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str,
     read = again(with_null, tmp_path)
     assert value_of(with_null, key) is value_of(read, key) is None
     assert dump(read) == dump(with_null)
-    # the preset of another version would not change the run
+    # a run stays the same if another version's preset has other values
     other = next(one for one in PRESETS if one != preset)
     (tmp_path / "scenario.yaml").write_text(dump(with_null).replace(f"preset: {preset}", f"preset: {other}"))
     assert value_of(load(tmp_path / "scenario.yaml"), key) is None
@@ -113,7 +113,7 @@ def test_a_section_that_is_null_comes_back(tmp_path: Path) -> None:
 
 
 def test_none_in_words_is_null() -> None:
-    """Scenarios of earlier versions have the word none for null, and their runs are still read."""
+    """Scenarios of earlier versions have the word none in place of null, and their runs can still be read."""
     words, nulls = (
         scenario(changes={"radio.tdd": none, "radio.monitoring.coverage_margin_db": none}).radio
         for none in ("none", None)
@@ -203,7 +203,7 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
 
 
 def told(text: str) -> dict[str, Any]:
-    """Return the default by preset from the words of `describe` and the reference."""
+    """Return a key's default by preset, read from the words of `describe` and the reference."""
     usual, _, journal = text.partition(", or ")
     journal = journal.removesuffix(" with preset: journal")
     usual = usual.partition(" (it follows ")[0]
@@ -215,7 +215,7 @@ def read(text: str) -> Any:
 
 
 def described_default(key: str) -> str:
-    """Return the default in the words of `describe`; a section's default is in its parent's lines."""
+    """Return a key's default in the words of `describe`, which lists a section's default among its parent's lines."""
     line = next((one for one in describe(key).splitlines() if one.startswith("  default: ")), None)
     if line is not None:
         return line.removeprefix("  default: ")
@@ -242,7 +242,7 @@ def in_schema(key: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_schema(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the default by preset from the words of the JSON Schema."""
+    """Return a key's default by preset, read from the words of the JSON Schema."""
     both = re.search(r"; by default (.+), or (.+) with preset: journal", node["description"])
     default = node.get("default")
     return {"nr": default, "journal": read(both[2].strip()) if both else default}
@@ -264,7 +264,7 @@ def test_every_default_is_told_as_it_is(preset: Preset) -> None:
             if field.is_required() or text in ("set by its keys", "as in devices"):
                 continue
             own = reduce(lambda of, part: getattr(of, part, None), before.split(".")[:-1], one)
-            if isinstance(own, section):  # including the values that presets fill in
+            if isinstance(own, section):  # compare values that presets set, too
                 set_so = value_of(scenario(preset, {key: told(text)[preset]}), key)
                 assert set_so == getattr(own, name), key
             else:
@@ -277,7 +277,7 @@ def test_every_default_is_told_as_it_is(preset: Preset) -> None:
 
 
 SHANNON = {"radio.link.rates": "shannon"}
-# a key that a default depends on -> other keys of a scenario in which those defaults differ
+# a key that defaults depend on -> keys of a scenario in which these defaults differ
 CAUSES: dict[str, dict[str, Any]] = {
     "rounds.selector": {"rounds.selector": {"name": "least_energy", "count": 2}},
     "carrier_hz": {"radio.carrier_hz": 0.8e9},
@@ -293,7 +293,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "indoors_by": {"devices.indoors_by": "place"},
     "circuit_power_w": {"devices.circuit_power_w": 0.2},
     "uplink_circuit_power_w": {"devices.uplink_circuit_power_w": 0.2},
-    # defaults that the rates have changed already
+    # `rates: shannon` has changed these defaults already
     "sharing": {"radio.sharing": "static", **SHANNON},
     "uplink_power_over_share": {"radio.budget.uplink_power_over_share": "per_resource_block", **SHANNON},
 }
@@ -301,7 +301,7 @@ BESIDE = {"t310_s": SHANNON, "sharing": SHANNON, "uplink_power_over_share": SHAN
 
 
 def test_defaults_that_follow_other_keys_say_so() -> None:
-    """A default that depends on another key says so, and no other default depends on these keys."""
+    """A default that depends on another key names this key, and no other default depends on it."""
     follows = {key: set(re.split(r", | and ", said)) for key, said in FOLLOWS.items()}
     assert set.union(*follows.values()) == set(CAUSES)
     for cause, changes in CAUSES.items():
@@ -331,7 +331,7 @@ def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> No
     """A key whose description cites J is set by a preset or explained in the docstring of presets."""
     decided = set(KEYS) | {"radio.preset"}
     words = set(re.findall(r"[a-z_]+", presets.__doc__ or ""))
-    reasons = words - {key.partition(".")[0] for key in KEYS}  # components and keys, but not sections
+    reasons = words - {key.partition(".")[0] for key in KEYS}  # names of sections are no reasons
     undecided = [
         dotted
         for dotted, description in described()

@@ -1,4 +1,4 @@
-"""A learning rate of 0 before the run's end is an error if it is certain, and a note if it happens in the run."""
+"""Test that a learning rate of 0 before a run's end is an error if it is certain, and otherwise a note."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_rate_that_is_certain_to_be_zero_is_refused(
 @pytest.mark.parametrize(
     "keys",
     [
-        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8 of the rate
+        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # 1/8 of the rate in the last round
         ["learning.local.lr_schedule={name: polynomial, rounds: 3}", "learning.local.lr_floor=0.01"],
         ["learning.local.lr_schedule={name: step, every: 4}"],
         ["learning.local.lr_schedule={name: cosine, rounds: 3}", "learning.local.lr_power=0"],
@@ -71,14 +71,14 @@ def notes_about_rates(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
-    """The model and c_k stay the same to the last bit, so that a session with a rate continues from there."""
+    """The model and c_k do not change by a bit, so a later session with a rate above 0 continues from them."""
     keys = [
         f"learning.algorithm={algorithm}",
         "learning.local.lr_schedule={name: polynomial, rounds: 3}",
-        "duration_s=1000",  # so that the run's length is unknown
+        "duration_s=1000",  # makes the number of rounds unknown
     ]
     if algorithm == "feddc":
-        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # its h would move the model
+        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # feddc's h would move the model
     path = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu")
     rounds = pd.read_csv(path / "rounds.csv")
     assert len(rounds) == 8

@@ -1,4 +1,4 @@
-"""Bad input of a scenario is named with file, line and remedy; a dump loads as the same scenario."""
+"""Test that errors about a scenario name file, line and remedy, and that a dump loads as the same scenario."""
 
 from pathlib import Path
 

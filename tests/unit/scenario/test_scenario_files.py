@@ -1,4 +1,4 @@
-"""Files of a scenario are found beside it or in the current folder; a run's scenario.yaml loads from anywhere."""
+"""Test that a scenario's files are found beside it or in the current folder, and in runs from any folder."""
 
 import shutil
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: P
 
 
 class Listed(Selector):
-    """A user's selector that reads a file by itself; edgefl knows only the file's name."""
+    """A user's selector that reads a file itself, so that edgefl knows only the file's name."""
 
     order: str
 

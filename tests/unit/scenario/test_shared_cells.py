@@ -1,4 +1,4 @@
-"""Several federations in one scenario: their settings, errors with place and remedy, and the files of a run."""
+"""Test several federations in a scenario: their settings, errors with place and remedy, and a run's files."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import csv
@@ -184,7 +184,7 @@ def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: 
 
 
 def test_a_run_that_fails_before_it_begins_says_so(tmp_path: Path) -> None:
-    """A run that lacks its data, as in a study, fails before its federations are known, and its error is readable."""
+    """A run whose data are missing fails before its federations are known, with an error that can be read."""
     RunDirectory(tmp_path / "run", Prepared(scenario(), Loaded(download=False)).described, {}).fail("no data")
     assert Results(tmp_path / "run").info["error"] == "no data"
     with refused_at("", "no data", kind=ValueError):
@@ -223,7 +223,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 
 
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
-    """In `nr`, with overlapping rounds in a, the books of both servers agree; devices keep their federation."""
+    """In `nr`, with overlapping rounds in a, the tables of both servers agree, and devices keep their federation."""
     run = simulate(
         sections("""
             name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}

@@ -1,4 +1,4 @@
-"""The physical world of a scenario: sites, federations, and gains."""
+"""Test the physical world of a scenario: sites, federations, and gains."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
     gains = world(radio={"propagation": {"shadowing_std_db": 0}}).gains
-    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second is nearer than the path loss allows
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second place is nearer than the path loss allows
     key = (1, "train", 1)
     first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
     assert np.array_equal(first.gains_db, again.gains_db)
@@ -83,17 +83,17 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
 
 @pytest.mark.parametrize("site_correlation", [0.0, 0.5, 1.0])
 def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: float) -> None:
-    """Over a disc of 300 m two sites correlate as set; 36.942 and 36.814 state the default of 0.5 for sites."""
+    """Over a disc of 300 m, two sites' shadowing correlates as set; 36.942 and 36.814 have the default of 0.5."""
     angle, radius = np.random.default_rng(1).random((2, 20_000))
     positions_m = 300 * np.sqrt(radius)[:, None] * np.exp(2j * np.pi * angle)[:, None].view(float)
     shadowing = shadowing_db(site_correlation, 1, positions_m) / UMi().shadowing_std_db(True)
-    # products of two fields correlate by at most exp(-2 r / 10 m): the disc has as many independent products as
-    # pi 300^2 / (2 pi 10^2 / 4), of variance 1 + rho^2 each; all pairs count as one sample
+    # products of two fields correlate by at most exp(-2 r / 10 m), so the disc has pi 300^2 / (2 pi 10^2 / 4)
+    # independent products, of variance 1 + rho^2 each; all pairs count as one sample
     error = np.sqrt((1 + site_correlation**2) / (300**2 / 50))
     pairs = [(shadowing[:, i] * shadowing[:, j]).mean() for i in range(7) for j in range(i)]
     assert 4 * error < 0.14
     assert np.mean(pairs) == pytest.approx(site_correlation, abs=4 * error)
-    # a common field keeps the deviation, whose error is that of a normal sample, 1 / sqrt(2 n)
+    # a common field does not change the deviation, whose error is that of n normal numbers, 1 / sqrt(2 n)
     assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
 
 
@@ -148,7 +148,7 @@ def test_populations_take_turns() -> None:
 
 
 def test_populations_need_devices() -> None:
-    # 0.2 km^2 have a device or two
+    # the cell of 0.2 km^2 has one or two devices
     few = world(devices={"density_per_km2": 5, "populations": 50})
     with refused_at("devices.populations", "seed 1", 50):
         few.members(1)

@@ -1,4 +1,4 @@
-"""A small study with a question: two variants that are compared, and another one."""
+"""Write a small study with a question, which compares two of its three variants."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ ERROR, STUDIES, SURE = 0.05, 300, 1e-6
 
 
 class World:
-    """A study that only records its runs, with pair differences of mean zero drawn from seeds."""
+    """A study that only records its runs, and draws pair differences of mean zero from seeds."""
 
     def __init__(self, salt: int = 0, deviations: Mapping[Setting, float] | None = None) -> None:
         self.done: list[list[str]] = []
@@ -65,9 +65,9 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
 def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With seeds added by earlier results, the final interval misses the true difference, zero, in at most 5 %."""
+    """If earlier results decide on more seeds, final intervals still miss the true difference, 0, in at most 5 %."""
     first = plan(written(tmp_path))
-    # nothing more to plan
+    # added runs need no plan
     monkeypatch.setattr("edgefl.studies.adding_seeds.pairs", lambda first, added: first)
     missed, stops = 0, set()
     for salt in range(STUDIES):

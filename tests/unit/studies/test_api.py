@@ -145,7 +145,7 @@ QUESTION = {"metric": "latency_s", "variants": ["wide", "narrow"], "precision": 
 
 
 def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
-    """A study with a question, as a dict or a file, adds seeds up to the budget, and its results have the answer."""
+    """A study with a question, as dict or file, adds seeds up to the budget, and its results have the answer."""
     base = edgefl.load_scenario(SMALL)
     variants = {"narrow": {"radio.bandwidth_hz": 1e7}, "wide": {"radio.bandwidth_hz": 2e7}, "other": None}
     found = edgefl.study(base, variants, seeds=[1, 2], question=QUESTION, out=tmp_path / "given", jobs=1)
@@ -225,7 +225,7 @@ def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
         edgefl.study(base)
     with refused_at("", "bandwith_hz", "bandwidth_hz") as refusal:
         edgefl.study(base, {"a": {"radio.bandwith_hz": 1e7}})
-    assert "study.yaml" not in str(refusal.value)  # an internal file, which the caller does not know
+    assert "study.yaml" not in str(refusal.value)  # a file that the caller did not write
     with refused_at("", "nowhere.yaml: cannot be read"):
         edgefl.study(tmp_path / "nowhere.yaml", {"a": None})
     (tmp_path / "study.yaml").write_text("scenario: base.yaml\n")

@@ -52,7 +52,7 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
 def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a_case(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When probes have taken too long, the forecast of a case is that of the most similar probed case."""
+    """Once probes have taken too long, a case gets the forecast of the most similar probed case."""
     probed: list[int] = []
     asked: list[int] = []
 
@@ -80,7 +80,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
 def test_what_a_process_loads_is_counted_once(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loading PyTorch and data, 90 of the first probe's 100 s, counts once; each of six runs takes 10 s to start."""
+    """Loading PyTorch and data, 90 of the first probe's 100 s, counts once; each of six runs starts in 10 s."""
     starts_s = itertools.chain([100.0], itertools.repeat(10.0))
     monkeypatch.setattr(
         "edgefl.studies.dry_run.probe", lambda run: replace(EACH, start_wall_s=next(starts_s))
@@ -95,7 +95,7 @@ def test_what_is_taken_from_another_run_is_not_counted(
 ) -> None:
     """Training reused from another run is not counted: of six sessions, average reuses three, continuous one.
 
-    The narrow variant reuses all training of similarity, and its rounds without training take a quarter of the time.
+    The narrow variant reuses all of similarity's training, and its rounds, without training, take 1/4 of the time.
     """
     untrained = replace(EACH, round_wall_s=0.25)
     monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda run: EACH if run.training else untrained)
@@ -158,9 +158,9 @@ def test_an_answered_question_wants_nothing(
 
 
 def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With 0.5 devices per cell of 1 km2 in the mean, a seed drops none with probability 0.6.
+    """With a mean of 0.5 devices in a cell of 1 km2, a seed places none with probability 0.6.
 
-    Otherwise a study would find this only at that seed's run. The other seeds are probed and counted.
+    Without the dry run, a study would find this only when it runs that seed. The other seeds are probed and counted.
     """
     (tmp_path / "base.yaml").write_text(
         "name: base\ncell: {radius_m: 564.2}\nradio: {preset: journal}\ndevices: {density_per_km2: 0.5}\n"
@@ -172,7 +172,7 @@ def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest
     study = plan(tmp_path / "study.yaml")
     empty = []
     for one in study.runs:
-        mean = 0.5 * np.pi * (0.5642**2 - 0.01**2)  # a ring from UMi's 10 m
+        mean = 0.5 * np.pi * (0.5642**2 - 0.01**2)  # devices are at least 10 m away
         if not Streams(one.scenario.seed)("drop", "count").poisson(mean):
             empty.append(one.label)
     assert 0 < len(empty) < 6

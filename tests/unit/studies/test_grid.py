@@ -27,7 +27,7 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
 
 
 def test_every_key_can_be_swept(tmp_path: Path) -> None:
-    """Top-level keys, negative values, components with parameters."""
+    """Labels are good for top-level keys, negative values, and components with parameters."""
     grid = (
         "{duration_s: [1.0, 2.0], name: [x, y], devices.transmit_power_dbm: [-10.0, 10.0],"
         " rounds.selector: [all, {name: uniform, count: 2}]}"
@@ -59,7 +59,7 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
         f"bandwidth-{mhz}-MHz/radio/seed-{seed}" for seed in (2, 1) for mhz in (1, 2)
     ]
     assert {run.member.variants for run in found.runs} == {("radio",)}
-    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # without the name of the only variant
+    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # omits the only variant's name
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: define variants, a grid, or both"):
@@ -110,5 +110,5 @@ def test_a_traceback_is_given_once_for_runs_that_fail_alike(
         run(
             planned(tmp_path, "{}"), tmp_path / "out", StudyOptions(executor="inline", failed=failures.append)
         )
-    assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants, two seeds
+    assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants and seeds
     assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]

@@ -39,7 +39,7 @@ def claimed(directory: Path, owner: dict[str, Any], number: int = 1) -> Path:
 @pytest.mark.parametrize(
     ("owner", "wait_s"),
     [
-        (ELSEWHERE, 1.5 * BEAT_S),  # only our connection may be lost: wait for its next heartbeat
+        (ELSEWHERE, 1.5 * BEAT_S),  # we may only have lost the connection, so wait for a heartbeat
         ({"pid": 2**22 + 1, "host": platform.node(), "started": 1}, 0.0),  # no process has this id
     ],
 )
@@ -50,7 +50,7 @@ def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float,
 
 
 def test_another_ones_claim_stays(tmp_path: Path) -> None:
-    """Another process's claim stays, as the process that ended had lost its run to this one before."""
+    """Another process's claim stays, as the process that ended had already lost its run to the other process."""
     claimed(tmp_path, this_process(), number=2)
     assert run_locks.revoke(tmp_path, RUN, ELSEWHERE) == 0.0
     assert run_locks.held(tmp_path, RUN)

@@ -56,7 +56,7 @@ def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
 def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> None:
     start = time.time() + 1.5
     command = [sys.executable, "-c", RACE, str(tmp_path), str(start), str(ROUNDS)]
-    for number in range(ROUNDS):  # a dead process has claimed all runs, which are to be taken over
+    for number in range(ROUNDS):  # all runs have the claim of a dead process
         path = tmp_path / "claims" / "run" / str(number) / "1.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"pid": os.getpid(), "host": platform.node(), "started": 1}))
@@ -66,7 +66,7 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    another(tmp_path, host=platform.node())  # this process's id, with another start time
+    another(tmp_path, host=platform.node())  # this process's id with another start time
     assert run_locks.held(tmp_path, RUN) is False
     assert taken(tmp_path)._path.name == "2.json"
 
@@ -85,7 +85,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
     theirs = another(tmp_path, age_s=age_s)
     beats = threading.Timer(0.1, os.utime, (theirs, (1.0, time.time() - age_s + 0.2)))
-    if lives:  # a new heartbeat with the same wrong clock
+    if lives:  # it beats again by its wrong clock
         beats.start()
     claim = run_locks.take(tmp_path, RUN)
     assert (claim is None) == lives

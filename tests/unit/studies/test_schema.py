@@ -1,4 +1,4 @@
-"""The JSON Schemas: complete, up to date, valid for the shipped files, and strict about wrong ones."""
+"""Test that JSON Schemas are complete and up to date, accept the shipped files, and refuse wrong files."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""The contents of a study file."""
+"""Test the contents of a study file."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ def start(name: str) -> str:
     ],
 )
 def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, tmp_path: Path) -> None:
-    """`previous` keeps one of them, so that no other could go on from it; who probes can give, and not take."""
+    """`previous` saves one session only, so no other run could continue from it; a run with probes can only lend."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
     lender = Path(leads, "seed-0")
     expected = {
@@ -65,7 +65,7 @@ def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Pa
 
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
-    """A run that lends all its sessions writes a snapshot before sessions 2 to `until` + 1, one per session."""
+    """A run that lends all sessions writes a snapshot before each of the sessions 2 to `until` + 1."""
     variants = {
         "average": start("average"),
         "narrow": start("average") + ", radio.bandwidth_hz: 20.0e+6",

@@ -10,7 +10,7 @@ import pytest
 
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-# In an importable module, as a spawned process has to import its functions.
+# The functions are in a module, as a spawned process has to import them.
 WORK = """
 import os, signal
 from edgefl.errors import EdgeflError

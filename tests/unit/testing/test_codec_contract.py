@@ -1,4 +1,4 @@
-"""The codec contract catches codecs that understate their errors, or state none."""
+"""Test that the codec contract detects codecs that understate their errors, or state none."""
 
 import pytest
 

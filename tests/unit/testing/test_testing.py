@@ -1,4 +1,4 @@
-"""The testing room detects faulty components, and names a remedy."""
+"""Test that the package `testing` detects faulty components, and names a remedy."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Unsorted(Selector):
 
 
 class Greedy(Selector):
-    """A selector that returns all candidates, although it asks for fewer."""
+    """A selector that returns all candidates, although it requests fewer."""
 
     def wanted(self, present: int) -> int:
         return 1
@@ -60,7 +60,7 @@ class Endless(SessionPolicy):
 
 
 class Backwards(Churn):
-    """A churn model that switches off before on."""
+    """A churn model that switches devices off before it switches them on."""
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         yield from (2.0, 1.0)
@@ -74,7 +74,7 @@ class Nobody(SwitchedAt):
 
 
 class Remembering(Static):
-    """A movement that advances at each call."""
+    """A movement whose time advances at each call."""
 
     def start(self, positions_m: np.ndarray, **how: Any) -> Movement:
         return Walking(positions_m)
@@ -102,7 +102,7 @@ class Heavy(Previous):
 
 
 class Backwarded(Previous):
-    """A warm start that keeps the newest model first."""
+    """A warm start that saves the newest model first."""
 
     def retain(self, saved: Any) -> list[Saved]:
         return list(saved)[::-1]
@@ -170,7 +170,7 @@ class Levelling(EqualShare):
 
 @dataclass(frozen=True)
 class Louder(UMi):
-    """A path loss that falls with distance."""
+    """A path loss that decreases with distance."""
 
     def path_loss_db(self, distance_2d_m: Any, **radio: Any) -> np.ndarray:
         return -super().path_loss_db(distance_2d_m, **radio)
@@ -248,7 +248,7 @@ def test_what_cannot_be_made_says_what_is_missing() -> None:
 def test_a_small_worlds_own_components_keep_their_contracts() -> None:
     check(SwitchedAt, times_s=[[0.0], [0.5, 1.0], [], [2.0]])
     with refused_at("", "positions_m", "(1, 2)", kind=ContractError):
-        check(Placed, places_m=[(1.0, 2.0)])  # it places two devices, however many there are
+        check(Placed, places_m=[(1.0, 2.0)])  # the check has two devices
 
 
 def test_rows_by_column_are_rows() -> None:

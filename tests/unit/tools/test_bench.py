@@ -19,7 +19,7 @@ from tests.tools.bench.jax_rounds import rivals
 
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
 ROUNDS = 40
-BATCHES_DIFFER = 0.2  # relative difference of the loss, as both draw their own initial models and batches
+BATCHES_DIFFER = 0.2  # relative; jobs draw their own initial models and batches
 
 
 def test_rates_are_medians_of_interleaved_repeats() -> None:
@@ -39,9 +39,9 @@ def test_rates_are_medians_of_interleaved_repeats() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
-    """After equally many rounds all have the same score, on labels that a linear model predicts from the first pixel.
+    """After equally many rounds, all rivals have the same score on labels that a linear model can predict.
 
-    This includes JAX if it is installed.
+    JAX is tested if it is installed.
     """
     data = SMALL.data()
     data = dataclasses.replace(data, y=(data.x[:, 0, 0] > 127).astype(np.int64))
@@ -59,7 +59,7 @@ def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
 
 
 def test_a_gpus_task_is_measured_against_its_peak() -> None:
-    """Shares are FLOPs over the peak, of 3 devices, 2 steps of 8, and 16 inputs to 10 classes forward and back."""
+    """Shares are FLOPs over the peak, for 3 devices, 2 steps of 8, and 16 inputs x 10 classes forward and back."""
     cpu = torch.device("cpu")
     assert training.matrix_peak_flops(cpu, 64) > 0
     figures = training.beside_peak(SMALL, cpu, 1e9, repeats=1)
@@ -118,7 +118,7 @@ def test_deciders_are_all_timed_and_the_rival_finds_no_fewer_joules() -> None:
     assert all(ms > 0 for ms in figures["ms"].values())
     rival = figures["rival"]
     assert rival["ratio"] == pytest.approx(rival["ms"] / rival["ours_ms"])
-    assert abs(rival["above"]) < 1e-6  # as in the tests of allocation
+    assert abs(rival["above"]) < 1e-6  # as in test_allocation.py
     assert report.deciders(figures).row_count == len(figures["ms"]) + 1
 
 

@@ -1,4 +1,4 @@
-"""Test the damage tool: cases are reproducible, each rule can be broken, and damaged directories break none."""
+"""Test the damage tool: cases are reproducible, broken rules are found, and damaged directories break no rule."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the command that runs everything on a GPU: a failed step stops no other, and results are kept."""
+"""Test the command that runs everything on a GPU: after a failed step the others run, and results are kept."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_a_step_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_operations_of_a_round_do_not_grow_with_its_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five stacked steps have five products forward and five back, and the host waits for two results."""
+    """Five stacked steps have five forward and five backward products, and the host waits for two results."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     names = gpu.operations(LOGISTIC)
     assert names["baddbmm"] == 2 * LOGISTIC.steps

@@ -65,14 +65,14 @@ def drop(of: Choose) -> Callable[[list[Row]], None]:
 
 
 def earlier(rows: list[Row]) -> None:
-    """Move a whole part of a round to the beginning of time."""
+    """Move a device's whole part of a round to time 0."""
     times = [name for name in rows[-1] if name.endswith("_s")]
     shift_s = float(rows[-1]["downlink_start_s"])
     rows[-1].update({name: str(float(rows[-1][name]) - shift_s) for name in times if rows[-1][name]})
 
 
 def elsewhere(rows: list[Row]) -> None:
-    """Change the handovers so that devices go to a wrong cell."""
+    """Change the handovers so that devices enter a wrong cell."""
     for row in filter(event("handover"), rows):
         row["cell"] = "99"
 
@@ -145,7 +145,7 @@ def test_every_check_has_a_fault() -> None:
 
 
 def test_who_is_elsewhere_or_off_does_not_take_part(tmp_path: Path) -> None:
-    """A device that is switched off, or departs, at the beginning must not take part in later rounds."""
+    """A device that is switched off or departs at the beginning must not take part in later rounds."""
     for number, lines in enumerate(
         (
             ["0.0001,switched_off,{},,0,,,,"],

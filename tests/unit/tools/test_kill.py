@@ -1,4 +1,4 @@
-"""Test the parts of the kill check, as the whole check, `make kill`, takes minutes."""
+"""Test the parts of the kill check; the whole check, `make kill`, takes minutes."""
 
 import json
 import sys

@@ -76,7 +76,7 @@ def test_a_mutant_meets_its_modules_tests_first() -> None:
 
 
 def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place keeps its position in the draw if functions, lines or modules are added."""
+    """A mutant keeps its place in the draw if functions, lines or modules are added."""
     monkeypatch.setattr(mutating, "ROOT", tmp_path)
     (tmp_path / "channel").mkdir()
     (tmp_path / "channel" / "code.py").write_text(CODE)
@@ -91,7 +91,7 @@ def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch
 def test_tests_that_never_end_have_timed_out_and_those_that_always_take_long_say_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first group takes long without a mutant too, the second 5 s: three times as long is beyond its limit."""
+    """The first group is slow without a mutant too; the second takes 5 s without, and times out with one."""
     groups = stages(mutant := Mutant("channel/fading.py", "doppler_hz", ""))
     usual_s = {tuple(groups[0]): None, tuple(groups[1]): 5.0}
 
@@ -110,7 +110,7 @@ def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
     assert killed >= SCORE * (killed + count["survived"])
     assert not set(count) - {*KILLED, "survived", "equivalent"}
     assert all(row["by"] for row in rows), "which tests, or why not"
-    # mutants whose verdict changed, by existing tests or by new ones
+    # `since` is set if a mutant survived at first, and existing or new tests now kill it
     assert all(
         bool(row["since"]) == (row["first"] == "survived" and row["verdict"] in KILLED) for row in rows
     )

@@ -1,4 +1,4 @@
-"""Test that features stay in their rooms, so that few other files name them."""
+"""Test that features stay in their packages, so that few other files name them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.touched import FEATURES, Feature, files_that_know
 
-pytestmark = pytest.mark.always  # never left to the nightly run
+pytestmark = pytest.mark.always  # never marked `nightly`
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -20,7 +20,7 @@ def test_few_files_outside_its_rooms_know_a_feature(name: str) -> None:
 def test_a_file_that_names_a_feature_twice_is_counted(tmp_path: Path) -> None:
     feature = Feature(r"kite", ("edgefl/kites",), 0)
     for path, text in {
-        "edgefl/kites/kite.py": "kite\nkite\n",  # in the feature's own room
+        "edgefl/kites/kite.py": "kite\nkite\n",  # in the feature's package
         "edgefl/once.py": "kite\n",
         "channel/twice.py": "kite\n\nkites, kite\n",
     }.items():

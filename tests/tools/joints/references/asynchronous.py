@@ -1,6 +1,6 @@
 """A reference for servers whose rounds overlap: order of arrivals, versions, staleness, weights, model values.
 
-All devices work, except those with a waiting update. A transfer takes the next slot, whatever the number of devices.
+All devices work except devices with a waiting update. A transfer takes the next slot, whatever the number of devices.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from tests.tools.joints.references import softmax
 from tests.tools.joints.references.band import SLOT_S, STRONG, TIME_DIGIT_S
 from tests.tools.joints.references.reading import Compared, rows_of, run
 
-ROUNDING = 1e-12  # of a mean of a few integers
+ROUNDING = 1e-12  # error of a mean of a few integers
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Server:
         if case["beyond"] == "cap" and case["max_staleness"] is not None:
             tau = min(tau, case["max_staleness"])
         if case["law"] == "hinge":
-            return 1.0 if tau <= 4 else 1 / (10 * (tau - 4) + 1)  # FedAsync's hinge, a = 10, b = 4
+            return 1.0 if tau <= 4 else 1 / (10 * (tau - 4) + 1)  # FedAsync's hinge with a = 10 and b = 4
         return 1.0 if case["law"] == "constant" else (1 + tau) ** -0.5
 
     def _begin(self, now_s: Fraction) -> None:
@@ -186,7 +186,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        # a slot is enough for more than eight models
+        # a slot suffices for more than eight models
         "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}, "sharing": "dynamic"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": case["models"]},

@@ -19,7 +19,7 @@ SITES = [[0, 0], [60, 0], [30, 50]]
 TIME_DIGIT_S, ROUNDING = 2e-9, 1e-9  # times have nine decimals; energies are sums of few terms
 RECEIVE_W, SEND_W = 0.1, 10.0  # 40 dBm
 CYCLES = 8  # FLOPs per cycle
-STRONG = {  # SNR of 100 dB and more: hardly one fade in 1e8 slots lowers the rate below the cap
+STRONG = {  # SNR of 100 dB and more, where hardly one fade in 1e8 slots lowers the rate below the cap
     "preset": "journal",
     "path_loss": "free_space",
     "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
@@ -28,7 +28,7 @@ STRONG = {  # SNR of 100 dB and more: hardly one fade in 1e8 slots lowers the ra
 
 
 class Tie(Exception):
-    """A tie: a last bit arrives exactly at the end of a slot, so that rounding decides in which slot."""
+    """A tie, in which a last bit arrives exactly at the end of a slot, so that rounding decides in which slot."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Flow:
     device: int
     left: Fraction
     begin: int
-    share: Fraction | None = None  # constant for the round, if set
+    share: Fraction | None = None  # the share, if constant for the round
     end: int = 0
 
 
@@ -87,7 +87,7 @@ def timetable(case: Mapping[str, Any], teams: Sequence[Team]) -> None:
 
 
 def weight(case: Mapping[str, Any], way: str, slot: int) -> Fraction:
-    """Return the fraction of a slot that serves a direction."""
+    """Return the fraction of a slot in which a direction is served."""
     if case["pattern"] is None:
         return Fraction(1)
     letter = case["pattern"][slot % len(case["pattern"])]
@@ -106,7 +106,7 @@ def _open(case: Mapping[str, Any], team: Team) -> None:
 
 
 def _ready(case: Mapping[str, Any], team: Team, device: int) -> int:
-    """Return the first slot of a device's next transfer: the first that begins when the device is ready, or later."""
+    """Return the first slot of a device's next transfer, which begins when the device is ready or later."""
     times = team.times[device]
     may_s = times[1] + case["compute_s"][device] if times else team.round_begin
     return ceil(may_s / SLOT_S)

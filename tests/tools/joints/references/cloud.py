@@ -22,12 +22,12 @@ SIX_DIGITS = 1e-5  # relative error of shares in an event's detail, which have s
 
 
 class Tie(Exception):
-    """A tie: two cells' models reach an asynchronous cloud at the same time, in an order that is not defined."""
+    """A tie, in which two cells' models reach an asynchronous cloud at the same time, in no defined order."""
 
 
 @dataclass
 class Done:
-    """A cell's round; version: cloud's model that it ended with; waited_s: wait for it; value: the cell's model."""
+    """A cell's round; version: the cloud's model at its end; waited_s: wait for this; value: the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction
@@ -47,7 +47,7 @@ class Hierarchy:
     made: list[tuple[Fraction, dict[int, float]]] = field(default_factory=list)
     waiting: dict[int, tuple[Fraction, Fraction]] = field(
         default_factory=dict
-    )  # cell -> its round's begin, arrival of its model
+    )  # cell -> begin of its round, arrival of its model
     sent: dict[int, np.ndarray] = field(default_factory=dict)  # last model that each cell sent
     queue: list[tuple[Fraction, str, int, Fraction]] = field(default_factory=list)
 

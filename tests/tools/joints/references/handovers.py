@@ -14,16 +14,16 @@ from typing import Any
 from tests.tools.joints.references.reading import Compared, rows_of, run
 
 Point = tuple[float, float]
-HEIGHT_M = 10.0 - 1.5  # of the antennas above the devices
-NEAREST_M = 10.0  # shorter distances have the path loss of this one
+HEIGHT_M = 10.0 - 1.5  # antennas' height above the devices
+NEAREST_M = 10.0  # shorter distances have this distance's path loss
 WIDTH_DEG, MOST_DB = 65.0, 30.0  # 38.901, Table 7.3-1
 SAMPLE_MS = 200  # sampling interval of the L3 filter, 38.133
 TIME_DIGIT_S = 2e-9
-FLOAT32_DB = 1e-4  # ten times the float32 resolution at 100 dB: a smaller gap to a threshold decides nothing
+FLOAT32_DB = 1e-4  # ten times the float32 resolution at 100 dB; cases with smaller gaps are skipped
 
 
 class Close(Exception):
-    """A measurement so close to a threshold that rounding decides."""
+    """A measurement so close to a threshold that rounding decides a handover."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def power_db(case: Mapping[str, Any], place: Point) -> list[float]:
         for panel in range(3):
             ahead = radians(case["azimuth_deg"] + 120 * panel)
             off_deg = degrees(remainder(atan2(along, across) - ahead, 2 * pi))
-            # elevation in the panel's coordinates; without tilt it is the elevation over the horizon
+            # elevation in the panel's coordinates, which without tilt is the elevation over the horizon
             side_db = min(12 * (off_deg / WIDTH_DEG) ** 2, MOST_DB)
             down_db = min(12 * (below_deg / WIDTH_DEG) ** 2, MOST_DB)
             powers.append(-loss_db - min(side_db + down_db, MOST_DB))

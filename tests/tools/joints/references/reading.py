@@ -13,7 +13,7 @@ from tests.tools.run_tables import parts_of
 
 @dataclass
 class Compared:
-    """Number of values compared with a reference, and the differences."""
+    """The number of values compared with a reference, and the differences."""
 
     many: int = 0
     wrong: list[str] = field(default_factory=list)

@@ -118,7 +118,7 @@ def drawn(rng: Random, devices: int) -> Learning:
 
 
 def _samples(draw: np.random.Generator, many: int) -> Samples:
-    labels = np.arange(many) % CLASSES  # all classes on each device, as tests use devices' labels
+    labels = np.arange(many) % CLASSES  # each device has all classes, as tests use devices' labels
     return Samples(draw.integers(-16, 17, (many, FEATURES)) / 16 + labels[:, None] / 4, labels)
 
 

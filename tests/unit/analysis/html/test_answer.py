@@ -29,7 +29,7 @@ def made(tmp_path: Path) -> Made:
 
 
 def test_bars_are_as_long_as_their_numbers(made: Made) -> None:
-    """Bars of 10 and 20 s have half and all of the width of 92 %; energy is 5 J in both variants."""
+    """Bars of 10 and 20 s have widths of 46 % and 92 %; energy is 5 J in both variants."""
     text = made(ours=[(10.0, 0.9)], slow=[(20.0, 0.9)])
     widths = [float(number) for number in re.findall(r'<b style="width:([\d.]+)%"', text)]
     assert widths == pytest.approx([50 * WIDEST, 100 * WIDEST, 100 * WIDEST, 100 * WIDEST])

@@ -29,7 +29,7 @@ def section(tmp_path, rows: list[dict]) -> str:  # type: ignore[no-untyped-def]
 
 
 def test_segments_are_shares_of_the_longest_bar(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """A phone uses 2 + (3 + 1) + 4 J and 2 J idle, 12 J in total, a meter 4 J; the longest bar is both, 16 J."""
+    """A phone uses 2 + (3 + 1) + 4 J and 2 J idle, 12 J in total, a meter 4 J; the longest bar is their sum, 16 J."""
     phone = {"receive_j": 2.0, "transmit_j": 4.0, "circuit_j": 1.0, "compute_j": 4.0, "idle_j": 2.0}
     phone |= {"energy_j": 10.0, "total_j": 12.0, "class": "phone"}
     meter = {"transmit_j": 4.0, "energy_j": 4.0, "total_j": 4.0, "class": "<meter>"}
@@ -42,7 +42,7 @@ def test_segments_are_shares_of_the_longest_bar(tmp_path) -> None:  # type: igno
         "phone": [(0, 12.5), (12.5, 18.75), (31.25, 6.25), (37.5, 25), (62.5, 12.5)],
         "&lt;meter&gt;": [(0, 25)],
     }
-    # 7 J per device; 13.968 J are 1 mAh at 3.88 V, and 69,840 J a phone's battery, which lasts a day
+    # a device uses 7 J; 13.968 J are 1 mAh at 3.88 V, and 69,840 J are a phone's battery, which lasts a day
     assert "14.0\u00a0J <small>0.501\u00a0mAh a device, 0.0100\u00a0% of a phone&#x27;s day</small>" in text
     assert (
         '<th scope="row">energy plus idle</th><td>16.0\u00a0J</td><td>12.0\u00a0J</td><td>4.00\u00a0J</td>'

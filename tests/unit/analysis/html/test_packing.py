@@ -35,7 +35,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_the_largest_that_fits_in_32_bits_is_kept_and_the_next_is_refused() -> None:
-    """Integers of 32 bits are from -2^31 to 2^31 - 1, and the lowest one marks missing values."""
+    """Integers of 32 bits range from -2^31 to 2^31 - 1, and the lowest marks missing values."""
     largest = np.array([2.0**31 - 2, -(2.0**31 - 2), np.nan])
     np.testing.assert_array_equal(unpack(pack({"x": Column(largest)}))["x"], largest)
     for beyond in (2.0**31, -(2.0**31)):

@@ -1,4 +1,4 @@
-"""Test the lines beside the map, the number of devices served by few cells, many cells, and a federation's cells."""
+"""Test the report's lines of devices served, with few cells, many cells, and cells with a federation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from edgefl.analysis.runs.load import Runs
 
 
 def frames(cells: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the frames of a replay with these cells [devices, times]."""
+    """Return the frames of a replay in which devices are in these cells [devices, times]."""
     return {"time_s": np.arange(float(cells.shape[1])), "x_m": np.zeros(cells.shape), "cell": cells}
 
 

@@ -55,7 +55,7 @@ def test_los_probability_agrees_with_sionna() -> None:
 
 def test_los_probability_is_one_up_to_18_m_and_continuous_there() -> None:
     np.testing.assert_array_equal(UMI.los_probability([0.0, 10.0, 18.0]), 1.0)
-    # the slope just beyond 18 m is -1/18 (1 - e^-0.5), so the probability falls by less than 1e-4 per mm
+    # as the slope just beyond 18 m is -1/18 (1 - e^-0.5), the probability falls by less than 1e-4 per mm
     assert 1 - 1e-4 < UMI.los_probability(18.001) < 1
 
 

@@ -16,7 +16,7 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.share import ergodic_rate
 from tests.refusals import refused_at
 
-# relative difference of finishing times that are meant to be equal
+# relative difference allowed between finishing times that should be equal
 TOGETHER = 1e-6
 
 
@@ -75,7 +75,7 @@ FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0
             flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0]),
             [0, 1, 0],
         ),
-        # all but the last served flow have an average of 0; the fuzzer found this case by numpy's warnings
+        # all but the last served flow have an average of 0; in the fuzzer, this case made NumPy warn
         (ProportionalFair(beta=0), FORGOTTEN, [0, 0, 1, 0]),
     ],
 )
@@ -94,7 +94,7 @@ def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flow
     shares = MinMaxLatency().shares(of)
     ends = of.remaining_bits / of.mean_rate(shares)
     assert ends.max() < ends.min() * (1 + TOGETHER)
-    # with other splits, near and far, some flow ends later
+    # with any other split, close to this one or not, some flow ends later
     rng = np.random.default_rng(seed)
     for spread in (1e-4, 0.1, 3.0):
         other = shares * np.exp(spread * rng.standard_normal(len(of)))

@@ -1,4 +1,4 @@
-"""Access before a transfer, derived by hand: connection states, slow start, energy, and interruptions."""
+"""Test access before a transfer by hand: connection states, slow start, energy, and interruptions."""
 
 import itertools
 import math
@@ -67,7 +67,7 @@ def waited_s(rows: list[DeviceRound], rounds: list[Round]) -> list[tuple[float, 
 
 
 def awake_after_s(silent_s: float) -> float:
-    """Return how long a device that has been silent for silent_s sleeps on: it wakes for 8 ms of each 160 ms."""
+    """Return how much longer a device that has been silent for silent_s sleeps; it wakes for 8 ms of each 160 ms."""
     if silent_s < 0.01:
         return 0.0
     for begins_s in (0.01 + 0.16 * cycle for cycle in itertools.count()):
@@ -138,10 +138,10 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
     acks_s: list[float] = []
     total = -(-bits // segment)
     now_s = 0.0
-    if total > 100:  # 100 segments are enough, and more are slow to compare
+    if total > 100:  # more than 100 segments are slow to compare
         total, bits = 100, 100 * segment
     while sent < total:
-        # send a window back to back, then the next one when the first acknowledgement of this one arrives
+        # send a window back to back, and the next window when the first acknowledgement of this one arrives
         burst = min(window, total - sent)
         begun_s = max(now_s, link_free_s)
         last_s = begun_s + (bits - sent * segment if sent + burst == total else burst * segment) / rate
@@ -154,7 +154,7 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
-    """A small model waits for one round trip; a large one waits until the window covers bandwidth times delay."""
+    """A small model waits for one round trip; a large one waits until the window exceeds bandwidth times delay."""
     rate, round_trip_s = 100e6, 0.02
     small, large = (slow_start_s(bits, rate, round_trip_s) for bits in (250_000, 21_000_000))
     assert small == pytest.approx(round_trip_s - 116_800 / rate)
@@ -170,14 +170,14 @@ def test_states_of_a_connection() -> None:
         (math.inf, sleeper, (0, 200 + 40), (0, 200)),
         (10.0, sleeper, (0, 200 + 40), (0, 200)),
         (0.05, sleeper, (0, 40), (0, 30)),
-        (0.105, sleeper, (0, 40), (0, 30)),  # in the first on-duration
-        (0.11, sleeper, (300, 40), (0, 30)),  # 2 ms later it sleeps until 0.26
+        (0.105, sleeper, (0, 40), (0, 30)),  # in the on-duration that begins at 0.1
+        (0.11, sleeper, (300, 40), (0, 30)),  # asleep from 0.108 until 0.26
         (0.26, sleeper, (0, 40), (0, 30)),
         (math.inf, awake, (0, 40), (0, 30)),
     ]
     for since_s, timers, down, up in cases:
         for direction, wanted in (("downlink", down), ("uplink", up)):
-            # so few bits that slow start adds no time
+            # with so few bits, slow start adds no time
             lead = lead_of(rules, SLOT_S, direction, 100_000, since_s, timers, 1e9)  # type: ignore[arg-type]
             assert lead == wanted, (since_s, direction)
     assert lead_of(rules, SLOT_S, "uplink", 0, 0.0, sleeper, 1e9).slots == 0
@@ -185,7 +185,7 @@ def test_states_of_a_connection() -> None:
 
 
 def test_a_deadline_ends_the_wait_for_access() -> None:
-    """A deadline of 60 ms leaves 30 ms of rest and 30 ms of listening, which the device pays; no bit has moved."""
+    """A deadline of 60 ms leaves 30 ms of rest and 30 ms of listening, which costs energy; no bit is sent."""
     rows, world = run(ACCESS, 10.0, rounds=1, deadline_s=0.06)
     assert [row.outcome for row in rows] == ["late_downlink"]
     assert rows[0].downlink_bits == 0
@@ -216,7 +216,7 @@ def test_a_broadcast_waits_for_its_last_listener() -> None:
     "server", [{"name": "synchronous"}, {"name": "fedasync"}, {"name": "fedbuff", "buffer": 1}]
 )
 def test_every_server_feels_it(server: dict[str, Any]) -> None:
-    """Under every server, two models take their time without access plus the access of their four transfers."""
+    """Under every server, two models take their time without access plus the access times of four transfers."""
     ends_s = []
     for access in (None, ACCESS):
         world = small_world(
@@ -278,7 +278,7 @@ def test_computing_takes_longer_in_some_rounds() -> None:
 
 
 def test_jitter_is_the_same_whatever_happens_to_others() -> None:
-    """Jitter depends on seed, device and round only: the plan, the process and more devices leave it the same."""
+    """Jitter depends on seed, device and round only; plans, processes and more devices do not change it."""
     first = computed_s(SPREAD, 4)
     assert computed_s(SPREAD, 4, rules={"deadline_s": 1e6}) == [pytest.approx(one, rel=1e-9) for one in first]
     assert computed_s(SPREAD, 4, devices=5)[:3] == [pytest.approx(one, rel=1e-9) for one in first]

@@ -1,4 +1,4 @@
-"""Background traffic, by hand: the slots of each transfer with and without priority, and refusals."""
+"""Test background traffic by hand: the slots of each transfer with and without priority, and refused settings."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_shar
     [
         # the file is alone in slots 0 and 1; then the two alternate: the file gets 2, 4, 6, the transfer 3, 5, 7, 8
         (RoundRobin(), 7, 9),
-        # the learning transfer gets slots 2 to 5, and the file gets the others
+        # the learning transfer has slots 2 to 5, and the file has the others
         (LearningFirst(), 9, 6),
     ],
 )
@@ -77,7 +77,7 @@ def test_no_load_is_no_traffic() -> None:
 
 
 def test_users_are_in_their_cell() -> None:
-    """The users of a cell have it as their strongest cell, and lie within 120 m: the hexagon's corner is at 115 m."""
+    """Users of a cell have it as their strongest cell, and lie within 120 m, as the hexagon's corner is at 115 m."""
     hexagons = {"rings": 1, "isd_m": 200.0}
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
@@ -123,7 +123,7 @@ def test_power_control_holds_for_users_too() -> None:
 
 
 def test_users_are_indoors_as_often_as_devices() -> None:
-    """Penetration loss is at least 10 dB, so the drop in SNR shows the users indoors; 4 standard errors are 0.1."""
+    """As penetration loss is at least 10 dB, SNR shows which users are indoors; 0.1 is 4 standard errors."""
     outdoors = users(cells({})).snr(0)["downlink"]
     snr = users(cells({}, {"indoor_share": 0.6})).snr(0)["downlink"]
     assert np.mean(snr < outdoors / 3) == pytest.approx(0.6, abs=4 * np.sqrt(0.25 / 400))

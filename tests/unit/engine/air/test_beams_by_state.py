@@ -1,4 +1,4 @@
-"""Beam gain with and without line of sight, and indoors: each link's share of power in line of sight, by hand."""
+"""Test beam gain with and without line of sight, and indoors, and each link's share of power in line of sight."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_the_share_in_sight_is_that_of_the_two_gains_that_add_up(layout: dict[st
     soft, in_sight, without = (states(world(state, layout)) for state in ("soft", "always", "never"))
     for way, state in soft.items():
         total, los, nlos = (db_to_linear(of[way].gains_db) for of in (soft, in_sight, without))
-        apart = los > nlos * 1.1  # near the site both states have the same loss, and no weight can be told
+        apart = los > nlos * 1.1  # near the site both states have equal loss, which hides the weight
         assert apart.sum() > COUNT / 2
         weight = (total - nlos)[apart] / (los - nlos)[apart]
         assert state.in_sight is not None
@@ -101,7 +101,7 @@ def test_walls_hide_the_direct_path() -> None:
     of = radio.gains.of_links(places_m, ids, np.zeros(COUNT, dtype=int))
     gain_db = 10 * np.log10(radio.budget.array_gain(of))
     assert gain_db == pytest.approx(np.where(inside, NLOS_DB, IN_SIGHT_DB), abs=1e-9)
-    # with this interference margin, the beam decides for some devices whether they have a link
+    # with this interference margin, some devices have a link only by the beam
     covered, fewer = (
         radio_of(
             world("always", indoors=0.5, interference_margin_db=33.0, nlos_array_gain_db=nlos_db)
@@ -145,7 +145,7 @@ def test_a_link_drawn_by_round_has_its_state_too() -> None:
 
 
 def test_a_devices_own_antennas_gain_in_both_directions_and_nothing_of_others() -> None:
-    """An antenna gain of -3 dB in one class lowers both directions of that class's links, and no interference."""
+    """An antenna gain of -3 dB in one class lowers both directions of that class's links, but not interference."""
     classes = {"small": {"share": 0.5, "array_gain_db": -3.0}, "phones": {}}
     layout = {"sites": [[0, 0], [400, 0]], "radius_m": 300.0}
     shared = {"devices": {"count": 8, "classes": classes}, "layout": layout, "radio": {"neighbour_load": 0.3}}

@@ -1,4 +1,4 @@
-"""A model broadcast to all devices: times, bits and joules by hand, on links whose fading never changes."""
+"""Test a model's broadcast to all devices by hand: times, bits and energies on links whose fading never changes."""
 
 import math
 from typing import Any
@@ -60,7 +60,7 @@ def test_what_goes_to_all_is_in_no_beam_and_on_one_layer(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_who_lacks_something_at_the_end_gets_it_by_unicast(sharing: str) -> None:
-    """The broadcast has the rate of the third of four devices; the two slower ones get the rest by unicast."""
+    """The broadcast has the second-fastest device's rate; the two slower devices get the rest by unicast."""
     small = world(0.67, sharing)
     rates = [rate(small, device) for device in range(4)]
     order = sorted(range(4), key=lambda device: rates[device])
@@ -113,7 +113,7 @@ def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> 
 
 
 def test_a_broadcast_does_not_wait_for_who_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under fading the far device's mean rate is slightly above 0; a broadcast at that rate would not end."""
+    """Under fading, the far device's mean rate is so close to 0 that a broadcast at this rate would not end."""
     monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
     radio: dict[str, Any] = {"downlink": "broadcast", "link": {"rates": "cqi"}, "monitoring": {"t310_s": 0.1}}
     learner = Scripted(work=(1, 0, BITS, 0))

@@ -1,4 +1,4 @@
-"""Gain updates: which links are measured at which times, and which links share a survey."""
+"""Test which links are measured at which times, and which links share a survey."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""A device without coverage is not present, no round waits for it, and it returns when it has a link again."""
+"""Test that a device without coverage is absent, that no round waits for it, and that it returns with its link."""
 
 import math
 from typing import Any
@@ -94,7 +94,7 @@ def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
 
 
 def test_a_device_that_stands_still_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds check the coverage of a device that has not moved only once, since checks of a million are slow."""
+    """The coverage of a device that has not moved is checked only once, as checks of a million devices are slow."""
     judged: list[int] = []
     of_links = SpatialGains.of_links
 
@@ -146,13 +146,13 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
     rounds = small.rows.of[Round]
     here = [path.x_m(row.start_s) < limit_m for row in rounds]
     assert [(row.round, 1) in took_part for row in rounds] == here
-    assert sum(here[i] != here[i + 1] for i in range(len(here) - 1)) >= 2  # it leaves coverage and comes back
+    assert sum(here[i] != here[i + 1] for i in range(len(here) - 1)) >= 2  # device 1 leaves and returns
     assert all((row.round, 0) in took_part for row in rounds)
     assert small.rows.further[OUT_OF_COVERAGE] == [int(not one) for one in here]
 
 
 def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
-    """With all devices out of coverage, the next round begins at the first check after one crosses the edge again."""
+    """If all devices leave coverage, the next round begins at the first check after a device re-enters it."""
     learner = Scripted(work=(1, 0, 20_000, 20_000))
     small = at(
         [30.0],

@@ -1,4 +1,4 @@
-"""Devices narrower than the band: their shares in a round, transfer times by hand, and refused settings."""
+"""Test devices narrower than the band: their shares in a round, transfer times by hand, and refused settings."""
 
 import math
 from typing import Any
@@ -80,7 +80,7 @@ def test_a_dynamic_band_of_real_shares_does_not_know_narrow_radios() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_two_layers_of_an_uplink_share_its_power(layers: int) -> None:
-    """Two layers carry twice the table's rate at half the SNR each; the link uses the better number of layers."""
+    """Two layers carry twice the table's rate at half the SNR; the link uses the better number of layers."""
     small = small_world(
         [15.0],
         learner=Scripted(work=(1, 0, BITS, BITS)),

@@ -1,4 +1,4 @@
-"""The reach of a scenario's world, the heights of its antennas, and the refusals of its path loss."""
+"""Test the extent of a scenario's world, the heights of its antennas, and distances that its path loss refuses."""
 
 import math
 from typing import Any
@@ -65,7 +65,7 @@ def test_uma_at_the_cell_edge_by_hand() -> None:
     breakpoint_m = 4 * 24 * 0.5 * 3.5e9 / 3e8
     assert breakpoint_m > 250
     expected = 28 + 22 * math.log10(math.hypot(250, 23.5)) + 20 * math.log10(3.5)
-    assert -gain.gains_db[0] == pytest.approx(expected, abs=0.01)  # the exact c is not 3e8 m/s
+    assert -gain.gains_db[0] == pytest.approx(expected, abs=0.01)  # edgefl uses the exact c, not 3e8 m/s
 
 
 def test_given_heights_and_distances_are_kept() -> None:

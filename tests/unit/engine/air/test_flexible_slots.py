@@ -1,4 +1,4 @@
-"""Flexible slots by hand: the downlink has the slots in which no upload is active, on links that never change."""
+"""Test flexible slots by hand: on links that never change, the downlink has the slots without active uploads."""
 
 import math
 from typing import Any

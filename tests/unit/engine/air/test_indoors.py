@@ -1,4 +1,4 @@
-"""Penetration loss by hand: transfers of indoor devices, from the walls' materials to the slot in which they end."""
+"""Test penetration loss by hand, from the walls' materials to the slot in which transfers of indoor devices end."""
 
 import math
 
@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return wall loss, indoor loss and deviation in the device's square: the third east and second north."""
+    """Return wall loss, indoor loss and deviation in the device's square, the third to the east, second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
@@ -94,7 +94,7 @@ def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_befo
     for _ in range(2):
         assert subject.loss_db(here_m, ids).tolist() == of_here.tolist()
         assert subject.loss_db(there_m, ids).tolist() == of_there.tolist()
-    # a map asks for one device at several places in one call
+    # a map reads one device at several places in one call
     both = subject.loss_db(np.array([here_m[0], there_m[0], here_m[0]]), np.zeros(3, int))
     assert both.tolist() == [of_here[0], of_there[0], of_here[0]]
     assert subject.loss_db(there_m[:1], ids[:1]).tolist() == of_there[:1].tolist()
@@ -106,7 +106,7 @@ def walls(count: int = 3, share: float = 1.0, coats: Coats | None = None) -> Ind
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
-    """38.901, 7.4.3.1: being indoors is independent of the indoor distance, 25 m / 3 on average, and of N."""
+    """In 38.901, 7.4.3.1, being indoors is independent of the indoor distance, 25 m / 3 on average, and of N."""
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     some, everyone = (walls(count, of).loss_db(places_m, ids) for of in (share, 1.0))
@@ -135,7 +135,7 @@ def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
     coated = np.abs(loss_db - plain_db) > 1e-9
     assert loss_db == pytest.approx(np.where(coated, coated_db, plain_db), abs=1e-9)
     assert coated.mean() == pytest.approx(share, abs=SIGMAS * math.sqrt(share * (1 - share) / count))
-    # elsewhere, whether a building is coated is drawn independently; back here, it is as before
+    # buildings elsewhere are coated independently, and on return a building is as before
     elsewhere_m = np.full((count, 2), 160.0)
     other = np.abs(some.loss_db(elsewhere_m, ids) - plain.loss_db(elsewhere_m, ids)) > 1e-9
     both = share**2

@@ -1,4 +1,4 @@
-"""Devices in a building or a car, by their trips, with the shares and losses of 38.901."""
+"""Test devices that are in a building or a car depending on their trip, with the shares and losses of 38.901."""
 
 import math
 from typing import Any
@@ -43,7 +43,7 @@ def within(share: float, expected: float, count: int) -> bool:
 
 @pytest.mark.parametrize("mobility", ["static", {"name": "random_waypoint", **WALKERS}])
 def test_four_of_five_pedestrians_are_indoors_at_any_time(mobility: Any) -> None:
-    """At any time 80 % are indoors, as in 38.901, Table 7.2-1, which states the share for a single drop."""
+    """At any time 80 % of the devices are indoors, as in 38.901, Table 7.2-1, which states the share for one drop."""
     losses = Losses(mobility)
     for time_s in (0.0, 500.0, 5000.0):
         assert within((losses.at(time_s) != 0).mean(), 0.8, COUNT)
@@ -70,7 +70,7 @@ def test_a_state_lasts_from_setting_out_to_setting_out() -> None:
         assert (number >= before[1]).all()
         changed += int((loss_db[~same] != before[0][~same]).sum())
         before = loss_db, number
-    # a trip changes the loss unless it leads from outdoors to outdoors, as 0.2^2 = 4 % do
+    # a trip changes the loss, except for 0.2^2 = 4 % of the trips, which lead from outdoors to outdoors
     trips = int(before[1].sum())
     assert trips > 500
     assert changed > 0.9 * (trips - int(movement.trips(0.0).number.sum()))  # type: ignore[attr-defined]
@@ -104,7 +104,7 @@ def test_classes_have_cars_of_their_own() -> None:
 
 
 def test_a_time_before_is_found_again() -> None:
-    """Trip numbers are a function of time, like positions: asking for an earlier time gives the same answer."""
+    """Trip numbers are a function of time, like positions, so reading an earlier time again gives the same number."""
     movement = Losses({"name": "random_waypoint", "pause_s": 5.0, **WALKERS}, count=50).world.movement
     forwards = [movement.trips(float(time_s)).number for time_s in range(0, 400, 50)]  # type: ignore[attr-defined]
     for place in (3, 0, 7):

@@ -1,4 +1,4 @@
-"""Interference slot by slot, compared with the closed form for transmitters that are on or off."""
+"""Compare interference slot by slot with the closed form for transmitters that are on or off."""
 
 import math
 from typing import Any
@@ -61,7 +61,7 @@ def test_interference_is_a_function_of_the_slot() -> None:
 
 @pytest.mark.parametrize("transmitters", [1, 7, 19])
 def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> None:
-    """Interference from look-up tables equals a sum over transmitters, to the last bit where one table has all."""
+    """Interference from look-up tables equals a sum over transmitters, exactly if one table has all of them."""
     activity = TransmitterActivity(9, transmitters, 0.4)
     levels = np.random.default_rng(5).exponential(3.0, (4, transmitters))
     levels[:, 0] = 0.0  # the serving cell does not interfere
@@ -78,7 +78,7 @@ def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> No
         assert (np.abs(found - total) <= rounding * total).all()
         alone = Heard(activity, list(row[:, None]))
         assert alone.over_noise(first, count).tolist() == found.tolist()
-        assert alone.mean == pytest.approx(heard.mean, rel=1e-14)  # sums of few terms differ in last digits
+        assert alone.mean == pytest.approx(heard.mean, rel=1e-14)  # sums of few terms round differently
         assert heard.over_noise(first + 7, 5).tolist() == found[7:12].tolist()
 
 
@@ -221,7 +221,7 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
 
 
 def test_a_direction_that_nobody_asks_for_is_not_worked_out() -> None:
-    """Asking for the downlink's interference does not compute the uplink's, which needs the gains of all devices."""
+    """Reading the downlink's interference does not compute the uplink's, which needs the gains of all devices."""
     budget, none = Mock(), np.zeros(1)
     budget.downlink_levels.return_value = np.ones((1, 2))
     state = LargeScaleState([0], none, none, none, everywhere_m=np.zeros((1, 2)))
@@ -264,7 +264,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))
     slots = BITS / (10e6 * SLOT_S) / rate
     found = (row.downlink_end_s or 0.0) / SLOT_S
-    # the bits of n slots have deviation sqrt(n) spread: over the rate, that is the error in slots, plus 1 to round up
+    # bits of n slots have deviation sqrt(n) spread; dividing by the rate gives the error in slots, plus 1 to round up
     assert abs(found - slots) < 4 * math.sqrt(slots) * spread / rate + 1
     by_mean = BITS / (10e6 * SLOT_S) / math.log2(1 + signal / (1 + load * level))
     assert (mean.downlink_end_s or 0.0) / SLOT_S == pytest.approx(math.ceil(by_mean), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Sites at arbitrary places, sectors, and the cells that have a federation."""
+"""Test sites at arbitrary places, sectors, and which cells have a federation."""
 
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them
 
 
 def test_who_may_come_to_the_edge_of_a_cell() -> None:
-    """A device may reach the edge with several cells, in an area wider than the cell, or with homes in an area."""
+    """Devices may reach the edge if a world has several cells, an area wider than the cell, or homes in an area."""
     walk: dict[str, Any] = {"name": "random_waypoint", "area_factor": 1.0}
     homes = {"name": "attraction", "area_factor": 1.0, "homes": "village"}
     village = {"village": {"disc": {"centre_m": [400, 0], "radius_m": 30}}}
@@ -115,7 +115,7 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
 
 
 def test_panels_see_each_class_at_its_own_height() -> None:
-    """A device on a roof has the gains that it has in a world where all devices are on roofs."""
+    """A device on a roof has the same gains as in a world where all devices are on roofs."""
     layout = {"rings": 1, "sectors": 3, "downtilt_deg": 6}
     classes = {"street": {"count": 10, "ut_height_m": 1.5}, "roof": {"count": 10, "ut_height_m": 8.0}}
     radio = {**SPATIAL, "neighbour_load": 0.5}

@@ -1,4 +1,4 @@
-"""The link budget of a network by hand: antennas, beams, layers, power control and a TDD frame, slot by slot."""
+"""Derive a network's link budget by hand: antennas, beams, layers, power control and a TDD frame, slot by slot."""
 
 import math
 from typing import Any
@@ -74,7 +74,7 @@ def test_both_directions_slot_by_slot(place_m: float) -> None:
     first = round((row.downlink_start_s or 0.0) / SLOT_S)
     ends = end_slot("downlink", first, table(down_snr, [1, 2, 3, 4]), BITS)
     assert row.downlink_end_s == pytest.approx(ends * SLOT_S, abs=1e-9)
-    # P0 is per 180 kHz, hence times the band; the path loss is measured without the beam
+    # P0 is per 180 kHz, and so is scaled to the band; the path loss is measured without the beam
     wanted_w = 10 ** ((-80 - 30) / 10) * HZ / 180e3 * 10 ** (0.8 * coupling_db / 10)
     up_snr = min(DEVICE_W, wanted_w) * 10 ** ((12 - coupling_db) / 10) * h2 / (N0_W_HZ * HZ * 10**0.5)
     first = round((row.uplink_start_s or 0.0) / SLOT_S)
@@ -83,7 +83,7 @@ def test_both_directions_slot_by_slot(place_m: float) -> None:
 
 
 def test_ddds_u_leaves_each_direction_its_symbols() -> None:
-    """Of five slots, the downlink has 3 and 10 of 14 symbols of a fourth, the uplink 1 and 2 of 14 symbols."""
+    """Of five slots, the downlink has 3 slots and 10 of 14 symbols, and the uplink 1 slot and 2 of 14 symbols."""
     down, up = (sum(FRAME.weights(direction)) / 5 for direction in ("downlink", "uplink"))
     assert down == pytest.approx((3 + 10 / 14) / 5)
     assert up == pytest.approx((1 + 2 / 14) / 5)

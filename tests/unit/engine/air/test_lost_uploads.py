@@ -1,4 +1,4 @@
-"""Uploads lost on the air, and a decider that takes the probability of arrival into account."""
+"""Test uploads that are lost on the air, and a decider that takes the probability of arrival into account."""
 
 from itertools import permutations
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
 
 
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
-    """Uploads arrive with exp(-m / SNR) at full power on the share; lost ones take as much time and energy."""
+    """Uploads arrive with probability exp(-m / SNR) at full power on their share; lost ones cost the same."""
     whole = world(None).run().rows
     decider = Told(count=4)
     rows = world(40.0, rules={"selector": decider}).run().rows
@@ -76,7 +76,7 @@ def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
 
 
 def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
-    """Each update that arrived has weight 1 / exp(-m / SNR), and none has a weight without the option."""
+    """With the option, each update that arrives has weight 1 / exp(-m / SNR); without it, updates have no weight."""
     decider = Told(count=4)
     run = world(40.0, rules={"selector": decider, "server": {"name": "synchronous", "unbiased": True}})
     run.run()

@@ -1,4 +1,4 @@
-"""Replayed rates: times by Z / R or an integral by hand, handovers from the table, and energy by power x time."""
+"""Test replayed rates: times by Z / R or an integral, handovers from the table, and energy by power x time."""
 
 import json
 from pathlib import Path
@@ -49,9 +49,9 @@ def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, u
 
 
 def test_rates_that_change_are_integrated(tmp_path: Path) -> None:
-    """10 Mbit down take 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at 3 Mbit/s. The last row's rate holds.
+    """A downlink of 10 Mbit takes 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at the last row's 3 Mbit/s.
 
-    From 5.08 s, 10 Mbit up take 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s: until 8.04 s.
+    From 5.08 s, an uplink of 10 Mbit takes 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s, until 8.04 s.
     """
     table = "t,device,dl_Mbps,ul_kbps\n100,a,4,1000\n101,a,0,2000\n103,a,3,2000\n106,a,9,4000\n"
     (row,) = parts(replayed(tmp_path, table), tmp_path).itertuples()
@@ -78,7 +78,7 @@ CELLS = (
 
 @pytest.mark.parametrize("policy", ["drop", "finish"])
 def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) -> None:
-    """Cells change at 7 s, during a round, and at 9 s, when one begins, as each 3 s; a transfer takes 1 s."""
+    """Cells change at 7 s, during a round, and at 9 s, when a round begins, as every 3 s; a transfer takes 1 s."""
     document = replayed(
         tmp_path,
         CELLS,
@@ -103,7 +103,7 @@ def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) 
 
 
 def test_a_device_that_is_off_changes_its_cell_without_an_event(tmp_path: Path) -> None:
-    """Device 0 is off from 6.5 s to 8 s, and its cell changes at 7 s: it returns in the new cell, without event."""
+    """Device 0 is off from 6.5 to 8 s. As its cell changes at 7 s, it returns in the new cell, without a handover."""
     on = {"0": {"active": [0, 8], "inactive": [6.5, 90]}, "1": {"active": [0], "inactive": [90]}}
     (tmp_path / "on.json").write_text(
         json.dumps({id_: {**times, "finish_time": 100} for id_, times in on.items()})

@@ -1,4 +1,4 @@
-"""One survey of all devices serves every request at the same time."""
+"""Test that one survey of all devices serves every request at the same time."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it
 
 @pytest.mark.parametrize("waits_s", [(0.1, 0.2), (0.3,)])
 def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) -> None:
-    """0.1 + 0.2 exceeds 0.3 by a rounding error, and the second request still gets the first one's positions."""
+    """Although 0.1 + 0.2 exceeds 0.3 by a rounding error, both times are equal, and positions are computed once."""
     env, asked_s = simpy.Environment(), []
 
     def place_m(time_s: float) -> list[list[float]]:

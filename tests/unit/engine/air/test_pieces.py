@@ -1,4 +1,4 @@
-"""Transfers that continue in pieces are computed together at the right times."""
+"""Test that transfers that continue in pieces are computed together, and at the right times."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Uplink power control in a round: slots and joules by hand, on links whose fading never changes."""
+"""Test uplink power control in a round by hand: slots and energies on links whose fading never changes."""
 
 import math
 
@@ -17,7 +17,7 @@ BITS, PLACES = 2_000_000, [30.0, 240.0]
 def test_a_device_sends_with_the_power_that_its_path_loss_requires(
     rule: str, deadline_s: float | None
 ) -> None:
-    """With P0 = -68 dBm per 180 kHz and alpha = 0.8, the far device lacks power for the whole band.
+    """With P0 = -68 dBm per 180 kHz and alpha = 0.8, the far device has too little power for the whole band.
 
     A deadline that never comes makes the round run by processes; without a deadline it runs by its plan.
     """

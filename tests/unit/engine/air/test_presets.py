@@ -1,4 +1,4 @@
-"""The radio's presets: the keys that they fill, the values that take precedence, and a round trip through YAML."""
+"""Test the radio's presets: the keys that they set, which values take precedence, and a YAML round trip."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
                 assert type(has) is registry.get("power_models", given)
             else:
                 assert has == (TddSettings(**given) if key == "tdd" else given)
-    # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks is sent twice
+    # of the bits, 0.86 x 0.97 are payload, and a tenth of the blocks is sent twice
     assert filled.radio.link.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
@@ -109,7 +109,7 @@ def test_cars_are_cars_unless_buildings_are_by_place() -> None:
 
 
 def test_a_scenario_that_describes_circuits_keeps_the_model_that_has_them() -> None:
-    """nr's own power model brings its own circuits and would refuse the scenario's circuit keys."""
+    """The power model of nr includes circuits, and would refuse the scenario's circuit keys."""
     assert isinstance(scenario(radio=nr()).devices.power, TR38840)
     own = {"count": 3, "pa_efficiency": 0.4}
     assert isinstance(scenario(radio=nr(), devices=own).devices.power, JournalPower)
@@ -118,7 +118,7 @@ def test_a_scenario_that_describes_circuits_keeps_the_model_that_has_them() -> N
 
 
 def test_idle_power_is_deep_sleep_and_paging() -> None:
-    """38.840: a cycle of 1.28 s takes 1 unit throughout, 450 unit-ms to wake, and 5 ms of listening at 100."""
+    """By 38.840, a cycle of 1.28 s takes 1 unit throughout, 450 unit-ms to wake, and 5 ms of 100 units to listen."""
     cycle_ms, deep = 1280.0, SLEEPS[0]
     assert deep.transition_unit_s == 0.45
     units = deep.units + (deep.transition_unit_s * 1e3 + 5 * RECEIVE / 3) / cycle_ms
@@ -158,7 +158,7 @@ def test_a_site_is_as_strong_as_its_kind_and_its_band(radio: dict[str, Any], pow
 
 
 def test_the_servers_joules_are_those_of_its_power() -> None:
-    """A site with 10 times the power uses 10 times the energy for a downlink of the same slots."""
+    """A site with 10 times the power uses 10 times the energy for a downlink in the same slots."""
     energy_j = []
     for power_dbm in (30.0, 40.0):
         radio = {
@@ -223,7 +223,7 @@ OWN = {"array_gain_db": 24.0, "nlos_array_gain_db": 14.0, "server_power_dbm": 37
 
 
 def test_nr_has_nothing_of_its_own_in_fr2() -> None:
-    """One error names all missing keys; with these, at 7.125 GHz, or with preset journal the scenario is valid."""
+    """One error names all missing keys; a scenario with these, at 7.125 GHz, or with preset journal is valid."""
     lacking = [*(f"radio.budget.{key}" for key in OWN), "devices.power"]
     with refused_at("radio.carrier_hz", *lacking, "blockage"):
         scenario(radio=FR2)

@@ -1,4 +1,4 @@
-"""Open rounds on the radio: billing of shared slots, and transfers that are cut off."""
+"""Test rounds that are open on the radio: energy of shared slots, and transfers that are cut off."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -49,7 +49,7 @@ def test_two_rounds_of_one_cell_are_open_at_once_and_each_pays_for_its_own_broad
 
 
 def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first() -> None:
-    """Two rounds that overlap in a dynamic band are billed together for exactly the slots that the band has sent."""
+    """Overlapping rounds in a dynamic band are charged for exactly the slots that the band has sent."""
     radio = radio_of(sharing="dynamic")
     rounds = [opened_by(radio, [0, 1], 8_000_000), opened_by(radio, [2], 1_000_000)]
     processes = [
@@ -64,7 +64,7 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
 
 
 def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
-    """On a fixed share and a static link, a cut transfer keeps the bits of whole slots; the others continue."""
+    """On a fixed share and a static link, a transfer that is cut off has sent whole slots; the others continue."""
     radio = radio_of()
     opened = opened_by(radio, [0, 1], 8_000_000)
     kept, cut = (radio.env.process(link.transfer("downlink", 8_000_000)) for link in opened)

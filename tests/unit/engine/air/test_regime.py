@@ -1,4 +1,4 @@
-"""Transfers that are too short for draws by renewal are counted."""
+"""Test that transfers that are too short to be drawn by renewal are counted."""
 
 from unittest import mock
 

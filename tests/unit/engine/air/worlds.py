@@ -1,4 +1,4 @@
-"""Test worlds that change sections of the smallest scenario, and a link that never fades."""
+"""Make test worlds by changing sections of the smallest scenario, and a link that never fades."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Event A3 enters, leaves and triggers at exactly the times of TS 38.331, 5.5.4.4."""
+"""Test that event A3 enters, leaves and triggers at exactly the times of TS 38.331, 5.5.4.4."""
 
 import itertools
 from collections.abc import Generator, Iterator, Sequence
@@ -112,7 +112,7 @@ def test_the_first_measurement_counts_fully_and_later_ones_with_weight_a() -> No
 
 
 def test_at_another_interval_the_filter_keeps_its_time_characteristic() -> None:
-    """Measured every 0.2, 0.1 or 0.4 s, the filter has the same value 0.4 s after a step of 8 dB."""
+    """With measurements every 0.2, 0.1 or 0.4 s, the filter has the same value 0.4 s after a step of 8 dB."""
     expected = 8.0 * (1 - 0.5**2)
     for interval_s, samples in ((0.2, 2), (0.1, 4), (0.4, 1)):
         after = filtered([0.0] + [8.0] * samples, measurement_interval_s=interval_s)[-1]
@@ -172,7 +172,7 @@ class ByHand:
     ],
 )
 def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float]) -> None:
-    """Devices decide the same together as alone, for four cells whose powers wander by 5 dB."""
+    """Devices computed together hand over as each would alone, for four cells whose powers vary by 5 dB."""
     settings = HandoverSettings(**rules)
     devices, cells, measurements = 12, 4, 150
     steps_db = 2 * np.random.default_rng(5).standard_normal((measurements, devices, cells))
@@ -285,7 +285,7 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
 
 
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
-    """Return a network where two devices see cell 0, and from 1 s cell 1; the second is absent for a while."""
+    """Return a network whose two devices prefer cell 0, and cell 1 from 1 s on; the second is absent for a while."""
     env = simpy.Environment()
 
     def places_m(time_s: float) -> list[list[float]]:
@@ -304,7 +304,7 @@ def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, N
 def test_an_absent_device_is_not_measured_and_not_present() -> None:
     env, one, log = away(0.5, 1.7)
     both, first, there = ([0, 1], []), ([0], []), ([], [0, 1])
-    # the device is not present from the time it leaves, before any measurement has seen it
+    # the device is absent from the time it leaves, even before a measurement notices it
     assert present_at(env, one, [0.45, 0.55, 0.9, 1.9]) == [both, first, first, there]
     events = [(e.event, e.device, round(e.time_s, 9), e.cell) for e in log.of[Event]]
     assert events == [("departure", 1, 0.6, 0), ("handover", 0, 1.0, 1), ("arrival", 1, 1.8, 1)]
@@ -325,7 +325,7 @@ def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
 
 
 def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
-    """An absence from 0.25 s to 0.35 s, between two looks: a process that waits from 0.3 s is woken at 0.4 s."""
+    """If a device is absent from 0.25 to 0.35 s, between checks, a process waiting from 0.3 s wakes at 0.4 s."""
     env, one, log = away(0.25, 0.35)
     one.power._on[0] = False  # the other device is off
     woken_s = []

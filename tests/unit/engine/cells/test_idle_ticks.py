@@ -1,4 +1,4 @@
-"""Ticks at which no device has moved are skipped, and the run's tables do not change."""
+"""Test that skipping ticks at which no device has moved does not change a run's tables."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ WORLD: dict[str, Any] = {
 def test_a_run_is_the_same_when_every_tick_is_looked_at(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables of commuters that switch, run empty and hand over are the same if every tick is evaluated."""
+    """Tables of commuters that switch off, empty batteries and hand over are equal if every tick is evaluated."""
     scenario = Scenario.model_validate(
         {**WORLD, "handover": {"policy": policy, "measurement_interval_s": 0.5}}
     )
@@ -62,7 +62,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
     passed = simulate(scenario, out=tmp_path / "passed")
     some = len(looks)
     looks.clear()
-    # as a movement that does not tell how long devices stay
+    # as for a movement that does not state how long devices stay
     monkeypatch.setattr(Legs, "still_until_s", lambda self, time_s: time_s)
     whole = simulate(scenario, out=tmp_path / "whole")
     assert len(looks) == pytest.approx(600 * 2, abs=1)
@@ -75,7 +75,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
 
 
 def test_legs_tell_until_when_everybody_stays() -> None:
-    """No device moves at home or at work until the first one leaves; on the way there is always one that moves."""
+    """No device moves at home or at work until the first one leaves; during the commute, one always moves."""
     from tests.unit.mobility.test_itinerary import TO_WORK, at, start
 
     movement = start(people=50, plan=[TO_WORK, {"leave": "17:30", "to": "home"}])

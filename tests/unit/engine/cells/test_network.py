@@ -1,4 +1,4 @@
-"""Networks of several cells: switched-off devices have no cell, and policy `finish` decides after a part."""
+"""Test networks of several cells: devices that are off have no cell, and policy `finish` decides after a part."""
 
 from collections.abc import Generator, Sequence
 
@@ -25,7 +25,7 @@ def approx(*rows: Row) -> list[tuple[str, object, int | None]]:
 
 
 def test_a_device_that_is_off_hands_over_to_nobody_and_selects_a_cell_when_it_is_on() -> None:
-    """The stronger cell changes at 0.4, 1.4 and 2.4 s, which would be three handovers if the device were on."""
+    """The strongest cell changes at 0.4, 1.4 and 2.4 s, which would be three handovers if the device were on."""
     cells = Cells(by_turns(0.4, 1.4, 2.4), switches_s=[0.0, 0.3, 3.1])
     assert [cells.cell_of(time_s) for time_s in (0.29, 0.31, 3.09, 3.11)] == [0, None, None, 1]
     assert cells.rows() == approx(("switched_off", 0.3, 0), ("switched_on", 3.1, 1))
@@ -38,11 +38,11 @@ def test_without_switching_it_would_have_handed_over() -> None:
 
 @pytest.mark.parametrize(
     ("trigger_s", "off_s", "on_s"),
-    # the timer would end at 0.656 s, after the next measurement; or at 0.5 s, which is decided at 0.4 s
+    # the timer would end at 0.656 s, after the next measurement, or at 0.5 s, as decided at 0.4 s
     [(0.256, 0.5, 0.55), (0.1, 0.45, 0.47)],
 )
 def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float, on_s: float) -> None:
-    """Cell 1 enters at 0.4 s and stays within the hysteresis; switched on again, the device selects cell 0."""
+    """Cell 1 enters at 0.4 s and stays within the hysteresis; after switching on, the device selects cell 0."""
     settings = RAW.model_copy(update={"time_to_trigger_s": trigger_s})
 
     def powers_db(time_s: float) -> list[float]:
@@ -56,7 +56,7 @@ def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float,
 
 @pytest.mark.parametrize(
     ("off_s", "turn_s", "on_s"),
-    [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # off between two measurements; off for many
+    [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # off between two measurements, or during many
 )
 def test_switching_off_ends_the_memory_of_the_filter(off_s: float, turn_s: float, on_s: float) -> None:
     """With k = 19 the filter remembers seconds, but a device switched on in cell 1 has no old values of cell 0."""
@@ -78,7 +78,7 @@ def test_selection_after_an_interval_off_is_no_return() -> None:
 
 
 def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
-    """With 1 J, 2 W idle and 1 W recharged, the battery is empty from 1 s to 1.2 s, without a cell even if on."""
+    """With 1 J, 2 W idle and 1 W of recharge, the battery is empty from 1 to 1.2 s, and the device has no cell."""
     battery = Battery(1.0, 1.0, 0.2)
     cells = Cells(by_turns(0.9), battery=battery, idle_power_w=2.0, switches_s=[0.0, 1.05, 1.1])
     expected = [
@@ -94,15 +94,15 @@ def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
     ("switches_s", "expected"),
     [
         ([], "departure 0.6 0, arrival 1.2 1"),
-        # off when it leaves, and off when it returns
+        # off when it leaves, or off when it returns
         ([0.0, 0.3, 0.9], "switched_off 0.3 0, departure 0.6 -, switched_on 0.9 -, arrival 1.2 1"),
         ([0.0, 0.7, 1.5], "departure 0.6 0, switched_off 0.7 -, arrival 1.2 -, switched_on 1.5 1"),
-        # on between two looks, when the network has seen neither its leaving nor its return
+        # on between two checks, when the network has noticed neither the departure nor the return
         ([0.0, 0.3, 0.55], "switched_off 0.3 0, switched_on 0.55 -, departure 0.6 -, arrival 1.2 1"),
     ],
 )
 def test_arrival_and_departure_take_turns_whether_on_or_off(switches_s: list[float], expected: str) -> None:
-    """A device outside from 0.5 to 1.1 s, seen at 0.6 and 1.2 s, gets both events; cell 1 is stronger from 1.0 s."""
+    """A device outside from 0.5 to 1.1 s, as noticed at 0.6 and 1.2 s, has both events; cell 1 is best from 1 s."""
     cells = Cells(by_turns(1.0), switches_s=switches_s, absent_s=(0.5, 1.1))
     rows = map(str.split, expected.split(", "))
     wanted = [(event, float(at_s), None if cell == "-" else int(cell)) for event, at_s, cell in rows]
@@ -182,7 +182,7 @@ def some(*walkers: int) -> Moving:
 
 @pytest.mark.parametrize(("walkers", "asked"), [((), 0), ((0,), 1), ((0, 2), 2), ((0, 1, 2), 4)])
 def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int) -> None:
-    """With cells at 0 and 30 m, walkers hand over at the same times as if all devices were measured."""
+    """With cells at 0 and 30 m, walkers hand over at the same times as if standing devices were measured, too."""
     rows: list[int] = []
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -192,7 +192,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
     env = simpy.Environment()
     _, log = watched(env, some(*walkers), 2, power_db_of, EVERY_SECOND)
-    rows.clear()  # forget the selection of cells
+    rows.clear()  # drop the measurements of the initial cell selection
     env.run(until=25.5)
     # the first measurement is of all devices
     assert rows == [4] + [asked] * 24 * bool(asked)

@@ -1,4 +1,4 @@
-"""Times at which a run samples its devices' positions, if the scenario does not say how often."""
+"""Test the times at which a run samples its devices' positions if the scenario does not set them."""
 
 import math
 from itertools import pairwise, takewhile
@@ -27,7 +27,7 @@ def test_no_number_of_devices_is_looked_at_less_than_some_times() -> None:
 
 @pytest.mark.parametrize("lasted_s", [30.0, 1e3, 86_400.0, 3e6])
 def test_an_open_end_costs_looks_by_the_logarithm_of_how_long_it_lasts(lasted_s: float) -> None:
-    """There are 400 samples first, and 200 per doubling; the last half of a run has at least 100 even steps."""
+    """A run has 400 samples at first, and 200 per doubling of time; its last half has at least 100 even steps."""
     times = list(takewhile(lambda time_s: time_s <= lasted_s, looks(10, math.inf)))
     doublings = max(0.0, math.log2(lasted_s / (LOOKS * FIRST_S)))
     assert len(times) <= LOOKS * (1 + 0.5 * (doublings + 1)) + 1

@@ -1,4 +1,4 @@
-"""Networks with running processes, and the table of their events."""
+"""Make networks with running processes, and record their events."""
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -52,7 +52,7 @@ def watched(
 class Cells:
     """A network of one device and as many cells as `powers_db(time_s)` has values.
 
-    switches_s: the times at which it is switched on, off, on ... absent_s: the begin and end of an absence.
+    switches_s: the times at which the device is switched on, off, on ... absent_s: begin and end of its absence.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A battery that is drained in the slots of a TDD frame has the levels of a simulation slot by slot."""
+"""Test that a battery drained in a TDD frame's slots has the same levels as in a simulation slot by slot."""
 
 import math
 from fractions import Fraction
@@ -23,7 +23,7 @@ weights = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=2, max_si
 def slot_by_slot(
     capacity_j: float, level_j: float, recharge_w: float, power_w: float, on: OnTime, slots: int
 ) -> tuple[list[Fraction], Fraction, Fraction | None]:
-    """Return in fractions the level at each slot's end, the energy not stored, and the time of level 0."""
+    """Return, as fractions, the level at each slot's end, the energy not stored, and the time of level 0."""
     level, lost, levels = Fraction(level_j), Fraction(0), []
     for slot in range(on.first_slot, on.first_slot + slots):
         weight = Fraction(on.frame.weights[slot % on.frame.period])
@@ -41,7 +41,7 @@ def slot_by_slot(
 @given(
     weights=weights,
     first_slot=st.integers(0, 20),
-    drawn_first=st.floats(0.0, 1.0),  # share of the capacity that is drawn before the frame
+    drawn_first=st.floats(0.0, 1.0),  # share of the capacity drawn before the frame
     recharge=st.floats(0.0, 1.2),  # relative to the power drawn
     periods=st.floats(0.01, 60.0),  # periods that the capacity lasts without recharge
     looks=st.integers(1, MOST_SLOTS),
@@ -54,7 +54,7 @@ def test_a_frame_drains_in_its_slots(
     start_s = first_slot * SLOT_S
     battery = Battery(capacity_j, recharge * power_w, 1.0)
     battery.drain(start_s, 0.0)
-    if start_s:  # drawn with constant power before the frame begins
+    if start_s:  # energy drawn at constant power before the frame begins
         battery = Battery(capacity_j, recharge * power_w, 1.0)
         battery.drain(0.0, drawn_first * capacity_j / start_s + recharge * power_w)
     battery.drain(start_s, power_w, on)
@@ -62,7 +62,7 @@ def test_a_frame_drains_in_its_slots(
 
     levels, lost, empty = slot_by_slot(capacity_j, level_j, recharge * power_w, power_w, on, MOST_SLOTS)
     event("empty" if empty is not None else "full" if lost else "in between")
-    # if it is not empty within MOST_SLOTS, the time of level 0 is no earlier than their end
+    # if the battery is not empty within MOST_SLOTS, the time of level 0 is not before their end
     expected_s = start_s + len(levels) * SLOT_S if empty is None else float(empty)
     empty_s = battery.empty_s()
     if empty_s < expected_s * (1 - SAME) or (empty is not None and empty_s > expected_s * (1 + SAME)):
@@ -87,9 +87,9 @@ def test_a_full_battery_stores_no_more() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
     battery.drain(0.0, 3.0)
     assert (battery.charge(2.0).recharged_j, battery.level_j(2.0)) == (2.0, 6.0)
-    battery.drain(2.0, 0.0)  # full after another 4 s
+    battery.drain(2.0, 0.0)  # full after 4 s more
     assert (battery.charge(5.0).recharged_j, battery.charge(100.0).recharged_j) == (5.0, 6.0)
-    battery.drain(100.0, 0.5)  # the recharge exceeds it, and the battery stays full
+    battery.drain(100.0, 0.5)  # the recharge exceeds the load, and the battery stays full
     assert (battery.charge(104.0).recharged_j, battery.level_j(104.0)) == (8.0, 10.0)
 
 
@@ -104,7 +104,7 @@ def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
 
 
 def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
-    """With 1 W in one of two slots and 0.6 W of recharge, the level falls by 0.4 J and is full again each period."""
+    """With 1 W in one of two slots and 0.6 W of recharge, the level falls by 0.4 J, and is full again each period."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(10.0, recharge_w=0.6, return_share=0.5)
     battery.drain(0.0, 1.0, on)
@@ -115,7 +115,7 @@ def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
 
 
 def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
-    """A period takes 0.2 J: of 99.9 J, 0.5 J are left after 497 periods, and last for a part of the next slot."""
+    """A period takes 0.2 J, so of 99.9 J, 0.5 J are left after 497 periods, and last for a part of the next slot."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(99.9, recharge_w=0.4, return_share=0.5)
     battery.drain(0.0, 1.0, on)

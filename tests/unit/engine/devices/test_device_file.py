@@ -1,4 +1,4 @@
-"""Phones from a file: the keys that a row sets, the assignment of rows to devices, and refusals."""
+"""Test phones from a file: the keys that a row sets, the assignment of rows to devices, and refused files."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def fleet(path: Path, count: int, seed: int = 1, *, by: str = "ids", **file: Any
 
 
 def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
-    """Units convert, as 2.8 GHz to 2.8e9 Hz and 10.5 Wh to 37,800 J; empty cells leave the key of `devices`."""
+    """Units are converted, as 2.8 GHz to 2.8e9 Hz, 10.5 Wh to 37,800 J; empty cells keep the key of `devices`."""
     both = fleet(written(tmp_path, PHONES), 2)
     small, large = both.device(0), both.device(1)
     assert (small.clock_hz, small.flops_per_cycle, small.transmit_power_dbm) == (1.8e9, 4, 23)
@@ -60,7 +60,7 @@ def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
 
 
 def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> None:
-    """A sample of 3 F FLOPs takes 3 x computation / 1000 s, forward and backward, as in FedScale's client.
+    """A sample of 3 F FLOPs (forward and backward) takes 3 x computation / 1000 s, as in FedScale's client.
 
     Source: get_completion_time of fedscale/cloud/internal/client_metadata.py.
     """

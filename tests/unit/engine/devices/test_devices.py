@@ -1,4 +1,4 @@
-"""A run's devices are made on first use, as most of a million never take part."""
+"""Test that a run's devices are made on first use, as most of a million devices never take part."""
 
 import tracemalloc
 
@@ -15,7 +15,7 @@ from edgefl.testing.cell import Rows
 
 MANY = 20_000
 # Bytes per device, in arrays of 8-byte numbers: place and direction 6, Doppler 1, walls and cars 12, network,
-# power and ledger 25. Copies that exist meanwhile take as many again.
+# power and ledger 25. Temporary copies take as many bytes again.
 MOST_BYTES = 8 * 2 * 60
 
 
@@ -44,7 +44,7 @@ def test_a_device_draws_what_its_class_says() -> None:
 
 
 def test_a_world_takes_less_than_a_kilobyte_for_each_device() -> None:
-    _composed(10)  # imports modules on first use
+    _composed(10)  # a first use imports modules
     tracemalloc.start()
     try:
         simulation = _composed(MANY)

@@ -1,4 +1,4 @@
-"""Every joule is counted once: battery and ledger agree, however a device's part ends."""
+"""Test that every joule is counted once, so that battery and ledger agree however a device's part ends."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def drawn_world(
         switches_s=[[0.0, *times(3)] for _ in range(count)],
         devices=devices,
         radio={
-            "path_loss": "free_space",  # loss is high as soon as it leaves
+            "path_loss": "free_space",  # the path loss is high as soon as a device leaves
             "tdd": one(*FRAMES),
             "sharing": one("static", "dynamic"),
             "scheduler": one("equal_share", "min_max_latency"),
@@ -108,11 +108,11 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
 @example(seed=2574)
 @settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
-    """capacity + recharged - left equals the sum of the ledger's parts; no round is shorter than its mean latency."""
+    """Capacity + recharge - remainder is the sum of the ledger's parts; no round is shorter than its mean latency."""
     world, devices = drawn_world(seed, power=power)
     try:
         world.run()
-    except EdgeflError as nobody:  # all are empty or off, and what was drawn until then is checked
+    except EdgeflError as nobody:  # all devices are empty or off; check the energy until then
         if nobody.place != ("rounds", "max_wait_s"):
             raise
     for row in world.rows.of[DeviceRound]:
@@ -121,7 +121,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     for row in ledger(world, devices["idle_power_w"]):
         assert row.recharged_j is not None
         assert row.left_j is not None
-        # relative to all energy that was in the battery, which limits the precision of a level
+        # relative to all energy that the battery ever had, which limits the precision of its level
         tolerance_j = SAME * (capacity_j + row.recharged_j)
         assert capacity_j + row.recharged_j - row.left_j == pytest.approx(row.total_j, abs=tolerance_j)
         assert 0 <= row.left_j <= capacity_j
@@ -132,7 +132,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
-    """The books of each device balance in two classes with their own batteries and a class on mains."""
+    """Each device's energies balance in two classes with their own batteries and a class on mains."""
     world, devices = drawn_world(seed, classes=True)
     try:
         world.run()
@@ -161,7 +161,7 @@ def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
 @pytest.mark.parametrize("slots_late", [-4e-7, 4e-7, 0.5])
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_computation_that_ends_beside_a_slots_boundary(slots_late: float, frame: Any) -> None:
-    """No time is counted twice or left out, whichever slot its upload takes."""
+    """No time is counted twice or left out, whichever slot a device's upload begins in."""
     slot_s, idle_w = 0.5e-3, 0.05
     flops = 8e9 * slot_s * (20 + slots_late)  # one sample at 8 GFLOP/s
     world = small_world(

@@ -1,4 +1,4 @@
-"""Tails of many devices, computed together, equal those computed one by one."""
+"""Test that tails of many devices computed together equal tails computed one by one."""
 
 import math
 
@@ -19,5 +19,5 @@ def test_energies_together_are_those_one_by_one(lasts_s: float) -> None:
 
 
 def test_an_energy_is_power_times_time_step_by_step() -> None:
-    # the first has 2 s of 0.5 W; the second has 1 s of 3 W, then 0.5 s of 0.25 W
+    # the first tail has 2 s at 0.5 W; the second has 1 s at 3 W, then 0.5 s at 0.25 W
     assert Tails(TAILS).energies_j(np.array([1, 2]), np.array([9.0, 1.5])).tolist() == [1.0, 3.125]

@@ -1,4 +1,4 @@
-"""A round waits for devices that are connecting until their interruption ends, and no longer."""
+"""Test that a round waits for devices that are connecting until their interruption ends, and no longer."""
 
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ WORK = (1, 0, 20_000, 20_000)
 
 
 def weak(**options: Any) -> SmallWorld:
-    """Run device 0 near the site, and device 1 out of reach: its link fails T310 after its first slot."""
+    """Run device 0 near the site, and device 1 out of range, whose link fails T310 after its first slot."""
     radio = within(RADIO, options.pop("radio", {}))
     given = {"policy": ROUNDS, "learner": Scripted(work=WORK), **options}
     return small_world([NEAR_M, FAR_M], radio=radio, cell={"radius_m": 2000.0}, **given).run()
@@ -36,8 +36,8 @@ def weak(**options: Any) -> SmallWorld:
 def test_who_has_lost_the_link_is_in_every_round(
     pause_s: float, after_s: float, connecting: int, deadline_s: float | None
 ) -> None:
-    """A round lasts T310 from its first slot, or to its deadline; the next one begins LATENCY_S or a pause later."""
-    # with T311 the device looks for a cell until the deadline
+    """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S or a pause later."""
+    # with T311 the device searches for a cell until the deadline
     patience = {"monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}}
     small = weak(rules={"pause_s": pause_s, "deadline_s": deadline_s}, radio=patience)
     lasts_s = T310_S if deadline_s is None else deadline_s

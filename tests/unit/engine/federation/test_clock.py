@@ -1,4 +1,4 @@
-"""Rounds on a grid, pauses, the server's time, and runs of a given duration, at times derived by hand.
+"""Test rounds on a grid, pauses, the server's time, and runs of a given duration, at times derived by hand.
 
 A device at 50 m has a link that never changes: each round takes the same LATENCY_S, derived in `test_server`.
 """
@@ -49,7 +49,7 @@ def test_rounds_begin_at_multiples(latency_s: float) -> None:
     world = ran(rules={"every_s": 0.5}, policy=Schedule(count=2, rounds=2))
     assert starts_s(world.rows) == [0.0, 0.5, 1.0, 1.5], "across sessions, to the last bit"
     assert [row.latency_s for row in world.rows.of[Round]] == pytest.approx([latency_s] * 4, abs=EXACT)
-    # a session's start is that of its first round
+    # a session starts with its first round
     assert [row.start_s for row in world.rows.of[Session]] == [0.0, 1.0]
     assert session_events(world.rows)[1][0] == pytest.approx(0.5 + latency_s, abs=EXACT)
     assert world.env.now == pytest.approx(1.5 + latency_s, abs=EXACT), "nobody waits behind the last round"
@@ -144,7 +144,7 @@ def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) ->
                 busy_s[row["device"]] += float(row[f"{stage}_end_s"]) - float(row[f"{stage}_start_s"])
     with (out / "ledger.csv").open() as file:
         for row in csv.DictReader(file):
-            # tables have nine decimals
+            # times in tables have nine decimals
             assert float(row["idle_j"]) == pytest.approx(2.0 * (50.0 - busy_s[row["device"]]), abs=1e-6)
     assert dump(load(out / "scenario.yaml")) == dump(scenario), "what is left out stays left out"
 
@@ -156,8 +156,8 @@ def test_whichever_ends_first(latency_s: float) -> None:
 
 
 def test_a_run_may_end_while_a_cell_is_empty() -> None:
-    """If the device leaves in round 2 for good, the session ends with the run's duration, without an error."""
-    for max_wait_s in (100.0, 1.0):  # which limits only a run without a duration
+    """If the device leaves for good in round 2, the session ends with the run's duration, without an error."""
+    for max_wait_s in (100.0, 1.0):  # max_wait_s limits only a run without a duration
         rules = {"every_s": 0.5, "max_wait_s": max_wait_s}
         world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
         assert starts_s(world.rows) == [0.0, 0.5]
@@ -188,13 +188,13 @@ def test_sessions_of_an_interval() -> None:
     assert session_events(world.rows) == [
         (0.0, "session_start", 1, "start"),
         (1.2, "session_end", 1, "interval"),
-        (1.5, "session_start", 2, "interval"),  # at the next round
+        (1.5, "session_start", 2, "interval"),  # at its first round
         (pytest.approx(2.7), "session_end", 2, "interval"),
         (3.0, "session_start", 3, "interval"),
         (4.0, "session_end", 3, "duration"),
     ]
     assert [row.session for row in world.rows.of[Round]] == [1, 1, 1, 2, 2, 2, 3, 3]
-    # the learning rate follows the share of the session's 1.2 s that is over
+    # the learner's progress is the elapsed share of the session's 1.2 s
     told = [0.0, 0.5 / 1.2, 1.0 / 1.2]
     assert [now.progress for now in world.learner.moments] == pytest.approx([*told, *told, *told[:2]])
     assert world.learner.moments[3] == Now(1.5, 0.0)

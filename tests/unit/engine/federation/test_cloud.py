@@ -1,4 +1,4 @@
-"""A cloud over cells: the times of its models, their cells, and the backhaul's time and energy."""
+"""Test a cloud over cells: the times of its models, their cells, and the backhaul's time and energy."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class Cells:
 
 
 def test_cells_wait_for_the_last_one() -> None:
-    """Models sent at 1 and 3 s arrive at 2.5 and 4.5 s, when the cloud aggregates; both cells have it 1.5 s later."""
+    """Models sent at 1 and 3 s arrive at 2.5 and 4.5 s; both cells receive the cloud's model 1.5 s later."""
     cells = Cells([Sends(30), Sends(10)], [1.0, 3.0])
     got = cells.run()
     assert got == {0: (6.0, Exchange(1, 2.0, **BOTH_WAYS)), 1: (6.0, Exchange(1, 0.0, **BOTH_WAYS))}

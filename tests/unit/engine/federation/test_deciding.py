@@ -1,4 +1,4 @@
-"""A decider's inputs, and the execution of its decisions by the engine."""
+"""Test a decider's inputs, and that the engine carries out its decisions."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -81,14 +81,14 @@ def test_tails_that_are_expected_are_those_that_are_booked() -> None:
 
 
 def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
-    """Expected energies in DDDSU include waiting slots, in which a TR 38.840 phone draws a third of receiving."""
+    """Expected energies in DDDSU include waiting slots, in which TR 38.840 has a third of the receive power."""
     decider = Asked()
     power = {"name": "tr38840"}
     world(decider, devices={"power": power}, radio={"tdd": {"pattern": "DDDSU"}}).run()
     told, _ = decider._told[0]
     down, up = told.downlink.frame.mean, told.uplink.frame.mean
     assert 0 < up < 0.3 < 0.7 < down < 1
-    # in units of 6 mW: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
+    # a phone draws units of 6 mW: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
     receive_w, send_w = 6e-3 * (300 * down + 100 * (1 - down)), 6e-3 * (700 * up + 100 * (1 - up))
     assert told.down_j == pytest.approx(receive_w * told.down_s)
     assert told.up_j == pytest.approx(send_w * told.up_s)
@@ -105,7 +105,7 @@ ACCESS = {
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.25, 20.0], ids=["listening", "asleep", "released"])
 def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
-    """Expected times from a round's start and from computing's end, and energies, hold in all rounds.
+    """Times that a decider expects from a round's start and from computing's end, and energies, hold in all rounds.
 
     Rest, listening and transfer each begin or end at a slot boundary.
     """
@@ -128,7 +128,7 @@ def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
 
 
 def test_access_leaves_less_time_before_a_deadline() -> None:
-    """`fedcs` plans uploads one after the other: with access, a subset of the candidates meets the deadline."""
+    """As `fedcs` plans uploads one after the other, fewer of the candidates meet the deadline with access times."""
     rng = np.random.default_rng(0)
     candidates = candidates_of(rng, list(range(12)), 0, up_bits=np.full(12, 1e5))
     fast = registry.get("selectors", "fedcs")(deadline_s=1.0)
@@ -142,7 +142,7 @@ def test_access_leaves_less_time_before_a_deadline() -> None:
 
 
 def test_a_decision_is_carried_out() -> None:
-    """On a share b with x of its power, a link has the SNR x snr / b; time and energy follow by hand."""
+    """On a share b with a fraction x of the power, a link has SNR x snr / b; time and energy follow by hand."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
     decider = Asked(fixed={"up_shares": shares, "power": power, "clock_hz": clock_hz})
     run = world(decider, devices=CIRCUITS).run()
@@ -158,7 +158,7 @@ def test_a_decision_is_carried_out() -> None:
 
 
 def test_a_round_of_the_fewest_joules() -> None:
-    """The engine's energy and end times are the optimum's: without fading a link has Shannon's rate."""
+    """The engine's energy and end times are the computed optimum, as links without fading have Shannon's rate."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     decider = Asked()
     world(decider, devices=CIRCUITS, learner=learner).run()
@@ -206,7 +206,7 @@ class Naming(Decider):
 
 
 class Plain(Selector):
-    """A selector that sees gains only and returns given devices, like `Naming`."""
+    """A selector that receives only gains and returns given devices, like `Naming`."""
 
     ids: Any
 
@@ -265,7 +265,7 @@ def test_losses_are_reported_and_paid_for() -> None:
 
 
 def test_joules_above_the_least() -> None:
-    """Excess is what the minimum saves in the same time; the least-energy decision has only that of whole slots."""
+    """The excess is the energy above the minimum; for least_energy it comes only from rounding up to slots."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     record = {"record": {"energy_excess": True}}
     decider = Asked()

@@ -1,4 +1,4 @@
-"""An empty cell stops only itself: which cells wait for a device, how long, and how the run ends."""
+"""Test that an empty cell stops only itself: which cells wait for a device, how long, and how the run ends."""
 
 import json
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def test_nobody_is_given_up_while_another_works() -> None:
 
 
 class Cells:
-    """Seven cells with a device near all sites but one, and given switching times of devices in that cell."""
+    """Seven cells with a device near every site but one; devices in that cell are switched at given times."""
 
     def __init__(self, visits_s: Sequence[Sequence[float]] = (), on: bool = True, **rules: Any) -> None:
         sites_m = World(self.scenario(None, []), Streams(1)).sites_m
@@ -140,7 +140,7 @@ def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
-    """The session of a device that is on from 1 s and off in its first round ends once patience is over."""
+    """If a device is on from 1 s and off in its first round, its session ends when the patience is over."""
     leaves_s = 1.01
     cells = Cells(visits_s=[[1.0, leaves_s]]).run()
     assert cells.events(EMPTY) == [
@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """Return a world of one device, on for 100 s from 0 and from 300 s: it is off for four times the patience."""
+    """Return a world of one device, on for 100 s from 0 and 300 s, and so off for four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],

@@ -1,4 +1,4 @@
-"""A planned round equals the round run by its processes, to the last bit."""
+"""Test that a planned round equals the round run by its processes, to the last bit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -109,7 +109,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=1557595,
     devices={},
 )
-@example(  # in round 1 device 1 waits for no other device
+@example(  # in round 1, device 1 need not wait for other devices
     distances_m=[10.0, 238.0, 10.0, 10.0, 10.0],
     works=[(0, 0, 0, 0), (0, 137, 0, 2946847), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1)],
     radio={
@@ -173,7 +173,7 @@ shared = st.fixed_dictionaries(
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
-    """Plans agree if many devices begin and end in the same slots, and remainders of blocks rotate among them."""
+    """Plans agree with processes if many devices begin and end in the same slots, and share odd blocks in turn."""
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
     expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
@@ -181,7 +181,7 @@ def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
-    """Results are the same to the last bit, and no link's fading stays in memory."""
+    """Results equal those of processes to the last bit, and no link's fading stays in memory."""
     options: dict[str, Any] = {
         "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
     }

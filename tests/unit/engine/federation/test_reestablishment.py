@@ -1,4 +1,4 @@
-"""Recovery from a radio link failure, at times derived by hand: to another cell, to the same cell, or to none.
+"""Test at times derived by hand how a device recovers from link failures: to another cell, the same cell, or none.
 
 Two sites, 251 m apart, send with -22 dBm: a device receives 11 m from a site, but not 240 m away. Device 0 starts
 11 m from site 0 and leaves at 0.3 s. Its gain is read every 0.2 s: from 0.4 s on nothing is received, at 1.4 s the
@@ -32,7 +32,7 @@ EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
 TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0, tail_s=10, tail_w=1)()
-NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x in m; NOWHERE lies beyond site 0, far from all sites
+NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x in m; NOWHERE is far from all sites
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +155,7 @@ def test_a_transfer_goes_on_at_the_same_cell(policy: str) -> None:
 
 
 def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None:
-    """Slots 1 to 799 send, 800 to 2799 try in vain, and a receiver searches for 0.4 s; energies follow by hand."""
+    """Slots 1 to 799 carry bits, slots 800 to 2799 carry none, and a receiver searches for 0.4 s."""
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
@@ -171,7 +171,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
     assert part.energy_tx_j == pytest.approx((WEAK_W + CIRCUIT_W) * sent_s + RX_W * 0.4)
     assert stalls(small) == pytest.approx([1.4, (WEAK_W + CIRCUIT_W) * 1.0 + RX_W * 0.4, 1])
     circuit_j = small.simulation.ledger.circuits()["circuit_j"]
-    assert circuit_j == pytest.approx([CIRCUIT_W * sent_s + RX_W * 0.4])  # the search radiates nothing
+    assert circuit_j == pytest.approx([CIRCUIT_W * sent_s + RX_W * 0.4])  # it searches without sending
 
 
 def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
@@ -192,7 +192,7 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
 
 
 def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None:
-    """Of the attempts every 0.4 s from 1.8 s on, only those measure that follow a move: at 1.8 and 3.0 s."""
+    """Of the attempts every 0.4 s from 1.8 s on, only those after a move measure, at 1.8 and 3.0 s."""
     small = world((0.3, NOWHERE), (2.9, NOWHERE - 1.0), rules={"deadline_s": 6.0})
     measured_s, network = [], small.simulation.network
     best_cell = network.best_cell
@@ -268,7 +268,7 @@ def test_who_has_given_up_selects_the_strongest_cell() -> None:
 
 @pytest.mark.parametrize("cause", ["empty", "off"])
 def test_who_stops_amid_the_search_pays_until_then(cause: str) -> None:
-    """The battery's 0.2 J last 2 s at 0.1 W, or the device is switched off then; books and battery agree."""
+    """The battery's 0.2 J last 2 s at 0.1 W, or the device is switched off at 2 s; ledger and battery agree."""
     devices: dict[str, Any] = {"battery_j": 0.2}
     sections: dict[str, Any] = {}
     if cause == "off":
@@ -322,7 +322,7 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; only the end of the transfer starts a tail, of 10 s."""
+    """The base of 3.52 W is drawn without a break; only the end of the transfer starts a tail, which lasts 10 s."""
     small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
     assert row(small).energy_tail_j == pytest.approx(10.0)
@@ -332,7 +332,7 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
 )
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
-    """There is no tail after a failure, whether the device looks for another cell or gives up its part."""
+    """No tail follows a failure, whether the device searches for another cell or gives up its part."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()
     assert row(small).outcome == "failed_downlink"
     assert row(small).energy_tail_j == 0.0

@@ -1,4 +1,4 @@
-"""Rounds, departures and sessions at exactly derived times.
+"""Test rounds, departures and sessions at exactly derived times.
 
 The fading of a device with Doppler speed 0 never changes, so a transfer of Z bits over bandwidth W takes
 ceil(Z / (W log2(1 + snr |h|^2) tau)) slots: every event time follows by hand from |h|^2.
@@ -31,7 +31,7 @@ EXACT = 1e-9
 
 
 class World:
-    """A cell of 250 m with devices at given distances, checked every 10 ms, and its closed forms."""
+    """A cell of 250 m, checked every 10 ms, with devices at given distances and closed forms of their transfers."""
 
     def __init__(self, distances_m: Sequence[float], **options: Any) -> None:
         self.distances_m = np.asarray(distances_m, dtype=float)
@@ -44,7 +44,7 @@ class World:
         return self
 
     def bits_per_slot(self, device: int, power_w: float, sharing: int) -> float:
-        """Return the bits of a slot on a share 1 / sharing of the band with full power, from the link's |h|^2."""
+        """Return the bits of a slot at full power on a share 1 / sharing of the band, from the link's |h|^2."""
         loss_db = UMi().path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
@@ -53,7 +53,7 @@ class World:
         return bandwidth * SLOT_S * math.log2(1 + snr * h2)
 
     def slots(self, device: int, power_w: float, sharing: int, bits: int = PAYLOAD_BITS) -> int:
-        """Return the slots of one transfer by the closed form."""
+        """Return the number of slots of a transfer by the closed form."""
         return math.ceil(bits / self.bits_per_slot(device, power_w, sharing))
 
 
@@ -151,7 +151,7 @@ def test_a_device_that_leaves_is_cut_off_and_pays_until_then(stage: str) -> None
     if stage == "downlink":
         assert stages(row)[1:] == [pytest.approx(leaves_s), None, None, None, None]
         assert (row.energy_compute_j, row.energy_tx_j, row.iterations) == (0, 0, 0)
-        # the rate is constant, so that whole slots x rate have moved
+        # at a constant rate, the bits of whole slots have arrived
         whole = math.floor(round((leaves_s - begin) / SLOT_S, 6))
         slots = world.slots(1, SERVER_W, 2)
         assert PAYLOAD_BITS * (slots - 1) / slots * whole / slots <= row.downlink_bits
@@ -176,7 +176,7 @@ def test_a_round_without_survivors_keeps_the_model_and_says_so() -> None:
     assert (first.completed, first.version) == (0, 0)
     assert first.end_s == pytest.approx(0.02, abs=EXACT)
     assert [e.event for e in world.rows.of[Event]].count("no_updates") == 1
-    # the server waits for the device's return to the empty cell
+    # the server waits until the device returns to the empty cell
     assert second.start_s == pytest.approx(0.5, abs=EXACT)
     assert (second.completed, second.version) == (1, 1)
 
@@ -190,7 +190,7 @@ def test_nobody_ever_comes_back() -> None:
 
 
 def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
-    """Device 0 leaves during round 1 and returns: no member has changed, and the session has its full length."""
+    """Device 0 leaves during round 1 and returns, so no member has changed, and the session has full length."""
     policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
     world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
     assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
@@ -212,7 +212,7 @@ def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> N
     assert participants[0] == (0,)
     assert (0, 2) in participants
     starts = {r.session: r.start_s for r in reversed(world.rows.of[Round])}
-    # device 2 exceeds 60 % of the single member: the session ends with the round in which it arrives
+    # one arrival is more than 60 % of the single member, so the session ends with the round in which device 2 arrives
     assert starts[2] >= 0.05
     assert second.devices == "0 2"
 
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """Computing ends during a slot, and the deadline is before the next one."""
+    """Computing ends during a slot, and the deadline is before the next slot."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -356,7 +356,7 @@ def test_a_battery_recharges_and_the_device_comes_back() -> None:
     battery = {"battery_j": 0.002, "recharge_w": 0.01, "return_share": 0.5}
     world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2)).run()
     events = {e.event: e.time_s for e in reversed(world.rows.of[Event])}
-    # from 0 to half of 2 mJ at 10 mW, with no load
+    # without load, 10 mW charge an empty battery to half of 2 mJ in 0.1 s
     assert events["battery_back"] - events["battery_empty"] == pytest.approx(0.1)
     assert world.rows.of[Round][1].start_s == pytest.approx(events["battery_back"], abs=EXACT)
 
@@ -390,10 +390,10 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
-    """With `full`, two downlinks take twice the power while both last; in a dynamic band one then continues alone."""
+    """With `full`, two downlinks use twice the power while both last; in a dynamic band one continues alone."""
     world = World([50.0, 240.0], radio={"sharing": sharing}).run()
     (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
-    expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0
+    expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both downlinks begin at 0
     assert round_.energy_server_j == pytest.approx(expected_j)
 
 
@@ -407,7 +407,7 @@ def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) 
 
 @pytest.mark.parametrize("scheduler", ["round_robin", "proportional_fair"])
 def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
-    """In each slot one device has the whole band, and in each round the power is on until the last bit."""
+    """In each slot one device has the whole band, and in each round the site sends until the last bit."""
     radio = {"sharing": "dynamic", "scheduler": scheduler}
     world = World([50.0, 240.0, 120.0], radio=radio, policy=Schedule(count=1, rounds=2)).run()
     rows = world.rows.of[DeviceRound]
@@ -433,7 +433,7 @@ def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power:
 
 
 def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> None:
-    # relative to the lowest loss, 1.0, a round adds 0.4 less a slack of 0.1: S = 0.3, then 0.6 >= 0.5
+    # relative to the lowest loss, 1.0, each round adds 0.4 less a slack of 0.1, so S = 0.3, then 0.6 >= 0.5
     learner = spy(losses=[1.2, 1.0, 1.0, 1.4, 1.4] + [1.0] * 5)
     policy = Adaptive(count=2, slack=0.1, threshold=0.5, min_rounds=2, max_rounds=5)
     world = World([50.0], learner=learner, policy=policy).run()
@@ -498,7 +498,7 @@ def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
 @pytest.mark.parametrize("scheduler", ["equal_share", "min_max_latency"])
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_who_has_nothing_to_send_needs_no_share(scheduler: str, sharing: str) -> None:
-    """As device 1 receives but does not send, device 0 has the whole uplink, and device 1 pays nothing for it."""
+    """As device 1 receives but does not send, device 0 has the whole uplink, which costs device 1 no energy."""
     silent = (STEPS, STEPS * BATCH, PAYLOAD_BITS, 0)
     radio = {"scheduler": scheduler, "sharing": sharing}
     world = World([50.0, 50.5], learner=spy(of={1: silent}), radio=radio).run()
@@ -516,7 +516,7 @@ def test_a_probe_samples_its_share_of_the_devices_and_at_least_one(share: float,
 
 
 def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
-    """Rows of devices.csv have the scalar of their device, for any set of participants."""
+    """Each row of devices.csv has the scalar of its device, for any set of participants."""
     scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}
     learner = spy(scalars=scalars, probes=2, share=0.5)
     world = World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=Schedule(count=1, rounds=3))
@@ -589,7 +589,7 @@ def test_power_per_resource_block_divides_the_power() -> None:
     full = World([240.0, 241.0]).run()
     spread = World([240.0, 241.0], radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
-        # half the power on half the band keeps the SNR of the whole band, and carries half of its bits
+        # half the power on half the band gives the SNR of the whole band, and half of the bits
         slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
         assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
         assert row.uplink_end_s - row.uplink_start_s > rival.uplink_end_s - rival.uplink_start_s
@@ -632,7 +632,7 @@ def test_a_probes_devices_are_sampled_once_per_session() -> None:
 
 
 def test_who_leaves_is_missing_in_the_probe_rounds_that_follow_and_who_comes_is_not_asked() -> None:
-    """Device 1 leaves and device 2 returns in the first probe round; training has the devices present then."""
+    """Device 1 leaves and device 2 returns in the first probe round; training takes all devices present after it."""
     world = World([50.0, 60.0, 70.0], learner=spy(probes=2), crossings_s={1: [0.02], 2: [-1.0, 0.02]}).run()
     assert probed(world) == [(0, 1), (0,)]
     assert [call[2] for call in world.learner.calls if call[0] == "train"] == [(0, 2)]

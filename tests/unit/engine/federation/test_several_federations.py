@@ -1,4 +1,4 @@
-"""Two federations on one band, derived by hand.
+"""Derive the rounds of two federations on one band by hand.
 
 On 10 MHz with a cap of 1 bit/s/Hz, which every link reaches, a slot of 0.5 ms carries 5,000 bits, so that a model
 of 3 Mbit takes 600 slots alone. A device computes for 0.08 s, which are 160 slots.
@@ -22,7 +22,7 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted, within
 
 SLOT_S = 0.5e-3
-MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S is for a model alone in the band
+MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S: a model alone in the band
 EXACT = 1e-9  # rounding error in s
 
 
@@ -77,12 +77,12 @@ def test_equal_federations_take_twice_as_long_as_one_alone() -> None:
 
 
 def test_a_weight_counts_while_both_send() -> None:
-    """At weights 3 : 1, slots carry 3,750 bits of a and 1,250 bits of b while both send.
+    """At weights 3 : 1, a slot carries 3,750 bits of a and 1,250 bits of b while both send.
 
-    a: its model arrives in slot 800, is trained in 960, and goes up alone until 1360: 2 Mbit. The rest takes 1 Mbit /
-    3,750 = 267 slots beside b, until 1627.
-    b: it gets 1 Mbit until 800 and the rest alone until 1200, trains until 1360, and moves 267 x 1,250 bits until
-    1627, and the rest, 2,666,250 bits, alone in 534 slots, until 2161.
+    Federation a receives its model by slot 800, trains until 960, and uploads 2 Mbit alone until 1360. The rest takes
+    1 Mbit / 3,750 = 267 slots beside b, until 1627.
+    Federation b receives 1 Mbit by slot 800 and the rest alone by 1200, trains until 1360, uploads 267 x 1,250 bits
+    until 1627, and the other 2,666,250 bits alone in 534 slots, until 2161.
     """
     rows, _ = two(weights=(3.0, 1.0))
     assert ends_s(rows) == pytest.approx([1627 * SLOT_S, 2161 * SLOT_S], abs=EXACT)
@@ -92,7 +92,7 @@ def test_a_weight_counts_while_both_send() -> None:
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (100.0, 1.0), (0.01, 1.0)])
 def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[float, float]) -> None:
-    """As b moves no bits, a has the band alone at any weights."""
+    """As b transfers no bits, a has the whole band at any weights."""
     rows, _ = two(weights=weights, work_of_b=(1, 640, 0, 0))
     assert ends_s(rows) == pytest.approx([COMPUTE_S, MODEL_S + COMPUTE_S + MODEL_S], abs=EXACT)
 
@@ -100,8 +100,8 @@ def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[fl
 @pytest.mark.parametrize(
     ("rule", "a_s", "b_s"),
     [
-        ("full", 0.4, 0.6),  # each share has full power while it lasts
-        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # one power, divided like the band
+        ("full", 0.4, 0.6),  # each share has full power while in use
+        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # shares divide one power like the band
     ],
 )
 def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:
@@ -125,7 +125,7 @@ def test_a_device_belongs_to_one_federation_for_good() -> None:
 def test_a_deadline_of_one_is_not_the_others() -> None:
     """b gives up at its deadline of 0.5 s during its download, and a has the band alone from then on.
 
-    Until then a has half of the band: 2.5 of 3 Mbit, and the rest takes 100 slots, until 0.55 s.
+    Until then a has half of the band and receives 2.5 of 3 Mbit; the rest takes 100 slots, until 0.55 s.
     """
     rows, _ = two(of_b={"rounds": {"deadline_s": 0.5}})
     assert ends_s(rows) == pytest.approx([0.5, 0.55 + COMPUTE_S + MODEL_S], abs=EXACT)
@@ -157,9 +157,9 @@ def test_columns_of_many_devices_are_divided_among_their_federations() -> None:
 
 
 def test_tiers_are_of_a_federations_own_devices() -> None:
-    """b's meters of two speeds, both slower than a's phones, form two tiers of one device each.
+    """The meters of b have two speeds, both slower than a's phones, and form two tiers of one device each.
 
-    Among all devices, b's would form a single slow tier, whose rounds wait for both.
+    If tiers were formed over all devices, both meters would be in one slow tier, and its rounds would wait for both.
     """
     scenario = Scenario.model_validate(
         {

@@ -1,4 +1,4 @@
-"""Start times of rounds, derived by hand."""
+"""Test the start times of rounds, derived by hand."""
 
 import pytest
 import simpy
@@ -7,7 +7,7 @@ from edgefl.engine.federation.timetable import Timetable, wait_until
 
 
 def begins(timetable: Timetable, latencies_s: list[float]) -> list[float]:
-    """Return the start times of rounds of these latencies, the first at 0, each as early as allowed."""
+    """Return the start times of rounds with these latencies, the first at 0, and each as early as allowed."""
     now_s, starts_s = 0.0, []
     for latency_s in latencies_s:
         now_s = max(now_s, timetable.next_s)
@@ -19,7 +19,7 @@ def begins(timetable: Timetable, latencies_s: list[float]) -> list[float]:
 
 
 def test_rounds_begin_on_the_grid_or_at_once_after_a_long_one() -> None:
-    # the third round lasts until 46, past 30 and 40: the fourth begins at once, and the next on the grid
+    # the third round lasts until 46, past 30 and 40, so the fourth begins at once, and the fifth on the grid
     assert begins(Timetable(every_s=10.0), [3.0, 10.0, 26.0, 1.0, 1.0]) == [0.0, 10.0, 20.0, 46.0, 50.0]
 
 

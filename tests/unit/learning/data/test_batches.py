@@ -1,4 +1,4 @@
-"""Mini-batches: epochs without replacement, and the rules where data are scarce."""
+"""Test mini-batches: epochs without replacement, and the rules for devices with few samples."""
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_what_is_processed_is_what_the_batches_hold(
 
 
 def test_the_memory_that_batches_ask_for_is_what_their_arrays_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The estimate is the size of rows, their mask, and weights in both precisions; batches' sizes are negligible."""
+    """The estimate counts rows, their mask, and weights in both precisions; other arrays are negligible."""
     asked: list[Need] = []
     monkeypatch.setattr(batches, "require", asked.extend)
     plan = draw(np.arange(300), 50, 64)

@@ -1,4 +1,4 @@
-"""Samples loaded when a device takes part equal those loaded all at once, device by device."""
+"""Test that samples loaded when a device takes part equal samples that are all loaded at once."""
 
 import signal
 import time
@@ -122,7 +122,7 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
     """A device that does not take part needs a few numbers, such as its group and its number of samples.
 
-    In contrast, a single sample has 240 bytes, and a group 407 samples in the mean.
+    A single sample has 240 bytes, and a group 407 samples on average.
     """
     many = 20_000
     tracemalloc.start()
@@ -134,12 +134,12 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # the peak seeds all streams at once: 4 words of 8 bytes, as many while they are mixed, and Python's lists of them
+    # at its peak, 4 words of 8 bytes seed each stream, with as many while mixing, and Python's lists of these words
     assert peak / many <= 8 * 8 * 8
 
 
 def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
-    """In K cohorts of n devices, counts of B equal blocks of ids have the mean Kn/B, and a chi-square of B - 1."""
+    """K cohorts of n devices have a mean count of Kn/B in each of B blocks of ids, and a chi-square near B - 1."""
     many, cohort, rounds, blocks = 1_000_000, 1_000, 20, 50
     candidates = Candidates(range(many), np.zeros(many), 0)
     counts = np.zeros(blocks)

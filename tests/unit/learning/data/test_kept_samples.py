@@ -1,4 +1,4 @@
-"""Devices that keep a share of the samples dealt to them."""
+"""Test devices that keep only a share of their samples."""
 
 import numpy as np
 import pytest
@@ -48,11 +48,11 @@ def test_labels_are_those_that_are_kept() -> None:
 
 @pytest.mark.parametrize("share", [0.5])
 def test_which_samples_are_kept_is_a_matter_of_chance(share: float) -> None:
-    """The kept samples are a random choice: their mean position is the middle, within 4.5 standard errors."""
+    """The kept samples are chosen at random, so their mean position is the middle, within 4.5 standard errors."""
     whole, some = device_data(None), device_data([share] * 4)
     for device in range(4):
         places = np.flatnonzero(np.isin(whole.samples(device), some.samples(device)))
         n, kept = len(whole.samples(device)), len(places)
-        # variance of the mean without replacement
+        # standard error of a mean without replacement
         error = np.sqrt((n + 1) * (n - kept) / (12 * kept))
         assert abs(places.mean() - (n - 1) / 2) < 4.5 * error

@@ -1,4 +1,4 @@
-"""The learner as the engine drives it, on the digits."""
+"""Test the learner on the digits, called as the engine calls it."""
 
 import math
 from collections import Counter
@@ -32,7 +32,7 @@ pilot = opened  # the only stage of session 1
 
 @dataclass(frozen=True)
 class Played:
-    """Play a session in which every update arrives."""
+    """The results of a session in which every update arrives."""
 
     stages: list[StageFacts]
     final: Tensor
@@ -47,7 +47,7 @@ class Played:
 
     @property
     def spells(self) -> list[tuple[str, int | None]]:
-        """Phase and number of rounds of each stage."""
+        """The phase and the number of rounds of each stage."""
         return [(facts.phase, facts.rounds) for facts in self.stages]
 
 
@@ -71,7 +71,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """With P = 1, session 1 is the pilot, later sessions probe, and from 4 on the similar session dominates."""
+    """With P = 1, session 1 is the pilot, later sessions have probes, and from 4 on the similar session dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):
@@ -80,7 +80,7 @@ def test_algorithm_1_session_by_session() -> None:
         finals[number], starts[number] = played.final, played.opening
         assert played.spells == ([("pilot", None)] if number == 1 else [("probe", 2), ("train", None)])
         assert [facts.opening is not None for facts in played.stages[:-1]] == [False] * (number > 1)
-        if number == 2:  # no model is saved yet, so the session continues from the current model
+        if number == 2:  # no model is saved yet, so session 2 continues from the current model
             assert starts[2].weights == {}
             assert starts[2].accuracy == _accuracy(played.trainer, before, starts[2].labels)
     assert starts[3].weights == {2: 1.0}, "the only saved model"
@@ -133,7 +133,7 @@ def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
     assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
     assert stage.federation.now.round.moment.time_s == 60.0
     rate = stage.trainer.learning_rate
-    # to the last bit the rate of the round's number, for all session lengths
+    # for all session lengths, the rate by progress equals the rate by round number, to the last bit
     for longest in range(1, 60):
         told = [rate(t, None, (t - 1) / longest) for t in range(1, longest + 1)]
         assert told == [rate(t, longest) for t in range(1, longest + 1)]
@@ -155,7 +155,7 @@ def test_the_first_model_is_a_function_of_the_seed_alone() -> None:
 
 
 def test_loss_of_the_zero_model_is_log_c() -> None:
-    """Zero weights give uniform probabilities: cross-entropy log C exactly."""
+    """Zero weights give uniform probabilities, so the cross-entropy is exactly log C."""
     one = learner()
     tensors, facts = one.state()
     one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)
@@ -206,7 +206,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
 # ---- every warm start with every algorithm
 
 
-# algorithms that interact with warm starts meet all: MOON adds a term to the loss, HypCluster has several models
+# test all warm starts with MOON, which adds a term to the loss, and HypCluster, which has several models
 PAIRS = [
     *((name, "similarity") for name in registry.names("algorithms")),
     *(
@@ -240,7 +240,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
 
 @pytest.mark.parametrize("name", ["scaffold", "feddyn"])
 def test_the_second_probe_round_knows_the_first(name: str) -> None:
-    """A probe keeps vectors of its devices between its rounds, so its second round is not another first round."""
+    """A probe keeps its devices' vectors between its rounds, so its second round differs from a first round."""
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
     probe = next(begin(one, 2, longest=3))
@@ -251,7 +251,7 @@ def test_the_second_probe_round_knows_the_first(name: str) -> None:
 
 
 def test_continuous_holds_on_to_what_was_known() -> None:
-    """With distillation, session 2 changes the output on the classes of session 1 less than without."""
+    """With distillation, session 2 changes outputs for the classes of session 1 less than without distillation."""
     divergences = []
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
         one = learner(warm_start=warm_start, local={"lr": 0.02})
@@ -290,13 +290,13 @@ def test_a_check_is_one_more_probe_round_of_one_iteration() -> None:
         1: [("pilot", None)],
         2: [probe, train],
         3: [probe, train],
-        4: [probe, probe, train],  # from two saved sessions on
+        4: [probe, probe, train],  # two sessions are saved
     }
 
 
 @pytest.mark.parametrize("arrived", [EVERYONE, []])
 def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The previous model replaces a useless constructed model, provided that devices' reports arrive."""
+    """The previous model replaces a useless constructed model if devices' reports arrive."""
     one = learner(warm_start=SURE)
     for number in range(1, 4):
         session(one, number, 10)
@@ -316,7 +316,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
 
 
 def test_the_check_leaves_a_good_construction_alone() -> None:
-    """Session 4 has the labels of session 2, so its constructed model beats that of session 3, and is kept."""
+    """As session 4 has the labels of session 2, its constructed model beats session 3's model, and is kept."""
     starts = []
     for check in (False, True):
         one = learner(warm_start={**SURE, "check": check})
@@ -360,7 +360,7 @@ def test_iterations_of_local_epochs_depend_on_the_data() -> None:
 
 
 def test_what_is_processed_is_booked() -> None:
-    """In each of e = 5 steps a device with D < B = 64 samples uses all D; others' last batch in an epoch is small."""
+    """Each of e = 5 steps uses all D samples if D < B = 64; with more samples, an epoch's last batch is smaller."""
     batch, steps = 64, 5
     stage = pilot(learner(local={"batch": batch}), longest=3)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
@@ -381,16 +381,16 @@ def test_what_is_processed_is_booked() -> None:
     ("changes", "beside"),
     [
         ({"algorithm": "fedprox"}, 0),
-        ({"algorithm": "moon"}, 2),  # the received and the previous model
+        ({"algorithm": "moon"}, 2),  # received and previous model
         ({"algorithm": {"name": "moon", "mu": 0}}, 0),
-        ({"algorithm": "fedprox", "warm_start": "continuous"}, 1),  # the model to distil
+        ({"algorithm": "fedprox", "warm_start": "continuous"}, 1),  # the distilled model
         ({"algorithm": "moon", "warm_start": "continuous"}, 3),
     ],
 )
 def test_models_that_a_loss_compares_with_run_forward_for_a_third(
     changes: dict[str, Any], beside: int
 ) -> None:
-    """A forward pass of a further model counts a third: e B samples count e B (1 + models / 3), rounded up."""
+    """A further model's forward pass counts as a third, so e B samples count as e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
         one = learner(cost={"booked": booked}, **changes)
@@ -404,7 +404,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """A check receives two models, tests both and sends two losses; the journal books a model each way and a step."""
+    """A check receives two models, tests both, and sends two losses; the journal counts a model each way, a step."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)
@@ -543,7 +543,7 @@ def test_batch_norm_refuses_batches_of_one() -> None:
 
 
 def test_one_step_probes_are_a_gradient() -> None:
-    """With one step without momentum over all data of each device, G_s = -lr x the gradient at w_pilot."""
+    """For one step without momentum over all of each device's data, G_s is -lr times the gradient at w_pilot."""
     one = learner(
         local={"steps": 1, "batch": 10_000, "momentum": 0.0}, partition={"name": "iid", "overlap": 0.0}
     )

@@ -1,4 +1,4 @@
-"""Test that a fresh learner with a restored state continues bit for bit as without the interruption."""
+"""Test that a fresh learner with a restored state continues bit for bit as if not interrupted."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from edgefl.testing.conformance import same
 from tests.unit.learning.digits_cell import data_of, settings_of
 
 DEVICES, ROUNDS = 6, 2
-# each warm start, and "checked": two probe rounds, two pilot sessions, the check, and a short history
+# each warm start, and "checked" with two probe rounds, two pilot sessions, the check, and a short history
 WARM_STARTS: dict[str, dict[str, Any]] = {
     **{name: {"warm_start": name} for name in registry.names("warm_starts")},
     "checked": {
@@ -30,7 +30,7 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
         "local": {"epochs": 1},
     },
 }
-# enough sessions for every step of a warm start: similarity weighs several models, "checked" forgets one too
+# enough sessions for every step of a warm start: similarity weighs several models, "checked" also drops one
 SESSIONS = {name: {"similarity": 4, "checked": 5}.get(name, 3) for name in WARM_STARTS}
 
 
@@ -38,8 +38,8 @@ class Stop(NamedTuple):
     """A point at which a run can be interrupted: after the training or the aggregation of a round."""
 
     session: int
-    stage: int  # from 0 on
-    round: int  # of the stage, from 1 on
+    stage: int  # number of the stage, from 0 on
+    round: int  # number within the stage, from 1 on
     earlier: int  # rounds of the same phase in the session's earlier stages, which count in a round's number
     aggregated: bool
 
@@ -150,7 +150,7 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
     assert all(as_bytes(*states) == written for *states, written in taken)
 
 
-# algorithms and warm starts keep separate states, so few pairs are enough; MOON and `continuous` both add loss terms
+# algorithms and warm starts have separate states, so few pairs are enough; MOON and `continuous` both add loss terms
 PAIRS = [
     *((name, "checked") for name in registry.names("algorithms")),
     *((name, warm_start) for name in ("fedavg", "moon", "hypcluster") for warm_start in WARM_STARTS),
@@ -186,7 +186,7 @@ def test_statistics_and_dropout_go_on_too() -> None:
 
 
 def test_cells_that_share_what_devices_keep_go_on_together() -> None:
-    """A device's control variate from one cell counts in the other cell, also after a restart."""
+    """A device's control variate from one cell is used in the other cell, also after a restart."""
     how = settings("scaffold", "previous")
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:

@@ -32,7 +32,7 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
     pd.testing.assert_frame_equal(measured[plain.columns], plain)
     assert measured.loc[measured["theory_lr"].notna(), "round"].tolist() == [2, 4]
     some = measured[measured["round"].isin([2, 4])]
-    # the loss decreases, devices' squared gradients exceed that of the mean (Jensen), and the rate decays
+    # the loss decreases, the mean squared gradient exceeds the squared mean gradient (Jensen), and the rate decays
     assert (some["theory_loss_after"] < some["theory_loss"]).all()
     assert (some["theory_gradient2_devices"] >= some["theory_gradient2"]).all()
     assert some["theory_lr"].tolist() == pytest.approx([0.05 * 0.75, 0.05 * 0.25])
@@ -43,7 +43,7 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
 def test_noise_shrinks_with_the_batch_as_without_replacement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The noise sigma^2 (1 - B/D) / B of B = 8 is 2 (1 - 8/D) / (1 - 16/D) times that of B = 16; D is 300 to 600."""
+    """Noise sigma^2 (1 - B/D) / B with B = 8 is 2 (1 - 8/D) / (1 - 16/D) times that with 16; D is 300 to 600."""
     monkeypatch.setattr(theory, "SAMPLES", 1000)
     measure = ("learning.partition=iid", "learning.theory=1", "sessions.rounds=1")
     noises = [

@@ -106,7 +106,7 @@ CASES = {
 
 
 def view(augmentation: Augmentation, image: np.ndarray, number: int) -> np.ndarray:
-    """Return an image's view of this number: padded with zeros, cropped, and mirrored in half of the views."""
+    """Return an image's view with this number: padded with zeros, cropped, and mirrored in half of the views."""
     margin, offsets = augmentation.padding, 2 * augmentation.padding + 1
     down, right, mirrored = number % offsets, number // offsets % offsets, number // offsets**2
     height, width = image.shape[-2:]
@@ -126,7 +126,7 @@ def inputs(data: SplitInMemory, rows: np.ndarray, views: np.ndarray | None) -> T
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM device by device
 @pytest.mark.parametrize("name", CASES)
 def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
-    """All three agree, also if batches of devices differ in size."""
+    """Stacked and sequential training and PyTorch agree, also if devices' batches differ in size."""
     case = CASES[name]
     learner, stacked = case.trained(local={"batching": "stacked"})
     _, sequential = case.trained(local={"batching": "sequential"})

@@ -44,7 +44,7 @@ def test_they_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int,
 
 
 def test_they_are_counted_where_the_model_is() -> None:
-    """The sample must be on the model's device: `meta`, a device without memory, refuses tensors of other devices."""
+    """The sample must be on the model's device, as models on `meta`, without memory, refuse other tensors."""
     assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).to("meta"), (4,)) == 32
 
 

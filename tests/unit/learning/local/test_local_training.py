@@ -51,7 +51,7 @@ from tests.unit.learning.six_devices import (
 
 STEPS = [4, 1, 3, 4, 2, 4]
 ROUNDING = 1e-5  # float32 training of a few steps with sums in another order; models are of order 1
-BF16 = 2.0**-8  # relative rounding of a product's inputs
+BF16 = 2.0**-8  # relative rounding error of a product's inputs
 
 
 class Convolutions(Plain):
@@ -125,7 +125,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        # algorithms do not depend on the model: each is tested with one model, and one of each kind with all
+        # as algorithms do not depend on models, all are tested with one model, and one of each kind with all models
         *((name, Plain()) for name in ALGORITHMS),
         *(
             (name, model)
@@ -151,7 +151,7 @@ def test_the_ways_agree(name: str, model: Model) -> None:
 
 @pytest.mark.parametrize(("mean", "std"), [(MEAN, STD), (0.0, 1.0)])
 def test_logistic_regression_folds_the_scaling_of_inputs(mean: float, std: float) -> None:
-    """The stepper gets raw inputs and autograd scaled ones; of three devices two have a second step."""
+    """The stepper gets raw inputs, and autograd scaled inputs; two of three devices have a second step."""
     train = training(Logistic())
     layout = train.layout.parameters
     torch.manual_seed(2)
@@ -182,7 +182,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
-    """A device trained alone has the same model as among others: momentum, batches, masks, statistics are its own."""
+    """A device has the same model trained alone or among others, with its momentum, batches, masks and statistics."""
     train = training(model, batching="stacked", memory_bytes=10**9)
     earlier = start_of(train) + 0.1
 
@@ -219,11 +219,11 @@ def test_devices_can_start_from_models_of_their_own() -> None:
 
 
 def test_statistics_move_as_in_training_mode() -> None:
-    """A device's running mean after e steps is 0.9^e of the initial one, and the rest from its own batches' means."""
+    """After e steps, a device's running mean is 0.9^e times the initial mean, plus its own batches' means."""
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # a rate of 0 keeps the layer's inputs
+    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # at a rate of 0 inputs do not change
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -248,7 +248,7 @@ def test_statistics_are_averaged_like_parameters() -> None:
 
 
 def test_dropout_masks_are_the_devices_own() -> None:
-    """Another seed changes the model of its device, and no other device's."""
+    """Another seed changes the model of its device only."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
     first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
@@ -292,9 +292,9 @@ def kind_of(train: LocalTraining, times: int) -> type:
 
 
 def test_the_choice_is_by_layers_sizes_and_processor() -> None:
-    """Small dense models are stacked; convolutions on a CPU, and recurrent layers everywhere, train sequentially.
+    """Small dense models are stacked; convolutions on a CPU, and recurrent layers anywhere, train sequentially.
 
-    If a round, or the memory, has room for few devices only, they train sequentially too.
+    If a round has few devices, or memory suffices for few, devices train sequentially, too.
     """
     assert kind_of(training(Plain()), 2) is Stacked
     assert kind_of(training(Plain()), 1) is OneByOne
@@ -318,7 +318,7 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
 def test_the_choice_knows_all_layers_of_our_models(name: str) -> None:
-    """All layers are known: on a GPU all models but the LSTM and the bag of embeddings are stacked."""
+    """As all layers are known, all models except the LSTM and the bag of embeddings are stacked on a GPU."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     module = model.build(INPUT.get(name, model.typical_input), CLASSES)
     stacked = choose(module, 1, torch.device("cuda")) == "stacked"
@@ -358,12 +358,12 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
-    """Chunks of one device, some, or all differ by rounding only: BLAS rounds products of other shapes differently.
+    """Chunks of one, some, or all devices differ by rounding only, as BLAS rounds differently for other shapes.
 
     A sum of n products errs by at most 6 sqrt(n) 2^-24 of the sum of their sizes, in all but 2n exp(-18) of cases
     (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`. A probability errs by half of that, as
-    its slope by each logit is at most 1/4. A gradient errs by that plus the error of its sum over the batch, times an
-    input. SGD adds the gradients with the weights of momentum, and two results are compared, hence the factor 2.
+    its slope by each logit is at most 1/4. A gradient errs by this plus the error of its sum over the batch, times an
+    input. SGD adds gradients with momentum's weights, and two results are compared, which gives the factor 2.
     """
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
@@ -373,7 +373,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     found = list(ends_of.values())
     largest = max(MEAN, 255 - MEAN) / STD  # largest input
     weights = [train.layout.views(row)["1.weight"] for end in found for row in end]
-    # bound of the sum of a logit's products in magnitude
+    # bound of the sum of the magnitudes of a logit's products
     products = largest * max(float(weight.abs().sum(1).max()) for weight in weights)
     logit = rounding_of_a_sum(2 * SIDE**2) * products
     gradient = (logit / 2 + rounding_of_a_sum(BATCH)) * largest
@@ -438,7 +438,7 @@ class Smooth(Plain):
     [
         (Smooth(last=False), Smooth(last=False), 4),
         (Smooth(last=False), Smooth(last=True), 4),
-        (Convolutions(), Convolutions(), 8),  # batch norm and several layers
+        (Convolutions(), Convolutions(), 8),  # has batch norm and several layers
     ],
 )
 def test_bf16_is_float32_but_for_rounding(
@@ -469,7 +469,7 @@ def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None
 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
-    """Small images are refused, as they shrink to one pixel before ResNet-18's last stride."""
+    """Images that shrink to one pixel before ResNet-18's last stride are refused."""
     with refused_at("learning.local.precision"):
         training(Resnet18(), bf16=True)
     training(Resnet18())
@@ -481,7 +481,7 @@ def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     assert list(train._workers) == [Stacked]
 
 
-# ---- every model there is
+# ---- every registered model
 
 SMALL: dict[str, dict[str, int]] = {"lstm": {"hidden": 12}, "text_bag": {"vocabulary": 80}}
 INPUT = {
@@ -495,7 +495,7 @@ INPUT = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag
 @pytest.mark.parametrize(
     ("name", "algorithm", "devices"),
     [
@@ -510,7 +510,7 @@ INPUT = {
 def test_every_model_trains_alike_stacked_and_one_by_one(
     name: str, algorithm: Algorithm, devices: int
 ) -> None:
-    """Both ways agree for unequal batches and two steps, with statistics and dropout; all parameters change."""
+    """All kernels agree for unequal batches and two steps, with statistics and dropout, and all parameters change."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     shape = INPUT.get(name, model.typical_input)
     draws = np.random.default_rng(4)
@@ -555,7 +555,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(
 
 
 def biases_before_batch_norm(module: nn.Module, x: Tensor) -> set[str]:
-    """Return the biases directly before a batch norm, which subtracts the mean: their gradients are zero."""
+    """Return the biases directly before a batch norm; their gradients are zero, as it subtracts the mean."""
     outputs: list[tuple[str, Tensor]] = []
     without_effect: set[str] = set()
 

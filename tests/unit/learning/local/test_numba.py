@@ -1,4 +1,4 @@
-"""Test that Numba trains PyTorch's models within rounding, and the same bytes with any threads and after a resume."""
+"""Test that Numba trains the same models as PyTorch up to rounding, with equal bytes for any threads and resume."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ from tests.refusals import refused_at
 from tests.tables import sections
 from tests.tools.leaving import goes_on
 
-CLOSE = 1e-6  # of parameters of order 0.1 to 1 after a round
+CLOSE = 1e-6  # error of parameters of order 0.1 to 1 after a round
 SAMPLES, CHANNELS, SIDE, CLASSES = 300, 3, 5, 7
 HELD = [
     1,
@@ -42,7 +42,7 @@ HELD = [
     60,
     10,
     20,
-]  # samples per device: batches of odd sizes, and more devices than a chunk
+]  # samples per device, with batches of odd sizes, and more devices than a chunk
 STEPS, BATCH, ROUNDS = 6, 23, 3
 MODELS = [Logistic(), Mlp2(hidden=19), Mlp(hidden=(33, 6, 18))]
 BASE: dict[str, Any] = sections("""
@@ -58,7 +58,7 @@ MEAN, STD = (np.array(of)[:, None, None] for of in ([90.0, 110.0, 130.0], [50.0,
 
 
 def trained(model: Model, x: np.ndarray = X, **options: Any) -> Tensor:
-    """Return the local models after some rounds; from the second on, each device starts from its local model."""
+    """Return the local models after some rounds; from round 2 on, each device starts from its local model."""
     split = SplitInMemory(Split(x, Y), MEAN, STD, torch.device("cpu"))
     torch.manual_seed(0)
     module = model.build((CHANNELS, SIDE, SIDE), CLASSES)

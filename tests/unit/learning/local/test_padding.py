@@ -1,4 +1,4 @@
-"""Test that padding that all devices of a chunk share in a step is neither read nor multiplied."""
+"""Test that padding that is common to all devices of a chunk in a step is neither read nor multiplied."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
-    """Batches of 22, 45 and 90 samples are read 96 wide, then 22 and 45 are 48 wide, as the third device is done."""
+    """Batches of 22, 45 and 90 samples have width 96; without the last, when it is done, they have width 48."""
     trained(FedProx(), [150, 173, 90])
     assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
 
@@ -79,7 +79,7 @@ def test_padding_does_not_matter(algorithm: Algorithm, monkeypatch: pytest.Monke
 def test_small_products_keep_their_width(
     asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Small products keep their padding, as BLAS has other kernels for small shapes, which round differently."""
+    """Small products keep their padding, as BLAS has other kernels for small shapes, with other rounding."""
     monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
     trained(FedProx(), [150])
     assert asked == [(1, 128)] * 4
@@ -89,7 +89,7 @@ def test_small_products_keep_their_width(
 def test_blocks_do_not_matter(
     algorithm: Algorithm, asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Devices read in pairs, each as wide as its larger batch, have the same models as if read together."""
+    """Devices read in pairs, with the width of a pair's larger batch, have the same models as if read together."""
     held = [150, 173, 90, 130]
     together = trained(algorithm, held)
     asked.clear()

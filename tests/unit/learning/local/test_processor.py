@@ -52,7 +52,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 def test_a_run_says_that_bf16_is_slow_here(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The note is in run.json and on the screen."""
+    """A run with bfloat16 on such a CPU has a note in run.json and on the screen."""
     monkeypatch.setattr(processor, "has_bf16", lambda: has)
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO % precision)
@@ -77,7 +77,7 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
 
 
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
-    """A GPU does not use index_add_, which adds in any order there; on a CPU both ways give the same bits."""
+    """On a GPU index_add_ is avoided, as it adds in any order; on a CPU both ways give the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
     with FakeTensorMode(), Operations() as called:
         add_rows(
@@ -102,4 +102,4 @@ def test_a_gpu_adds_embeddings_twice_to_the_same_bits() -> None:
         add_rows(each, rows.cuda(), values.cuda())
     assert torch.equal(*sums)
     exact = torch.zeros(7, 64, dtype=torch.float64).index_add_(0, rows, values.double())
-    assert torch.allclose(sums[0].cpu().double(), exact, atol=1e-2)  # 7,000 terms of about one each
+    assert torch.allclose(sums[0].cpu().double(), exact, atol=1e-2)  # 7,000 terms of about one

@@ -76,7 +76,7 @@ def test_a_layer_that_is_no_convolution_of_images_is_left_alone() -> None:
     ("shape", "count"), [((32, 32), 128), ((28, 28), 167), ((64, 64), 32), ((8, 8), 1024), ((224, 224), 8)]
 )
 def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int) -> None:
-    """A block has 131,072 pixels but at least 8 images; models without convolutions use the largest blocks."""
+    """A block has 131,072 pixels, but at least 8 images; models without convolutions have the largest blocks."""
     convolution = nn.Conv2d(1, 1, 1)
     assert images_at_once(convolution, torch.Size((1000, *shape)), 1024) == count
     assert images_at_once(convolution, torch.Size((1000, 3, *shape)), 1024) == count
@@ -86,7 +86,7 @@ def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int)
 
 @pytest.mark.parametrize("model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2()], ids=repr)
 def test_pooling_before_the_rectifier_is_the_published_order_to_the_bit(model: Any) -> None:
-    """Both orders are equal, as max(relu(x)) = relu(max(x)), and gradients flow to the same input or to none."""
+    """Both orders agree, as max(relu(x)) = relu(max(x)), and gradients flow to the same input or to none."""
     torch.manual_seed(0)
     module = model.build((3, 32, 32), 10).eval()
     x, y = torch.randn(4, 3, 32, 32), torch.arange(4)

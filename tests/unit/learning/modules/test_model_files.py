@@ -18,7 +18,7 @@ INPUTS = model_files.Inputs((4,), 0.5, 2.0, ("a", "b"))
 
 
 class Tied(nn.Module):
-    """A frozen layer, batch norm with its counter, and a weight with two names."""
+    """A module with a frozen layer, batch norm with its counter, and a weight with two names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> Non
     ids=lambda wrong: str(wrong)[:60],
 )
 def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
-    """If a file's header asks for a model that is too large, this is an error before memory is allocated."""
+    """A file whose header describes a model that is too large gives an error before memory is allocated."""
     path = tmp_path / "x.safetensors"
     inputs = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b"]}
     save_file({"weight": torch.zeros(2, 4)}, path, metadata={"edgefl": json.dumps({"inputs": inputs})})

@@ -28,7 +28,7 @@ def dealt_to(*held: np.ndarray, count: int | None = None, **groups: Any) -> Devi
 
 
 def test_labels_are_mixed_as_in_training() -> None:
-    """Labels 0 and 3 keep their ratio of 3 : 1; a device with 40 of 400 training samples has 8 of 80 test samples."""
+    """Labels 0 and 3 keep their ratio 3 : 1; a device with 40 of 400 training samples has 8 of 80 test samples."""
     held = np.concatenate([np.arange(30), np.arange(300, 310)])
     own = dealt_to(held).samples(0)
     assert np.bincount(TEST[own], minlength=4).tolist() == [6, 0, 0, 2]
@@ -69,8 +69,8 @@ def test_scores_by_hand() -> None:
     assert np.isnan(scores.accuracy[2])
     assert scores.loss[0] == pytest.approx(np.log1p(np.exp(-np.array([1.0, 2, 3]))).mean(), rel=1e-6)
     mean, _, deviation = scores.mean()
-    assert (mean, deviation) == (0.75, 0.25)  # over devices with test samples
-    assert scores.by_samples() == 0.8  # four of five samples are right
+    assert (mean, deviation) == (0.75, 0.25)  # mean over devices with test samples
+    assert scores.by_samples() == 0.8  # four of five samples are correct
     own = score(tester, torch.stack([right, wrong, right]), test, samples)
     assert own.accuracy[:2].tolist() == [1.0, 0.5]
     assert score(tester, wrong, test, samples[:1]).accuracy.tolist() == [0.0]

@@ -17,7 +17,7 @@ from tests.tables import sections
 EXACT = 1e-12
 SAMPLES, CLASSES = 60, 7
 rng = np.random.default_rng(1)
-# rounded to produce ties
+# logits are rounded to produce ties
 LOGITS = torch.from_numpy(rng.normal(size=(SAMPLES, CLASSES)).round(1))
 Y = torch.from_numpy(rng.integers(0, CLASSES - 1, SAMPLES))  # the last label does not occur
 

@@ -13,7 +13,7 @@ from edgefl.learning.updates.cloud_models import CloudModels
 from tests.unit.learning.digits_cell import CPU, DEVICES, data_of, learner, opened, round_of, settings_of
 
 ROUNDS = 4
-# a mean of 12 rows against a mean of means: some 12 roundings of 6e-8 per round, of numbers up to 1
+# a mean of 12 rows differs from a mean of means by some 12 roundings of 6e-8 per round, for numbers up to 1
 ROUNDING = ROUNDS * DEVICES * 2.0**-24
 
 
@@ -41,7 +41,7 @@ def trained(
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
 def test_a_cloud_after_every_round_is_federated_averaging_over_all_devices(algorithm: str) -> None:
-    """sum_c N_c / N sum_k n_k / N_c w_k = sum_k n_k / N w_k: HierFAVG with kappa_2 = 1."""
+    """HierFAVG with kappa_2 = 1 is FedAvg, as sum_c N_c / N sum_k n_k / N_c w_k = sum_k n_k / N w_k."""
     devices = list(range(DEVICES))
     (whole,) = trained([devices], clouded=False, algorithm=algorithm)
     first, second = trained([devices[:3], devices[3:]], algorithm=algorithm)
@@ -57,7 +57,7 @@ def test_one_cell_has_the_bytes_that_it_has_without_a_cloud() -> None:
 
 
 def test_two_means_every_second_round() -> None:
-    """If cells exchange models every second round, results differ from an exchange in every round."""
+    """An exchange of models every second round gives other results than an exchange in every round."""
     cells = [list(range(3)), list(range(3, DEVICES))]
     seldom, often = trained(cells, every=2), trained(cells)
     assert torch.equal(seldom[0], seldom[1])

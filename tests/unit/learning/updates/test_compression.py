@@ -31,7 +31,7 @@ PLAYED: dict[Any, Any] = {}
 
 
 def play(algorithm: str, rounds: int = ROUNDS, parameters: dict[str, Any] | None = None, **how: Any) -> Any:
-    """Train with all devices but one in turn, with a lost update in every third round; return the stage."""
+    """Train with all devices but one in turn and a lost update in every third round, and return the stage."""
     chosen = settings(algorithm, "previous", cost={"payload": "exchanged"}, **how)
     if parameters:
         chosen = chosen.model_copy(update={"algorithm": chosen.algorithm.model_copy(update=parameters)})
@@ -79,7 +79,7 @@ def test_scaffolds_control_is_the_mean_of_its_devices_whatever_they_receive(code
     ("algorithm", "vector", "scale"),
     [
         ("feddc", "drift", 1.0),
-        # divided by lr and by the displacement of two steps with momentum 0.9
+        # changes are divided by lr and by the displacement of two steps with momentum 0.9
         ("feddc", "control", 1 / (0.05 * 2.9)),
         ("scaffold", "control", 1 / (0.05 * 2.9)),
         ("feddyn", "gradient", 0.01),  # alpha
@@ -101,7 +101,7 @@ def test_server_and_devices_sum_the_same_whichever_way_is_coded(
 def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
     algorithm: str, codec: str
 ) -> None:
-    """With a downlink codec, fedavgm without momentum, and FedNova with equal steps, are still FedAvg."""
+    """With a downlink codec, fedavgm without momentum and FedNova with equal steps still equal FedAvg."""
     parameters = {"beta": 0.0} if algorithm == "fedavgm" else {}
     coded = model_of(play(algorithm, 10, parameters, downlink_codec=codec))
     plain = model_of(played("fedavg", 10, downlink_codec=codec))
@@ -109,7 +109,7 @@ def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
 
 
 def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another_model() -> None:
-    """w+ is w plus the mean of devices' changes from their own starts, which all differ from w."""
+    """The next model is w plus the mean of devices' changes from their own starts, which all differ from w."""
     stage = play("fedavg", 2, downlink_codec={"name": "top_k", "share": 0.05})
     ids = [id_ for id_ in ALL if stage.federation.model.devices.has(HELD, [id_])[0]]
     before = model_of(stage)
@@ -132,7 +132,7 @@ def test_differences_are_their_codecs_memory(codec: str) -> None:
 
 
 def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
-    """With overlapping rounds, the server adds only each device's change from its own of three models."""
+    """With overlapping rounds, the server adds each device's change from that of three models it started from."""
     stage = play("fedavg", 6, downlink_codec={"name": "top_k", "share": 0.05})
     model = stage.federation.model
     updates = []

@@ -21,13 +21,13 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # float32 sums of a dozen vectors of order 1 over ten rounds; without join: 0.01 or more
+ROUNDING = 3e-6  # of float32 sums of a dozen vectors over ten rounds; 0.01 or more without join
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
-    standing = {"name": "dirichlet", "alpha": 0.3}  # a partition in which data stay with their device
+    standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their device
     given = {"partition": standing, "local": {"steps": 3, "lr_power": 0}, "algorithm": algorithm, **changes}
     return digits_cell.learner(populations=populations, **given)
 
@@ -62,7 +62,7 @@ def off(stage: TrainStage, name: str) -> float:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, name: str, seed: int) -> None:
-    """This holds for any arrivals, departures, participants and lost uploads, with and without earlier sessions."""
+    """The server's vector is the members' mean for any arrivals, departures, participants and lost uploads."""
     rng = np.random.default_rng(seed)
     one = learner(algorithm)
     session(one, 1, [0, 1, 2, 3, 8])
@@ -118,7 +118,7 @@ def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
 
 
 def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
-    """A newcomer's h_k of another session, which would shift the model, is dropped; members keep theirs."""
+    """A newcomer's h_k from another session, which would shift the model, is dropped; members keep their h_k."""
     one = learner(FedDyn(alpha=0.01))
     session(one, 1, [7, 8])
     stage = opened(one, 2, [0, 1, 7])
@@ -131,7 +131,7 @@ def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
     assert stage.federation.model.state["gradient"].abs().max() < ROUNDING, "0 as it was"
 
 
-# ---- the shift with which FedDyn begins a session
+# ---- FedDyn's shift at the beginning of a session
 
 
 def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
@@ -172,7 +172,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
 
 
-# ---- memory goes with the data
+# ---- devices' vectors belong to their data
 
 
 @pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
@@ -253,7 +253,7 @@ def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
 
 @pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
 def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> None:
-    """When a population returns, its devices have their data and states again, even after a restart in between."""
+    """When a population returns, its devices have their data and states again, even after a restart."""
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.0}
     one = learner(algorithm, [A, B], partition=partition)
     session(one, 1, A)

@@ -35,7 +35,7 @@ def batches(ids: list[int], number: int) -> Batches:
 
 
 def train(model: TrainedModel, ids: list[int], number: int, lr: float = LR) -> dict[int, np.ndarray]:
-    """Train; return the local models by device."""
+    """Train, and return the local models by device."""
     rows = model.train(ids, batches(ids, number), lr, []).round.rows
     return {id_: row.double().numpy() for id_, row in zip(ids, rows.clone(), strict=True)}
 
@@ -59,7 +59,7 @@ def test_updates_of_one_model_are_averaged_whichever_round_they_are_of() -> None
 
 
 def test_stale_updates_move_todays_model_by_what_they_have_learned() -> None:
-    """w+ = sum_k a_k (w + local_k - start_k), where device k began from the model start_k."""
+    """The next model is sum_k a_k (w + local_k - start_k), where device k began from the model start_k."""
     model = trained_model()
     local, start = train(model, FIRST, 1), as_float64(model)
     fresh = train(model, SECOND, 2)
@@ -74,7 +74,7 @@ def test_stale_updates_move_todays_model_by_what_they_have_learned() -> None:
 
 
 def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
-    """w+ = w + scale sum_k p_k weight_k (local_k - start_k)."""
+    """The next model is w + scale sum_k p_k weight_k (local_k - start_k)."""
     model = trained_model()
     local, start = train(model, FIRST, 1), as_float64(model)
     local |= train(model, SECOND, 2)
@@ -93,7 +93,7 @@ def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
 
 
 def test_an_update_is_mixed_into_the_current_model() -> None:
-    """FedAsync: w+ = (1 - a) w + a local, a = alpha s(tau)."""
+    """FedAsync's next model is (1 - a) w + a local, with a = alpha s(tau)."""
     model = trained_model()
     local = train(model, FIRST, 1)
     model.aggregate([0], HELD)
@@ -118,7 +118,7 @@ def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> No
 
 
 def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count() -> None:
-    """After updates of FedAT's tiers fast, fast, slow, middle, counts are (2, 1, 1), weights (1, 1, 2) / 4."""
+    """After updates of FedAT's fast, fast, slow and middle tier, counts are (2, 1, 1), and weights (1, 1, 2) / 4."""
     tiers = Weighing(Staleness("constant", tiers=(0, 0, 1, 1, 2, 2)))
     model = trained_model()
     opening = as_float64(model)
@@ -126,7 +126,7 @@ def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers
     local |= train(model, [2, 3], 2)
     train(model, [0, 1], 3)
     model.aggregate([0, 1], HELD, tiers)
-    # the fast tier's count weights the slow tier, which has made no model yet
+    # the fast tier's count is the weight of the slow tier, which has made no model yet
     assert np.abs(as_float64(model) - opening).max() < ROUNDING
     fast = train(model, [0, 1], 4)
     model.aggregate([0, 1], HELD, tiers)
@@ -175,7 +175,7 @@ def test_memory_is_used_again_once_nothing_waits_in_it() -> None:
 
 
 def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
-    """SCAFFOLD's c_k+ is c_k - c + (start - local) / (a_k lr) with the device's own lr; both c are 0 at first."""
+    """SCAFFOLD's next c_k is c_k - c + (start - local) / (a_k lr) with the device's lr; c_k and c are 0 at first."""
     model = trained_model(Scaffold())
     rates = dict.fromkeys(FIRST, LR) | dict.fromkeys(SECOND, LR / 4)
     start = as_float64(model)
@@ -205,9 +205,9 @@ def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times: int) -> None:
-    """Updates on their way are restored, except for the latest round's if it can be trained again.
+    """Pending updates are restored, except for those of the latest round if it can be trained again.
 
-    Before that, another cell may take a snapshot, which contains the other updates again.
+    Before the round is trained again, another cell may take a snapshot, which contains the other updates.
     """
     model = restored = trained_model(algorithm)
     train(model, FIRST, 1)
