@@ -47,7 +47,8 @@ def test_every_key_of_a_scenario_is_described(place: str) -> None:
 
 def test_a_key_is_described_with_unit_range_and_default() -> None:
     assert describe("radio.bandwidth_hz").partition("\n\nExample")[0].splitlines()[2:] == [
-        "system bandwidth W; with preset: nr, the default of a site's power, budget.server_power_dbm, follows it",
+        "system bandwidth W; with preset: nr, the default of a site's power (budget.server_power_dbm) follows from"
+        " it",
         "",
         "  type:    a number",
         "  unit:    Hz",
