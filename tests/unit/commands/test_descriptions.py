@@ -56,7 +56,7 @@ def test_a_key_is_described_with_unit_range_and_default() -> None:
         "  default: 100.0e+6",
     ]
     assert describe("radio.bandwidth_hz").endswith("\n    bandwidth_hz: 100.0e+6")
-    assert "  default: none, it is required" in describe("learning.dataset")
+    assert "  default: none; the key is required" in describe("learning.dataset")
     assert "schedule        Every session has T rounds" in describe("sessions")
     assert "edgefl describe radio.tdd" in describe("radio")
     assert "  transmit_power_dbm: " in describe("devices.classes")
@@ -81,7 +81,10 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
-        ("energy", "it is in the names selectors/energy_aware, selectors/least_energy, record.energy_excess"),
+        (
+            "energy",
+            "these names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess",
+        ),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
