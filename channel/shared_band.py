@@ -204,7 +204,7 @@ class SharedBand:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
         """
         if horizon is not None and horizon < self.slot:
-            raise ValueError(f"horizon {horizon} is past: the band is settled up to slot {self.slot}")
+            raise ValueError(f"horizon {horizon} is in the past: the band is settled up to slot {self.slot}")
         if self._done:
             return self.slot, [flow.id for flow in self._done]
         if not self._flows or self._paused:
@@ -297,7 +297,7 @@ class SharedBand:
     def _advance(self, slot: int) -> None:
         """Make `slot` the settled boundary; keep the plan if nothing changes."""
         if slot < self.slot:
-            raise ValueError(f"slot {slot} is past: the band is settled up to slot {self.slot}")
+            raise ValueError(f"slot {slot} is in the past: the band is settled up to slot {self.slot}")
         if slot == self.slot:
             return
         if self._done:

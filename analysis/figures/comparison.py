@@ -32,7 +32,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     """Draw accuracy over rounds, or by the clock, and what each session in scope spent to reach the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
-        circles = "Open circles: the model that opens a session, before any training in it."
+        circles = "Open circles are the models that open sessions, before any training in them."
         title = "Test accuracy on the labels present, over time"
         heading(figure, 0.965, title, _spread(comparison) + circles)
         _accuracy(figure.add_axes(TOP), comparison, styles)
@@ -43,7 +43,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
         of = f" of {first}" if len(styles) > 1 else ""
         ticks = f"{cells}Ticks mark where a session{of} begins (seed {comparison.seeds[0]})."
         heading(
-            figure, 0.965, "Test accuracy of the models in use, by the clock", _spread(comparison) + ticks
+            figure, 0.965, "Test accuracy of the models in use, by time of day", _spread(comparison) + ticks
         )
         draw_by_clock(figure, CLOCK, rounds, shown, services, styles, comparison.clock)
 
@@ -52,12 +52,12 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
         return figure
     probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
-    hatched = " Hatched: not reached by the end of the session." if missed else ""
+    hatched = " Hatched bars did not reach it by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
     goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
-    heading(figure, 0.365, f"What it takes to reach {goal}", explained)
+    heading(figure, 0.365, f"Cost of reaching {goal}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
     time.set_ylabel(f"simulated time ({time.get_label()})")
     energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
@@ -90,7 +90,7 @@ def cost_figure(comparison: Comparison) -> Figure:
 def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None:
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
     means = f"{_spread(comparison, 'whiskers')}A seed's mean is over all rounds except probe rounds."
-    heading(figure, 0.365, "What a round costs", means)
+    heading(figure, 0.365, "Cost of a round", means)
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
     draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)

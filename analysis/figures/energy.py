@@ -29,7 +29,7 @@ def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Ser
 
 def battery_words(of: pd.Series) -> str:
     """Describe the charge that an average device uses: `2.69 mAh a device, 0.0538 % of a phone's day`."""
-    words = f"{amount(of['device_mah'])} mAh a device, {amount(of['phone_day_percent'])} % of a phone's day"
+    words = f"{amount(of['device_mah'])} mAh per device, {amount(of['phone_day_percent'])} % of a phone's day"
     own = of["battery_percent"]
     return words if math.isnan(own) else f"{words}, {amount(own)} % of its battery"
 
@@ -49,7 +49,7 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
         lengths = table[name] / size
         if lengths.any():
             look = {"color": PALETTE[COLOURS[name]]} if name in COLOURS else IDLE
-            label = words if name in COLOURS else f"{words}, not counted"
+            label = words if name in COLOURS else f"{words}, not included"
             ax.barh(places, lengths, left=ends[name] - lengths, height=0.62, label=label, **look)
     axes_inch = WIDTH_INCH - LETTER_INCH * 1.3 * max(map(len, bars)) - 0.2
     # shares of the width that bars may take beside their texts

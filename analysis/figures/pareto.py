@@ -54,7 +54,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
             _name(ax, place, label, names.index(name) % 2 == 0, fontsize=6, color=SOFT)
     ax.set_xlabel(f"{words[0]} ({time})")
     ax.set_ylabel(f"{words[1]} ({energy})")
-    said = ["filled: none is better in both", corner, ">: missed, a lower bound" if missed.any() else ""]
+    said = ["filled: Pareto-optimal", corner, ">: missed, a lower bound" if missed.any() else ""]
     ax.set_title("; ".join(filter(None, said)), fontsize=6.5, color=SOFT, loc="right", pad=2)
     if not named:
         legend(figure, ax)

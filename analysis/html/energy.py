@@ -15,19 +15,19 @@ from edgefl.analysis.runs.load import Runs
 
 SUMS = {
     "energy_j": "energy",
-    "wasted_j": "of this: wasted",
+    "wasted_j": "wasted, included",
     "idle_j": "idle, not included",
     "total_j": "energy plus idle",
-    "device_j": "energy of a device",
+    "device_j": "energy per device",
 }
 OF_A_DEVICE = {
-    "device_mah": f"its charge at {NOMINAL_V}{NO_BREAK}V (mAh)",
+    "device_mah": f"charge per device at {NOMINAL_V}{NO_BREAK}V (mAh)",
     "phone_day_percent": "share of a phone's day (%)",
-    "battery_percent": "share of its own battery (%)",
+    "battery_percent": "share of the device's battery (%)",
 }
 ABOUT = (
-    "All energy that devices spend on learning; idle energy, which they draw without learning, is listed "
-    f"separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
+    "The bars show the energy that devices spend on learning; idle energy, which they draw besides, is listed"
+    f" separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
 )
 
 

@@ -85,7 +85,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     classes, class_of = _classes(ledger, ids)
     if len(layout["images"]) > 1:
         notes.append(
-            "The layout repeats itself: a link that leaves the map goes to the nearest copy of its site."
+            "The layout wraps around: a link that leaves the map goes to the nearest copy of its site."
         )
     places = _places(runs, run, ids, notes, MOST_PLACES // share)
     times_s = places.pop("time_s") if places else np.linspace(0.0, run.simulated_s, FRAMES)
@@ -139,8 +139,8 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
     every = max(1, -(-len(ids) * len(times_s) // most))
     if every > 1:
         notes.append(
-            f"Positions are thinned to every {_nth(every)} of the {len(times_s):,} times recorded; in between, "
-            "devices are drawn on a straight line."
+            f"Positions are thinned to every {_nth(every)} of the {len(times_s):,} times recorded; in between,"
+            " devices move in a straight line."
         )
         kept = times_s[::every]
         positions, times_s = positions[positions["time_s"].isin(kept)], kept
@@ -157,7 +157,7 @@ def _battery(
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
-        notes.append("The batteries' charge is unknown: devices.csv does not have all rounds.")
+        notes.append("The charge of the batteries is unknown, because devices.csv does not have all rounds.")
         return None
     notes.append(
         "Batteries: the energy of each participation, tails included, is deducted when it ends; idle power "

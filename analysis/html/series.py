@@ -36,11 +36,14 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(runs, mine))
-    about = "From a round's start until the new model is made; mean over all cells."
-    charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
+    about = "Time from a round's start until the new model is made, as a mean over all cells."
+    charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "Mean over all cells; devices without a link do not count; completed: participants whose update arrived."
-    charts.append(_chart("participants", "Participants of a round", about, "devices", _participants(mine)))
+    about = (
+        "Mean over all cells, without devices that have no link; completed participants are those whose update"
+        " arrived."
+    )
+    charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 
 
@@ -75,12 +78,12 @@ def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[
         )
         lines |= {f"cell {cell}": (int(cell), (cells == cell).sum(axis=0)) for cell in shown}
     elif len(known) > 1:
-        title = "Devices in a cell: fewest, mean, most"
+        title = "Devices per cell: minimum, mean, maximum"
         counts = np.stack([(cells == cell).sum(axis=0) for cell in shown])
         lines |= {
-            "fewest": (6, counts.min(axis=0)),
+            "minimum": (6, counts.min(axis=0)),
             "mean": (0, counts.mean(axis=0)),
-            "most": (1, counts.max(axis=0)),
+            "maximum": (1, counts.max(axis=0)),
         }
     series = [
         {"label": label, "look": look, "y": np.round(y[::step], 2).tolist()}
@@ -146,7 +149,7 @@ def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> lis
         count = known.groupby("cell").cumcount() + 1
         mean = known.groupby(count)[column].mean().dropna()
         series.append({"label": label, **_thinned(pd.Series(mean.index), mean)})
-    return [{"label": "by round", "x": "training round, counted through all sessions", "series": series}]
+    return [{"label": "by round", "x": "training round, counted across sessions", "series": series}]
 
 
 def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
@@ -160,15 +163,15 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
             ]
         else:
             spent.append({"label": label, **_thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
-    about = "Spent by all devices together, so far or in one round; without idle power."
-    views = [_by_time("by simulated time, so far", spent), *_by_round(mine, "energy_j")]
+    about = "Energy that all devices spend together, cumulative or per round, without idle power."
+    views = [_by_time("by simulated time, cumulative", spent), *_by_round(mine, "energy_j")]
     return _chart("energy", "Energy of the devices", about, "joules", views)
 
 
 def _participants(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> list[dict[str, Any]]:
     views = _by_round(mine, "participants")
     if len(mine) == 1:
-        views[0]["series"][0]["label"] = "took part"
+        views[0]["series"][0]["label"] = "participants"
         views[0]["series"] += _by_round([("completed", *mine[0][1:])], "completed")[0]["series"]
     return views
 

@@ -99,10 +99,10 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "sessions": str(len(sessions)),
                 "rounds": f"{len(training):,}",
                 "simulated time": time_text(run.simulated_s),
-                "round, median": time_text(training["latency_s"].median()),
-                "energy of devices": energy_text(rounds["energy_j"].sum()),
+                "median round time": time_text(training["latency_s"].median()),
+                "energy of all devices": energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
-                "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
+                "mean opening accuracy": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
                 **{heading: text for heading, text, _ in further(runs, run.variant, run.seed)},
@@ -123,13 +123,13 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
             {
                 "cell": str(int(row.cell)),
                 "session": str(row.session),
-                "begins": time_text(row.start_s),
-                "why": str(row.reason),
+                "start": time_text(row.start_s),
+                "reason": str(row.reason),
                 "devices": str(len(str(row.devices).split())),
                 "labels": compact_labels(str(row.labels)),
-                "opened by": str(row.warm_start) or NOTHING,
-                "accuracy at its start": _percent(row.accuracy_start),
-                "at its end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
+                "warm start": str(row.warm_start) or NOTHING,
+                "accuracy at start": _percent(row.accuracy_start),
+                "accuracy at end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
                 "rounds": str(len(training_rounds(mine))),
                 "energy": energy_text(mine["energy_j"].sum()),
             }
@@ -259,12 +259,14 @@ def _one(runs: Runs, run: Any) -> list[str]:
         lost = devices[devices["outcome"] != COMPLETED]
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
-        sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+        sentences.append(f"{share}; {_percent(waste)} of the energy went into updates that were not used.")
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
-        sentences.append(f"{len(handovers):,} handovers, {back} of them a quick return to the previous cell.")
+        sentences.append(
+            f"There were {count_of(len(handovers), 'handover')}, {back} of them straight back to the previous cell."
+        )
     return sentences
 
 

@@ -84,7 +84,9 @@ class Reading:
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
         interval = (
-            "from the first drifted round on" if self.first == 1 else f"from its {self.first}th round on"
+            "from the first drifted round on"
+            if self.first == 1
+            else f"from round {self.first} of the drift on"
         )
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
@@ -101,10 +103,11 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"before and final: means of up to {TAIL} rounds; dip: lowest {what} {interval}; 1 round, ...: that "
-            f"round's accuracy, counted from the last step of the drift; in all of these {weights} counts equally.",
-            "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
-            f" {rule} (∞: never).",
+            f"Before and final are means of up to {TAIL} rounds, and dip is the lowest {what} {interval}; 1 round,"
+            f" ... are accuracies that many rounds after the last step of the drift. In all of these {weights}"
+            " counts equally.",
+            "Recovery takes the rounds, simulated time and energy of all devices from the last step of the drift"
+            f" until {rule} (∞: never).",
         ]
 
 

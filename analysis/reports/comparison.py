@@ -233,8 +233,8 @@ def _explanations(comparison: Comparison) -> list[str]:
     if goal := comparison.target:
         in_full = goal.named(comparison.reference, len(comparison.table) == 1)
         lines.append(
-            f"{goal.short}: reached in the first training round with at least {in_full}, seed by seed. Time "
-            "and energy count from the start of the session, probe rounds included."
+            f"{goal.short} is reached in the first training round with at least {in_full}, seed by seed. Time and"
+            " energy count from the start of the session, probe rounds included."
         )
         if comparison.table["not_reached"].any():
             lines.append(
@@ -242,26 +242,28 @@ def _explanations(comparison: Comparison) -> list[str]:
             )
     if len(comparison.table) > 1:
         lines.append(
-            f"Ratios: a variant's cost divided by {comparison.base}'s, in pairs of the same seed (geometric mean),"
-            " as in the sentences above; 2 means twice as much."
+            f"A ratio is a variant's cost divided by {comparison.base}'s, in pairs of the same seed (geometric"
+            " mean), as in the sentences above; 2 means twice as much."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(
-            f"Speed-up: median over sessions of the variant's time divided by {comparison.reference}'s (J, Table"
-            f" VII). Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds"
-            " of a session (J, 32)."
+            f"The speed-up is the median over sessions of the variant's time divided by {comparison.reference}'s"
+            f" (J, Table VII). The accumulated gain is {comparison.reference}'s accuracy minus the variant's,"
+            " summed over the rounds of a session (J, 32)."
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
-            "Dip: the last accuracy of the previous session minus the lowest of this one. Recovery: training rounds "
-            "until accuracy is within one point of its previous level (∞: not in this session)."
+            "The dip is the last accuracy of the previous session minus the lowest of this one. Recovery is the"
+            " number of training rounds until accuracy is within one point of its previous level (∞: not in this"
+            " session)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
-            f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t test "
-            "(two sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below "
-            "2^(1-n)); not corrected for the number of comparisons. Pairs in which a target was missed are left out."
-            " Tests compare differences; intervals of ratios are computed from logarithms, so the two may disagree."
+            f"Tests are of each seed's mean minus that of {comparison.reference} on the same seed, with p of the"
+            " paired t test (two-sided, for normal differences) and of Wilcoxon's signed-rank test (exact, and with"
+            " n pairs never below 2^(1-n)), not corrected for the number of comparisons. Pairs in which a target"
+            " was missed are left out. Tests compare differences; intervals of ratios are computed from logarithms,"
+            " so the two may disagree."
         )
     return lines
 

@@ -182,7 +182,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
     for (kind, (unit, size)), word in zip(_units(table).items(), ("Time", "Energy"), strict=True):
         cells = [_to_target(row, kind, size, comparison.layout.spread) for row in rows]
         heading = f"{word} from session start to {goal} (mean, {unit})"
-        columns[kind] = Column(heading, f"{word.lower()} in session ({unit})", cells)
+        columns[kind] = Column(heading, f"{word.lower()} to target ({unit})", cells)
         columns[f"{word.lower()}_ratio"] = _ratios(comparison, word, f"{kind}_to_target")
     missed = [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]
     columns["rounds"] = Column(f"Rounds to {goal} (median)", "rounds", [_rounds(row) for row in rows])
@@ -207,7 +207,7 @@ def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
         "1" if name == comparison.base else NOTHING if math.isnan(ratio) else two_digits(ratio)
         for name, ratio in ratios
     ]
-    return Column(f"{word} over {comparison.base}'s", f"{word.lower()} ratio", cells)
+    return Column(f"{word} relative to {comparison.base}", f"{word.lower()} ratio", cells)
 
 
 def _costs(comparison: Comparison, table: pd.DataFrame) -> Columns:

@@ -215,19 +215,19 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
 ENERGY = {
     **CAUSED,
     "energy_j": "energy",
-    "probe_j": "of this: in probe rounds",
-    "wasted_j": "of this: wasted",
-    "excess_j": "of this: above the minimum",
+    "probe_j": "probe rounds, included",
+    "wasted_j": "wasted, included",
+    "excess_j": "above the minimum, included",
     "idle_j": "idle, not included",
     "total_j": "energy plus idle",
     "server_j": "server, not included",
 }
 DEVICE = {
     "devices": "devices",
-    "device_j": "energy of a device (J)",
-    "device_mah": f"its charge at {NOMINAL_V} V (mAh)",
+    "device_j": "energy per device (J)",
+    "device_mah": f"charge per device at {NOMINAL_V} V (mAh)",
     "phone_day_percent": "share of a phone's day (%)",
-    "battery_percent": "share of its own battery (%)",
+    "battery_percent": "share of the device's battery (%)",
 }
 OPTIONAL = {"circuit_j", "probe_j", "access_s", "slowest_access_s"}  # not shown if they are zero everywhere
 RUN_TIME = {
@@ -238,33 +238,34 @@ RUN_TIME = {
 }
 STEP_TIME = {
     f"{who}{step}_s": f"{words}: {step}"
-    for who, words in (("", "mean device"), ("slowest_", "slowest device"))
+    for who, words in (("", "average device"), ("slowest_", "slowest device"))
     for step in ("access", "downlink", "compute", "uplink", "waiting")
 }
 COUNTS = {
     "rounds": "rounds (broadcasts)",
     "participations": "participations",
-    "uncovered": "missed without a link",
+    "uncovered": "missed for lack of a link",
     "uploads": "uploads",
     "epochs": "local epochs",
     "iterations": "local iterations",
 }
 ABOVE = (
-    "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
-    "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
+    "Above the minimum is what completed participants spent on computing and sending beyond the smallest amount,"
+    " with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
 SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
-    "Energy: every joule that learning causes in the devices; circuits: the part of uploads that does not depend on "
-    "the radiated power, waits and access included; wasted: on updates that were not aggregated; idle: drawn by "
-    "devices without work or tail.",
+    "Energy is every joule that learning causes in the devices. Circuits are the part of uploads that does not"
+    " depend on the radiated power, with waits and access; wasted is what updates cost that were not aggregated;"
+    " idle is what devices draw without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Time of a participation: only completed ones in rounds that train the global model; access: until the network "
-    "lets a device receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous "
-    "server. The slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
-    "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
-    "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
-    "cells, and each has the size of a transfer.",
+    "Times of participations are those of completed ones in rounds that train the global model. Access is the time"
+    " until the network lets a device receive or send (radio.access); waiting is queueing between the steps, which"
+    " is unknown with an asynchronous server. The slowest device's steps add up to the latency of a synchronous"
+    " round in which all devices complete.",
+    "The stages (journal paper, section V) are the pilot sessions, the gradient stage with the V probe rounds of"
+    " each later session, and training. A round has one broadcast, and only uploads that arrived count. All cells"
+    " keep the same number of models, each of the size of a transfer.",
 )
 
 
@@ -283,7 +284,7 @@ def _tables(
     written = {}
     for title, frames, words, units in (
         ("Energy of a run", energy, ENERGY, ENERGY_UNITS),
-        ("A mean device and its battery", devices, DEVICE, ()),
+        ("Energy per device, and share of a battery", devices, DEVICE, ()),
         ("Simulated time of a run", of_runs, RUN_TIME | {"rounds_s": f"{rounds} rounds"}, TIME_UNITS),
         (f"Time of a participation in a {rounds.replace('and', 'or')} round", of_runs, STEP_TIME, TIME_UNITS),
     ):
@@ -339,7 +340,7 @@ def _stages(costs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
                 cells[f"{stage}: {way} (Mbit)"] = amount(bits[f"{way}_bits"] / 1e6)
         stored = rows[["stored_models", "stored_temporarily", "model_bits"]].astype(float).mean()
         size = stored["model_bits"] / 8e6
-        for name, words in (("stored_models", "kept at the end"), ("stored_temporarily", "kept for a while")):
+        for name, words in (("stored_models", "kept at the end"), ("stored_temporarily", "kept temporarily")):
             count = stored[name]
             known = not math.isnan(count)
             cells[f"models {words}"] = amount(count, 0) if known else NOTHING

@@ -81,7 +81,10 @@ def report_day(
     openings = spells.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
     figure = _day_figure(day, own, openings, styles, clock=clock, cell=cell)
     heading(
-        figure, 0.375, f"What an opening is worth: {scope}", _explained(spent, goal.named(both.reference))
+        figure,
+        0.375,
+        f"Accuracy and costs of an opening: {scope}",
+        _explained(spent, goal.named(both.reference)),
     )
     _draw_openings(figure, OPENINGS, spent, styles, goal.short)
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
@@ -153,9 +156,11 @@ def _openings(
 def _explained(spent: pd.DataFrame, goal: str) -> str:
     """Explain the figure of the sessions' openings: circles, the target, and marks of missed targets."""
     seeds = (
-        f"Means of {spent['seed'].nunique()} seeds, each a circle. " if spent["seed"].nunique() > 1 else ""
+        f"Means of {spent['seed'].nunique()} seeds; each circle is a seed. "
+        if spent["seed"].nunique() > 1
+        else ""
     )
-    missed = " >: not reached by the end of a session." if spent["missed"].any() else ""
+    missed = " >: the target was not reached by the end of a session." if spent["missed"].any() else ""
     return f"{seeds}Target: {goal}.{missed}"
 
 
@@ -177,8 +182,10 @@ def _day_figure(
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
-    what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
-    what += f" Curves are means of {seeds} seeds, sessions those of the first seed." * (seeds > 1)
+    what = (
+        "Lines are means of ten minutes; circles are the models that open sessions, before training in them."
+    )
+    what += f" Curves are means of {seeds} seeds; sessions are those of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):

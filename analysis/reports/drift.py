@@ -109,13 +109,13 @@ def compare_drift(
     follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
     if follow < TAIL:
         notes.append(
-            f"only {follow:.0f} rounds follow the last step of the drift, but final averages {TAIL}: it includes the"
-            " dip, and recovery may be reported too early"
+            f"only {follow:.0f} rounds follow the last step of the drift, but `final` averages {TAIL}, so that it"
+            " includes the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
-        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift: recovery counts"
-        " to the final one"
+        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery is"
+        " counted up to the final one"
         for name, points in lost.items()
         if recovery == "level" and points > FALLEN
     ]
@@ -208,8 +208,8 @@ def report(comparison: DriftComparison) -> Report:
         tables=[(words, table.T) for words, table in changes.items()],
         sentences=[
             *comparison.reading.words(),
-            f"epochs: of all participants together, per round, in up to {TAIL} rounds before the drift and after its"
-            " last step; personal: participants' own models after local training.",
+            f"Epochs are those of all participants together, per round, in up to {TAIL} rounds before the drift and"
+            " after its last step. Personal are the participants' own models after local training.",
         ],
         look=[("Figure", "drift.png")],
         further_numbers={"_runs": comparison.detail},
@@ -238,7 +238,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     many = len(comparison.seeds)
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean over {window} rounds, never across a drift."] if window > 1 else []
-    how.append("Shaded: data have drifted, on the share of devices written above.")
+    how.append("Shading marks rounds in which data have drifted, on the share of devices written above.")
     heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     _panel(top, curves, styles, "number")

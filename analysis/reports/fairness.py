@@ -109,7 +109,7 @@ def _gap(own: pd.DataFrame, key: str) -> float:
 ROWS: dict[str, Quantity] = {
     "devices": ("devices with test data", "{:.0f}", 1),
     "mean": ("accuracy, mean over devices", "{:.1f} %", 100),
-    "by_samples": ("mean over test samples", "{:.1f} %", 100),
+    "by_samples": ("accuracy, mean over test samples", "{:.1f} %", 100),
     "std": ("standard deviation over devices", "{:.1f} %", 100),
     "worst_tenth": ("mean of the worst tenth", "{:.1f} %", 100),
     "lowest": ("lowest", "{:.1f} %", 100),
@@ -122,11 +122,11 @@ ROWS: dict[str, Quantity] = {
     "gap_classes": ("gap between best and worst class", "{:.1f} %", 100),
 }
 EXPLANATIONS = (
-    "Scores are of the last round that recorded them (learning.evaluation.scores_every), on each"
-    " device's own test data; own: with the device's own model, if it keeps one.",
+    "Scores are of the last round that recorded them (learning.evaluation.scores_every), on each device's own test"
+    " data; `own` is the score of the device's own model, if it keeps one.",
     (
-        "Figure: share of devices whose accuracy is at most the value on the horizontal axis; quantiles are "
-        "averaged over seeds."
+        "The figure shows the share of devices whose accuracy is at most the value on the horizontal axis;"
+        " quantiles are averaged over seeds."
     ),
 )
 SHARES = np.linspace(0, 1, 101)

@@ -90,8 +90,12 @@ def _uncovered(runs: Runs) -> Iterator[str]:
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
         never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
-        named = f"; in no round, for this or another reason: {', '.join(map(str, never))}" if never else ""
-        yield f"Without a link when a round began: {amount(out.mean())} devices on average{named}."
+        named = (
+            f"; devices that took part in no round, for this or another reason: {', '.join(map(str, never))}"
+            if never
+            else ""
+        )
+        yield f"When a round began, {amount(out.mean())} devices had no link on average{named}."
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
@@ -261,10 +265,10 @@ def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple
 
 ROWS: dict[str, Quantity] = {
     "handovers": ("Handovers", "{:,.0f}", 1),
-    "handovers_per_device_hour": ("per device and hour of service", "{:.1f}", 1),
+    "handovers_per_device_hour": ("Handovers per device and hour of service", "{:.1f}", 1),
     "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
     "time_of_stay_s": ("Time of stay (s)", "{:.2f}", 1),
-    "interruption_s": ("Interrupted (s)", "{:,.2f}", 1),
+    "interruption_s": ("Interruption (s)", "{:,.2f}", 1),
     "interruption_share": ("Interrupted share of service (%)", "{:.3f}", 100),
     "broken": ("Broken participations", "{:,.0f}", 1),
     "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1e-6),

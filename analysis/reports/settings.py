@@ -122,8 +122,8 @@ SHOWN_COSTS = {
 
 
 COSTS_EXPLAINED = (
-    "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. "
-    "Energy: of all devices. Probe rounds are left out."
+    "Latency is that of the slowest device, for which a synchronous round waits, mean latency the mean over"
+    " devices, and energy that of all devices. Probe rounds are left out."
 )
 
 
@@ -227,7 +227,7 @@ def _verdicts(settings: SettingsTable) -> list[str]:
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
         f"setting and session, by {100 * leads.median():.1f} points (median).",
         *(
-            f"Behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
+            f"It is behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
             f"{row['best']} leads by {-100 * row['lead']:.1f}."
             for row in behind
         ),

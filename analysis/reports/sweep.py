@@ -259,16 +259,20 @@ def _caption(sweep: Sweep) -> str:
 def _explanations(sweep: Sweep) -> Iterator[str]:
     """Yield sentences that define the numbers in the sweep's table."""
     if sweep.costs == ("accuracy_first",):
-        yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
+        yield (
+            "Accuracies are means over the first training rounds of each session, and over recurring sessions, if"
+            " there are any."
+        )
     elif sweep.target is None:
         yield (
-            "Round latency: until the slowest device is done. Energy: of all devices. Probe rounds are left out."
+            "Round latency is the time until the slowest device is done, and energy that of all devices, without"
+            " probe rounds."
         )
     else:
         yield (
-            f"To reach {sweep.target.named(sweep.reference)}, from the start of the session, probe rounds "
-            "included; means over recurring sessions, if there are any. >: a lower bound; sessions that "
-            "missed the target count with their whole length."
+            f"Costs of reaching {sweep.target.named(sweep.reference)} count from the start of the session, with"
+            " probe rounds; they are means over recurring sessions, if there are any. A value after > is a lower"
+            " bound: sessions that missed the target count with their whole length."
         )
     if len(sweep.keys) == 1 and len(sweep.seeds) > 1:
         yield (

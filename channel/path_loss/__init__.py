@@ -191,14 +191,14 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
     """
     if not nearest_m < farthest_m:
         raise ValueError(
-            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the largest distance "
-            "of a place from a site"
+            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the largest distance of a device"
+            " from a site"
         )
     try:
         model.path_loss_db([nearest_m, farthest_m], **radio)
     except ValueError as error:
         raise ValueError(
-            f"places are from min_distance_m {nearest_m:g} to {farthest_m:g} m away from a site: {error}"
+            f"devices are from min_distance_m {nearest_m:g} to {farthest_m:g} m away from a site: {error}"
         ) from error
 
 

@@ -50,8 +50,8 @@ class UMa(PathLoss):
         )
         if not ut_height_m <= self.highest_ut_m:
             raise ValueError(
-                f"ut_height_m must be at most {self.highest_ut_m:g} m in UMa, got {ut_height_m}: beyond it "
-                "TR 38.901 draws the environment height at random, which is left out; lower the devices"
+                f"ut_height_m must be at most {self.highest_ut_m:g} m in UMa, got {ut_height_m}: above that, TR"
+                " 38.901 draws the environment height at random, which is not modelled; lower the devices"
             )
         breakpoint_m = breakpoint_distance_m(
             carrier_hz=carrier_hz, bs_height_m=bs_height_m, ut_height_m=ut_height_m

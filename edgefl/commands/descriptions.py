@@ -116,7 +116,7 @@ def _full_names(bare: str) -> list[str]:
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
     named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
-    hints = [f"did you mean '{near}'?" * bool(near), f"it is in the names {named}" * bool(named)]
+    hints = [f"did you mean '{near}'?" * bool(near), f"these names contain it: {named}" * bool(named)]
     hint = " or ".join(filter(None, hints)) or "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
 
@@ -290,7 +290,7 @@ def _kind(field: FieldInfo, key: str) -> str:
 def _default(field: FieldInfo, dotted: str) -> str:
     """Return a key's default as text; if presets have different defaults, name each."""
     if field.is_required():
-        return "none, it is required"
+        return "none; the key is required"
     if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
         return "as in devices"
     own = field.get_default(call_default_factory=True)

@@ -95,7 +95,7 @@ class Preview:
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
-        means = f"mean of the first {rounds}" if rounds > 1 else "of the first to end"
+        means = f"mean of the first {rounds}" if rounds > 1 else "in the first round to end"
         many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         energy = f"{probe.energy_j:.3g} J for {many}"
         if (counted := probe.energy_rounds) < rounds:  # the radio tails of the last rounds have not ended
@@ -152,12 +152,12 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
     limits = {
-        f"a round's time and joules are means over the first {seen.rounds} rounds to end, which are the quick ones;"
+        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest;"
         f" more rounds would have taken too long: {PLAN} includes them": seen.cut_short,
-        "devices switch too often to be shown: the picture shows all as switched on": on is None,
+        "devices switch on and off too often to be shown: the picture shows all as on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
-        "the SNR map is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
+        "the SNR map is for outdoors: devices indoors have penetration loss (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds
         ),
     }

@@ -113,7 +113,7 @@ def _planned(
     scenario = given(own["scenario"] if own else base) if isinstance(base, Mapping) else base
     if varied and (own or not isinstance(scenario, Scenario)):
         raise EdgeflError(
-            "a study has its own variants, reference and question: give a scenario to vary it here"
+            "a study has its own variants, reference and question: to vary a scenario here, give the scenario"
         )
     if not isinstance(scenario, Scenario):
         yield studies.plan(scenario, seeds=seeds)

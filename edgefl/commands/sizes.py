@@ -25,7 +25,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
         where = f"site {site} at [{x_m:g}, {y_m:g}] m"
         if bearing is not None:
             where += f", bearing {bearing % 360:g} degrees"
-        yield f"  cell {cell}: {where}{'' if cell in served else ', no federation'}"
+        yield f"  cell {cell}: {where}{'' if cell in served else ', without a federation'}"
 
 
 def size(model: Any) -> list[str]:
@@ -37,7 +37,7 @@ def size(model: Any) -> list[str]:
     shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
     if shape is None or classes is None:
         return [
-            "Size: `edgefl validate` counts it; it is shown here if the class has typical_input and typical_classes."
+            "Size: see `edgefl validate`; it is shown here if the class has typical_input and typical_classes."
         ]
     if any(field.is_required() for field in parameters_of(model).model_fields.values()):
         return ["Size: depends on the model's keys; `edgefl validate` shows it."]

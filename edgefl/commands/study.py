@@ -31,12 +31,12 @@ ELSEWHERE = 3  # exit code if other processes are still executing some of the ru
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/."))
+        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: in runs/."))
     ] = None,
     device: TorchDevice = "auto",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Only this seed, listed in the study or not; may be repeated.")
+        list[int] | None, typer.Option(help="Run only this seed, of the study or not; may be repeated.")
     ] = None,
     go_on: Annotated[
         bool,
@@ -50,7 +50,7 @@ def study(
         bool, typer.Option("--fail-fast", help="Stop at the first run that fails, without comparing.")
     ] = False,
     shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Only the I-th of N parts, for the tasks of a job array.")
+        str, typer.Option(metavar="I/N", help="Run the I-th of N parts, for the tasks of a job array.")
     ] = "1/1",
     alone: Annotated[
         bool, typer.Option("--alone", help="Train every run by itself, even if runs could share training.")
@@ -62,7 +62,7 @@ def study(
         str | None, typer.Option(help="Ray cluster: auto, local (start one here) or HOST:PORT.")
     ] = None,
     gpus: Annotated[
-        float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
+        float | None, typer.Option(min=0, help="With ray: share of a GPU per run, such as 0.25.")
     ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
@@ -105,7 +105,7 @@ def study(
     plan = studies.plan(study, seeds=seed or ())
     if seed and not quiet and (new := set(seed).difference(Source(study).validate(Study).seeds)):
         which = f"seed{'s' * (len(new) > 1)} {', '.join(map(str, sorted(new)))}"
-        complain(f"note: {which} not listed in {study}, but run all the same")
+        complain(f"note: not listed in {study}, but run all the same: {which}")
     elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of

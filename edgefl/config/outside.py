@@ -171,8 +171,8 @@ def _mismatched(error: BaseException) -> str:
     from importlib.metadata import version
 
     return (
-        f"; the installed torchvision does not match this PyTorch ({version('torch')}): install both from one"
-        " index, https://pytorch.org has the command"
+        f"; the installed torchvision does not match this PyTorch ({version('torch')}): install both from the"
+        " same index, with the command given at https://pytorch.org"
     )
 
 

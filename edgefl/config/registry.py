@@ -22,7 +22,7 @@ from edgefl.errors import EdgeflError
 _TABLE = {
     "algorithms": ("edgefl.learning.algorithms", "how devices train and the server aggregates"),
     "codecs": ("edgefl.learning.codecs", "how a model update is encoded, and its size in bits"),
-    "tasks": ("edgefl.learning.tasks", "what is learned, with its loss and its score"),
+    "tasks": ("edgefl.learning.tasks", "the learning task, with its loss and its score"),
     "optimisers": ("edgefl.learning.optimisers", "how devices turn gradients into steps"),
     "lr_schedules": ("edgefl.learning.lr_schedules", "how the learning rate changes from round to round"),
     "warm_starts": ("edgefl.learning.warm_starts", "how a session's first model is made"),
@@ -32,11 +32,11 @@ _TABLE = {
     "drifts": ("edgefl.learning.drifts", "how the devices' data change during a run"),
     "mobility": ("edgefl.mobility", "how devices move"),
     "selectors": ("edgefl.engine.selectors", "which devices take part in a round"),
-    "servers": ("edgefl.engine.servers", "when devices are dispatched, and when a model is made"),
+    "servers": ("edgefl.engine.servers", "when devices are dispatched, and when a new model is made"),
     "sessions": ("edgefl.engine.sessions", "when a session ends"),
     "churn": ("edgefl.engine.churn", "when devices are switched on"),
     "power_models": ("edgefl.engine.power_models", "the power that a device's radio draws"),
-    "backgrounds": ("edgefl.engine.backgrounds", "how much of the band other users take"),
+    "backgrounds": ("edgefl.engine.backgrounds", "how much of the band other users occupy"),
     "schedulers": ("edgefl.channel.schedulers", "which device gets which share of the band"),
     "path_loss": ("edgefl.channel.path_loss", "how much of the transmitted power is received"),
 }

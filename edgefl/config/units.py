@@ -65,7 +65,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     if error["type"] == "less_than_equal" and context.get("le") == 1 and 1 < given <= 100:
-        return f": it is a share, {given:g} % is {given / 100:g}"
+        return f": it is a share, so write {given / 100:g} for {given:g} %"
     if error["type"] == "greater_than_equal" and unit in PREFIXES and given > 0:
         for name, factor in reversed(PREFIXES[unit].items()):
             if factor > 1 and given * factor >= context["ge"]:
@@ -83,7 +83,7 @@ def with_unit(key: str, text: str) -> str:
     if given == "%":
         return f": write {number / 100:g}"
     if given.lower() == unit:
-        return f": write {yaml_number(number)}, the unit is in the key's name"
+        return f": write {yaml_number(number)}, as the unit is part of the key's name"
     factors = {name.lower(): factor for name, factor in PREFIXES.get(unit, {}).items()}
     factor = factors.get(given.lower())
     return (

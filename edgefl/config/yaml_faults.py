@@ -18,9 +18,9 @@ _REMEDIES = {
     "expected alphabetic or numeric": "a value that begins with & or * must be in quotes",
     "found ']'": "this bracket was never opened",
     "found '}'": "this bracket was never opened",
-    "found '-'": "a list item among keys: is it indented like them by mistake?",
+    "found '-'": "a list item among keys: is it indented too little or too much?",
     "found ':'": "a key is missing before the colon",
-    "found '?'": "a key among list items: is it indented like them by mistake?",
+    "found '?'": "a key among list items: is it indented too little or too much?",
     "found '<scalar>'": "text that is neither 'key: value' nor part of the value above",
 }
 # a key without its colon: `seed 1`, `seed:1`, `learning` or `local {batch: 16}`
@@ -42,7 +42,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
     problem = error.problem
     lines = text.splitlines()
     if "'\\t'" in problem:
-        return line, "a tab; YAML allows only spaces, so use spaces"
+        return line, "a tab, which YAML does not allow here; use spaces"
     ends = "expected ','" in problem or "<stream end>" in problem
     if ends and loader.flow_level > 0 and loader.marks:
         opened = loader.marks[-1]
@@ -87,7 +87,7 @@ def colon_missing(text: str) -> str:
     if bare := _BARE.match(re.sub(r"\s+#.*", "", text)):
         key, value = bare.groups()
         return f"a key needs a colon and a space after it: write {quoted(f'{key}: {value}'.strip())}"
-    return f"a key needs a colon and a space after it, as in 'lr: 0.1', here {quoted(text.strip())}"
+    return f"a key needs a colon and a space after it, as in 'lr: 0.1', but this is {quoted(text.strip())}"
 
 
 def _second_colon(text: str) -> str:
@@ -96,7 +96,7 @@ def _second_colon(text: str) -> str:
     if BRACKET.match(key):
         return colon_missing(text)
     write = f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
-    return f"a second ': ' in one value; {write}"
+    return f"the value contains a second ': '; {write}"
 
 
 def _near(lines: list[str], line: int) -> str:

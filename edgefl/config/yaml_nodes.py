@@ -163,11 +163,11 @@ class _Composer:
         if node is None:
             why = "has no anchor above it; put text in quotes"
             if name in self._anchors:
-                why = "is inside its own anchor's value"
+                why = "is inside the value of its own anchor"
             raise _fault(event, f"the alias {quoted('*' + name)} {why}")
         self._unfolded += node.size
         if self._unfolded > MOST_UNFOLDED:
-            raise _fault(event, f"aliases stand for more than {MOST_UNFOLDED:,} values; use fewer")
+            raise _fault(event, f"aliases expand to more than {MOST_UNFOLDED:,} values; use fewer")
         if depth + node.height > DEEPEST:
             raise _fault(event, f"nested deeper than {DEEPEST} levels")
         return node

@@ -22,7 +22,7 @@ class _DeviceNumber(Section):
     """How many devices there are."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
-        None, description="number of devices, or all: every device of a trace; or set density_per_km2"
+        None, description="number of devices; all: every device of the trace; or set density_per_km2 instead"
     )
     density_per_km2: float | None = Field(
         None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
@@ -32,7 +32,7 @@ class _DeviceNumber(Section):
         ge=1,
         le=1_000_000,
         description="number of populations that take turns: devices are split by id into this many equal "
-        "groups; session s uses group s, and the groups start over after the last one",
+        "groups; session s uses group s, and the first group follows the last",
     )
 
     @property
@@ -45,18 +45,18 @@ class DeviceFile(Section):
     """A table of devices: one row per phone, with columns named after the keys of `devices` that they set."""
 
     path: Path = Field(
-        description="the table: .csv, .json or .yaml, relative to the scenario's file; columns are keys for"
+        description="path of the .csv, .json or .yaml table, relative to the scenario's file; columns are keys for"
         " processor, radio power and battery, such as clock_hz or battery_j (or clock_ghz, battery_wh), and"
         " latency_ms and score"
     )
     columns: dict[str, str] = Field(
-        {}, description="{key: column}: columns that are not named after the keys that they set"
+        {}, description="{key: column} for columns that are not named after the keys that they set"
     )
     latency_flops: float | None = Field(
         None,
         ge=1,
         le=1e18,
-        description="FLOPs of the inference whose time is in column latency_ms; together they give a device's speed",
+        description="FLOPs of the inference timed in column latency_ms; FLOPs and time give a device's speed",
     )
 
 
@@ -64,7 +64,7 @@ class EveryDevice(_DeviceNumber):
     """Properties of devices, which are keys of `devices`, and optional in a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
-        "static", validate_default=True, description="how devices move: mobility model"
+        "static", validate_default=True, description="mobility model: how devices move"
     )
     transmit_power_dbm: float = Field(
         23.0,
@@ -89,12 +89,12 @@ class EveryDevice(_DeviceNumber):
     power: Annotated[Any, Named("power_models", "journal")] = Field(
         "journal",
         validate_default=True,
-        description="power model of the radio: journal, from the amplifier and circuit keys below; or a measured one",
+        description="radio power model: journal, which uses the amplifier and circuit keys below, or a measured one",
     )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which each device takes a row (see classes_by); null: equal devices",
+        description="table of phones, from which each device takes a row (see classes_by); null: all are equal",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -105,14 +105,14 @@ class EveryDevice(_DeviceNumber):
         None,
         gt=0,
         le=2,
-        description="computing takes longer in some rounds, as other work slows it down: standard deviation of the"
-        " logarithm of a log-normal factor with mean 1, drawn for each device and round; null: none",
+        description="variation of computing times by other work on the device: standard deviation of the logarithm of"
+        " a log-normal factor with mean 1, drawn for each device and round; null: no variation",
     )
     pa_efficiency: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="amplifier efficiency, radiated over drawn power; the journal paper counts radiated power",
+        description="amplifier efficiency: radiated over drawn power; 1: only radiated power counts (J)",
     )
     uplink_circuit_power_w: float = Field(
         0.0, ge=0, le=100, description="circuit power while sending, besides the amplifier"
@@ -127,14 +127,14 @@ class EveryDevice(_DeviceNumber):
         0.2, ge=1e-6, le=1, description="charge, as a share of capacity, at which an empty device returns"
     )
     indoor_share: float = Field(
-        0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
+        0.0, ge=0, le=1, description="probability of being indoors at a place (UMi and UMa only)"
     )
     coated_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="share of buildings with coated glass, drawn for each stay: walls of 26.9 dB at 3.5 GHz instead"
-        " of 12.7 (38.901, Table 7.4.3-2, high and low loss); the distance inside adds 4.2 dB on average",
+        description="share of buildings with coated glass, drawn for each stay: penetration loss of 26.9 dB at 3.5"
+        " GHz, not 12.7 (38.901, Table 7.4.3-2, high and low loss); the distance inside adds 4.2 dB on average",
     )
     vehicle_above_m_s: float | None = Field(
         None,
@@ -148,9 +148,9 @@ class EveryDevice(_DeviceNumber):
 # keys of a class with a description that differs from that in `devices`
 OF_A_CLASS = {
     "array_gain_db": "gain of a device's own antennas towards its site",
-    "power": "watts that the radio draws in each state: power model",
-    "pa_efficiency": "radiated over drawn power of the amplifier",
-    "indoor_share": "probability of being indoors, at each place",
+    "power": "power model: watts that the radio draws in each state",
+    "pa_efficiency": "amplifier efficiency, radiated over drawn power",
+    "indoor_share": "probability of being indoors at a place",
     "coated_share": "share of buildings with coated glass",
 }
 

@@ -22,19 +22,19 @@ class CellSettings(Section):
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station; null: from the path loss (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: the path loss's own (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height; null: from the path loss (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: the path loss's own (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height; null: from the path loss (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: the path loss's own (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -57,17 +57,17 @@ class HandoverSettings(Section):
         3.0,
         ge=0,
         le=15,
-        description="hysteresis Hys: dB above the offset to enter event A3, and below it to leave",
+        description="hysteresis Hys: event A3 is entered this far above the offset, and left this far below it",
     )
     a3_offset_db: float = Field(
         0.0,
         ge=-15,
         le=15,
-        description="a3-Offset: dB by which a neighbour must be stronger than the serving cell",
+        description="a3-Offset: how much stronger than the serving cell a neighbour must be",
     )
     time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which event A3 must hold")
     handover_latency_s: float = Field(
-        0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
+        0.05, ge=0, le=10, description="handover interruption: time without a serving cell"
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
     l3_filter_k: int = Field(
@@ -94,7 +94,7 @@ class DeviceSettings(EveryDevice):
         "seed",
         description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the first device of a file has its first row; types: a device has the class with the name of"
+        " and the rows of a file follow the ids; types: a device has the class with the name of"
         " its type in the trace, or of its kind, vehicle or person, and rows are drawn",
     )
 
@@ -213,14 +213,14 @@ class RoundSettings(Section):
         ge=1e-3,
         le=LONGEST_S,
         description="a round begins at the next multiple of this time, or at once if the previous round took "
-        "longer or was a probe; null: rounds follow one another",
+        "longer or was a probe; null: a round begins when the previous one ends",
     )
-    pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round")
+    pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="minimum pause after a round")
     server_s: float = Field(
         0.0,
         ge=0,
         le=LONGEST_S,
-        description="backhaul and aggregation after the last update has arrived; part of the round's latency",
+        description="time of backhaul and aggregation after the last update arrives; part of the round's latency",
     )
     server_power_w: float = Field(
         0.0,
@@ -230,12 +230,12 @@ class RoundSettings(Section):
     )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(
-        "all", validate_default=True, description="which devices take part in a round: participant selector"
+        "all", validate_default=True, description="participant selector: which devices take part in a round"
     )
     server: Annotated[Any, Named("servers", "synchronous")] = Field(
         "synchronous",
         validate_default=True,
-        description="when devices are dispatched, and when a model is made",
+        description="server: when devices are dispatched, and when a new model is made",
     )
     movement_tick_s: float = Field(
         0.1,
@@ -250,7 +250,7 @@ class RoundSettings(Section):
         1,
         ge=1,
         le=MOST_DEVICES,
-        description="if fewer updates than this arrive, none is aggregated, and the model stays as it is",
+        description="minimum number of updates: if fewer arrive, none is aggregated, and the model stays as it is",
     )
     over_selection: float = Field(
         1.0,
@@ -262,15 +262,15 @@ class RoundSettings(Section):
     not_finite: Literal["stop", "drop"] = Field(
         "stop",
         description="what happens to an update that is not finite. stop: the run ends with an error; drop: the server"
-        " drops it on arrival, its joules are wasted, and the device goes on",
+        " drops it on arrival, so that its energy is wasted, and the device goes on",
     )
     max_wait_s: float = Field(
         3600.0,
         gt=0,
         le=LONGEST_S,
-        description="longest simulated wait for a device while no federation is active. After this time, an empty"
-        " cell stops if another federation has finished, keeps waiting if the run has a duration_s, and otherwise"
-        " makes the run fail",
+        description="longest simulated time for which a cell waits for a device while no federation is active."
+        " After it, an empty cell stops if another federation has finished, keeps waiting if the run has a"
+        " duration_s, and otherwise makes the run fail",
     )
 
     @property

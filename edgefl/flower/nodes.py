@@ -20,9 +20,9 @@ UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
 # Flower's sampling looks up the connected nodes, and repeats this every second while there are too few
 MOST_ASKED = 4
 TOO_FEW = (
-    "the strategy waits for more nodes than the {many} of this round, but no more will connect: the scenario sets the"
-    " number of participants (rounds.selector) and of updates that a round needs (rounds.min_updates); set"
-    " the strategy's minimum to one (min_train_nodes, min_evaluate_nodes, min_available_nodes; for flwr.server"
+    "the strategy waits for more nodes than the {many} of this round, but no more will connect: the scenario sets how"
+    " many take part (rounds.selector) and how many updates a round needs (rounds.min_updates); set the"
+    " strategy's minimum to one (min_train_nodes, min_evaluate_nodes, min_available_nodes; for flwr.server"
     " min_fit_clients, min_evaluate_clients, min_available_clients)"
 )
 

@@ -39,7 +39,7 @@ class Openings:
         name = registry.name_of("warm_starts", warm_start)
         if name == "continuous" or getattr(warm_start, "check", False):
             raise EdgeflError(
-                f"{name}: a strategy cannot do the training or the check of this warm start; choose "
+                f"{name}: a strategy cannot run the training or the check of this warm start; choose "
                 "similarity without check"
             )
         if getattr(warm_start, "pilot_model", "mean") == "good":

@@ -69,7 +69,7 @@ class CheckedStage:
         local = _local_round(self._stage.train(tuple(ids), round_, now), tuple(ids), self._where)
         if self._start.reports and self.facts.evaluates and REPORTED_LOSS not in local.scalars:
             raise self._where.wrong(
-                "the scenario's sessions end by the devices' losses: put the losses of the received model "
+                "the scenario's session policy uses the devices' losses: put the losses of the received model "
                 f"into LocalRound.scalars[{REPORTED_LOSS!r}]"
             )
         if self._start.norms and self.facts.evaluates and REPORTED_NORM not in local.scalars:
@@ -84,7 +84,7 @@ class CheckedStage:
         if expected is None:
             raise self._where.wrong(
                 "the scenario's selector needs a prediction of what devices would do in a round: give the "
-                "stage expected(ids) (edgefl.contract.ForetellingStage), or use a selector that needs none"
+                "stage expected(ids) (edgefl.contract.ForetellingStage), or use a selector without prediction"
             )
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
@@ -114,7 +114,7 @@ class CheckedStage:
             return
         if len(inspect.signature(self._stage.aggregate).parameters) < 2:
             raise self._where.wrong(
-                "aggregate(ids) takes no weights of updates, which rounds.server: {unbiased: true} sets: "
+                "aggregate(ids) takes no weights of updates, but rounds.server: {unbiased: true} sets them: "
                 "leave unbiased out, or write aggregate(ids, weights) (edgefl.contract.WeighingStage)"
             )
         cast(WeighingStage, self._stage).aggregate(tuple(ids), tuple(weights))

@@ -148,7 +148,7 @@ def _assignments(world: World) -> dict[int, Assignment]:
         )
     if sections.cloud is not None:
         raise EdgeflError(
-            "the cloud averages the cells' models, but an external learner does not share its model: leave out cloud",
+            "the cloud averages the cells' models, but an external learner does not share its model: leave cloud out",
             ("cloud",),
         )
     homes_m = world.movement.positions_m(0.0).copy()
@@ -177,7 +177,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(
-            f"learner={name} is one learner, but {len(told)} cells have a federation: give a class or "
+            f"learner={name} is a single learner, but {len(told)} cells have a federation: give a class or "
             "function that makes one per cell"
         )
     if not (finished or callable(learner)):

@@ -44,13 +44,13 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
     local = settings.local
     if settings.model.hidden_widths() is None:
         name = registry.name_of("models", settings.model)
-        yield "model", f"{name} has other layers", "use logistic, mlp or mlp2"
+        yield "model", f"{name} has layers of other kinds", "use logistic, mlp or mlp2"
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
         yield "task", f"{name} has a loss other than the cross-entropy", "use classification"
     if not _trains_plainly(settings.algorithm):
         name = registry.name_of("algorithms", settings.algorithm)
-        yield "algorithm", f"{name} changes local steps", "use one that does not, such as fedavg"
+        yield "algorithm", f"{name} changes local steps", "use an algorithm that does not, such as fedavg"
     if type(settings.warm_start).anchor is not WarmStart.anchor:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "use previous, average or similarity"

@@ -37,7 +37,7 @@ class PrivacySettings(Section):
         1.0,
         ge=0,
         le=1e6,
-        description="z: standard deviation of the noise relative to an update's largest effect; 0: clip only",
+        description="z: noise multiplier: standard deviation over an update's largest effect; 0: clip only",
     )
     where: Literal["device", "server"] = Field(
         "server",

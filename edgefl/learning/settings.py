@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # settings load without PyTorch
 # keys of `learning` that the theorem requires to be unset, and the effect of each on a local step or a transfer
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
-    "local.clip_norm": "shortens gradients",
-    "local.augmentation": "trains on samples other than those of the loss",
-    "privacy": "clips and noises what devices send",
+    "local.clip_norm": "scales gradients down",
+    "local.augmentation": "trains on other samples than the loss uses",
+    "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
-    "downlink_codec": "makes devices begin with a model other than the global one",
+    "downlink_codec": "makes devices begin with another model than the global one",
 }
 
 
@@ -54,14 +54,14 @@ class LocalSettings(Section):
         ge=0,
         le=1,
         description=(
-            "share of each round's participants (their number is rounded) that do only a random "
+            "share of each round's participants (rounded to whole devices) that do only a random "
             "part of their epochs or steps"
         ),
     )
     one_pass: bool = Field(
         False,
-        description="end a round's steps after one pass over a device's samples, in training and in probe "
-        "rounds: with 300 samples in batches of 128 that is 3 steps, the last of 44 samples, even if steps "
+        description="whether a round's steps end after one pass over a device's samples, in training and in probe "
+        "rounds: 300 samples in batches of 128 make 3 steps, the last of 44 samples, even if steps "
         "is 5",
     )
     lr: float = Field(
@@ -70,11 +70,11 @@ class LocalSettings(Section):
     lr_schedule: Annotated[Any, Named("lr_schedules", "polynomial")] = Field(
         "polynomial",
         validate_default=True,
-        description="shape of the rate's decay, in each session or over the run: lr (floor + (1 - floor)"
-        " shape^power); polynomial: 1 - (t-1)/T",
+        description="shape of the learning rate's decay, in each session or over the run: the rate is"
+        " lr (floor + (1 - floor) shape^power); polynomial: shape = 1 - (t-1)/T",
     )
-    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0: constant lr")
-    lr_floor: float = Field(0.0, ge=0, le=1, description="share of lr to which the rate decays")
+    lr_power: float = Field(1.0, ge=0, le=100, description="exponent of the decay's shape; 0: constant rate")
+    lr_floor: float = Field(0.0, ge=0, le=1, description="final learning rate of the decay, as a share of lr")
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr, without decay"
     )
@@ -82,14 +82,14 @@ class LocalSettings(Section):
         None,
         ge=0,
         le=1e3,
-        description="gamma: end local training after epoch e if the loss on held-out samples has fallen by less than"
-        " gamma / e since the previous epoch, with any algorithm; F: 0.03 to 0.05; null: the algorithm's own rule",
+        description="gamma: local training ends after epoch e if the loss on held-out samples has fallen by less than"
+        " gamma / e since the previous epoch (F: 0.03 to 0.05), with any algorithm; null: the algorithm's own rule",
     )
     kept_apart: ClassVar[float] = 0.3  # share of a device's samples for early stopping: F's 7:3 split
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
-        description="optimiser of devices' local steps; its state restarts each round, or is kept",
+        description="optimiser of the local steps; its state is reset in each round, or kept",
     )
     momentum: float = Field(
         0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
@@ -109,8 +109,8 @@ class LocalSettings(Section):
     )
     augmentation: bool = Field(
         False,
-        description="shift images of local training by up to 4 pixels and mirror them, at random in every step, as"
-        " for the papers' ResNets; not for digits and letters",
+        description="shift training images by up to 4 pixels and mirror them, at random in every step, as for"
+        " the papers' ResNets; unsuitable for digits and letters",
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
@@ -120,8 +120,8 @@ class LocalSettings(Section):
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
-        description="bf16: matrix products and convolutions of local training in bfloat16; slower on a CPU without"
-        " instructions for it",
+        description="bf16: local training computes matrix products and convolutions in bfloat16, which is slower on a"
+        " CPU without instructions for it",
     )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
@@ -156,38 +156,38 @@ class EvaluationSettings(Section):
         None,
         gt=0,
         lt=1,
-        description="share of training samples kept from all devices, for accuracy_validation and "
-        "loss_validation: these scores choose settings, best models and targets, and test data serve only "
-        "for the report; null: no validation",
+        description="share of training samples held out from all devices, for accuracy_validation and "
+        "loss_validation: these scores choose settings, best models and targets, so that test data serve "
+        "only for the report; null: no validation",
     )
     tested_on: Literal["labels", "devices"] = Field(
         "labels",
-        description="test data. labels: all samples of the labels that a session's devices hold; devices: "
-        "each present device's own, with accuracies averaged (F)",
+        description="test data. labels: all test samples of the labels that a session's devices hold; devices: "
+        "each present device's own test samples, with accuracies averaged (F)",
     )
     samples: int | None = Field(
         None,
         ge=1,
         le=10**9,
         description=(
-            "number of test samples per device if tested_on is devices; null: in proportion to training samples"
+            "number of test samples per device if tested_on is devices; null: proportional to training samples"
         ),
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
         (),
         max_length=4,
-        description="further columns of rounds.csv about the global model's test: share of samples with the "
-        "label among the five likeliest, mean F1 over labels, mean area under the ROC curve of "
-        "a label against the others, and exp of the loss",
+        description="further test scores of the global model, columns of rounds.csv: top-5 accuracy, mean F1 over "
+        "labels, mean area under the ROC curve of each label against the others, and perplexity, "
+        "the exponential of the loss",
     )
     scores_every: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="rounds between tables of all present devices' scores, evaluation.csv, if tested_on is "
-        "devices; null: only the scores' mean and spread",
+        description="number of rounds between tests whose scores of all present devices go to evaluation.csv, if "
+        "tested_on is devices; null: only the scores' mean and spread are recorded",
     )
-    every: int = Field(1, ge=1, le=10**9, description="rounds between tests of the global model")
+    every: int = Field(1, ge=1, le=10**9, description="number of rounds between tests of the global model")
 
     @model_validator(mode="after")
     def _metrics_once(self) -> Self:
@@ -200,7 +200,7 @@ class EvaluationSettings(Section):
         if self.scores_every is None:
             return self
         if self.tested_on != "devices":
-            raise ValueError("scores_every records devices' own tests: set tested_on to devices")
+            raise ValueError("scores_every records the tests of devices: set tested_on to devices")
         if self.scores_every % self.every:
             raise ValueError(
                 f"scores_every ({self.scores_every}) is not a multiple of `every` ({self.every}): scores would fall"
@@ -217,14 +217,14 @@ class CostSettings(Section):
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
-        description="vectors in a transfer: all that the algorithm exchanges, or just one model (J)",
+        description="vectors in a transfer: exchanged, all that the algorithm exchanges, or model, a single one (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
-        description="samples whose compute time and energy are booked. processed: those in a device's mini-batches, "
+        description="samples that count in computing time and energy. processed: those in a device's mini-batches, "
         "counted twice with a personal model (fewer than e B if the device holds fewer than B or an epoch's last "
-        "batch is short); all: also, at a third each, those of forward passes that serve to stop early, to choose a "
-        "model, or to compare or distil with another model; nominal: e B (J 27, 28)",
+        "batch is short); all: also those of forward passes for early stopping, for the choice of a "
+        "model, or for a comparison or distillation, each as a third of a sample; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
@@ -239,10 +239,10 @@ class LearningSettings(Section):
         None, description="task, with its loss and its score; null: the data set's own"
     )
     partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
-        "dirichlet", validate_default=True, description="label distribution"
+        "dirichlet", validate_default=True, description="partition: which device holds which samples"
     )
     model: Annotated[Any, Named("models")] = Field(
-        description="network that is trained: its layers and number of parameters"
+        description="neural network to train: its layers and number of parameters"
     )
     algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
         "fedavg",
@@ -254,29 +254,29 @@ class LearningSettings(Section):
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
-        description="codec of the model's change since the model that a device last received, sent instead of the"
-        " whole model; null: the whole model is sent",
+        description="codec of the downlink, which sends the change since the model that a device last received"
+        " instead of the whole model; null: the whole model is sent",
     )
     privacy: PrivacySettings | None = Field(
         None,
         description="clip updates, add noise, and keep a privacy account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
-        None, description="file of the model with which the run begins; null: a model drawn from the seed"
+        None, description="file of the run's first model; null: a model drawn from the seed"
     )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
-        "previous", validate_default=True, description="construction of a session's opening model"
+        "previous", validate_default=True, description="warm start: how a session's opening model is made"
     )
     pilot_sessions: int = Field(
         1,
         ge=1,
         le=1_000_000,
-        description="P: sessions 1 to P have no warm start; later sessions' models are saved for warm starts",
+        description="P: sessions 1 to P have no warm start; the models of later sessions are saved for warm starts",
     )
     after_pilot: Literal["continue", "restart"] = Field(
         "continue",
-        description="last model before session P+1: the pilot sessions' last model; with restart the run's untrained"
-        " first model, as if there had been no pilot session (except what devices keep)",
+        description="previous model of session P+1. continue: the last model of the pilot sessions; restart: the"
+        " run's untrained first model, as if there had been no pilot session (except for what devices keep)",
     )
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: change of the devices' data during the run; null: no change"
@@ -285,13 +285,13 @@ class LearningSettings(Section):
         None,
         ge=1,
         le=10**9,
-        description="rounds between measurements for the convergence bound, columns theory_* of rounds.csv; null: no"
-        " measurement",
+        description="number of rounds between measurements for the convergence bound (columns theory_* of"
+        " rounds.csv); null: no measurement",
     )
     kernels: Literal["torch", "numba"] = Field(
         "torch",
-        description="code for local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
-        " than torch, and equal to it within rounding; needs the extra kernels",
+        description="code for local steps. numba: compiled code for plain SGD of logistic, mlp and mlp2 on a CPU,"
+        " faster than torch and equal to it up to rounding; needs the extra kernels",
     )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
@@ -311,7 +311,7 @@ class LearningSettings(Section):
             if (name := registry.name_of(f"{key.rpartition('.')[2]}s", part)) != plain:
                 yield key, f"{name} is not {plain}", f"set {plain}"
         if self.local.momentum:
-            yield "local.momentum", f"steps have momentum {self.local.momentum:g}", "set it to 0"
+            yield "local.momentum", f"steps have momentum {self.local.momentum:g}", "set momentum to 0"
         if type(self.warm_start).anchor is not WarmStart.anchor:
             name = registry.name_of("warm_starts", self.warm_start)
             yield "warm_start", f"{name} adds to the local loss", "set previous, average or similarity"

@@ -20,13 +20,13 @@ class PartOfDay(Strict):
     from_hour: Hour = Field(description='hour of the day at which this part begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
         None,
-        description="days to which this part applies: mon ... sun; if left out, days without parts of their own",
+        description="days to which this part applies, mon ... sun; if left out, all days that no other part names",
     )
 
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if self.days is not None and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one, each once; or leave days out for every day")
+            raise ValueError("days: name at least one day, each once, or leave days out for every day")
         return self
 
 

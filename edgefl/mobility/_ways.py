@@ -83,7 +83,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
         return
     remedy = 'add a trip to the plan, such as {leave: "18:00", to: home}'
     if homewards.any():
-        remedy = "the trips home have a smaller share than other trips: leave share out there"
+        remedy = "leave share out of the trips home, where it is smaller than in other trips"
     there = dict.fromkeys(goals[entry] for entry in np.flatnonzero(followed[:, lost].any(axis=1)).tolist())
     yield (
         f"mobility itinerary: {lost.sum():,} of {lost.size:,} people leave home and never come back: they remain at"
@@ -115,6 +115,6 @@ def cut_off(
             yield (
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
                 f"{lost.sum():,} of its {lost.size:,} spots lie at streets that are not connected to the "
-                f"rest of the map, and people walk up to {apart_m[lost].max():,.0f} m straight to streets "
-                "that are; join the streets where they share a point, or use a larger map"
+                f"rest of the map, from where people walk up to {apart_m[lost].max():,.0f} m in a straight "
+                "line to streets that are; join the streets where they share a point, or use a larger map"
             )

@@ -30,7 +30,7 @@ class Spell(PartOfDay):
     """A part of the day, until the next one begins, with the probability of choosing each place."""
 
     to: dict[str, Share] = Field(
-        description="{place: probability of going there}: home, work, centre, or areas"
+        description="{place: probability of going there}; places are home, work, centre and areas"
     )
 
     @model_validator(mode="after")
@@ -76,7 +76,7 @@ class Attraction(Walkers):
         1.8,
         ge=1e-3,
         le=60,
-        description="highest speed of a device; the default mean of 1.4 is a pedestrian's",
+        description="highest speed of a device; by default the mean speed is 1.4, that of pedestrians",
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
@@ -84,11 +84,11 @@ class Attraction(Walkers):
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
     rhythm: tuple[Spell, ...] = Field(
         WEEKDAY,
-        description="parts of the day, from hour 0: {from_hour, to: {place: share}, days}",
+        description="parts of the day, the first from hour 0: {from_hour, to: {place: share}, days}",
     )
     homes: Shares | None = Field(
         None,
-        description="area of the homes, or {area: share of the devices}; null: where devices were dropped",
+        description="area of the homes, or {area: share of the devices}; null: home is where a device was dropped",
     )
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; null: three points"
@@ -139,7 +139,7 @@ class Attraction(Walkers):
         room_m = self.area_radius_m(cell_radius_m) - self.spread_m
         if room_m < np.hypot(*self.centre_m):
             raise EdgeflError(
-                f"the centre, {self.spread_m:g} m around {self.centre_m}, reaches beyond the area of "
+                f"the centre, {self.spread_m:g} m around {self.centre_m}, reaches beyond the area, whose radius is "
                 f"{room_m + self.spread_m:g} m; raise area_factor",
                 ("devices", "mobility", "area_factor"),
             )

@@ -48,7 +48,7 @@ class _Trip(Strict):
         0.0, ge=0, le=720, description="people leave at most this many minutes before or after `leave`"
     )
     share: float = Field(
-        1.0, ge=0, le=1, description="share of the people who go there, always the same people"
+        1.0, ge=0, le=1, description="share of the people who go there; they are the same people every day"
     )
     days: Literal["daily", "weekdays", "weekend"] | tuple[Day, ...] = Field(
         "daily", description="daily, weekdays (mon to fri), weekend, or a list of mon ... sun"
@@ -57,7 +57,7 @@ class _Trip(Strict):
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if not isinstance(self.days, str) and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one day, each once, or omit days for every day")
+            raise ValueError("days: name at least one day, each once, or leave days out for every day")
         return self
 
     @property
@@ -95,20 +95,20 @@ class Itinerary(Walkers):
         1.8,
         ge=1e-3,
         le=60,
-        description="highest speed of a device; the default mean of 1.4 is a pedestrian's",
+        description="highest speed of a device; by default the mean speed is 1.4, that of pedestrians",
     )
     addresses: dict[str, Address] = Field(
         description="{place: area | {area: share of the people} | [x, y]}: locations of work, school, home, ..."
     )
     mode: Mode | None = Field(
         None,
-        description="foot, bicycle, bus or car, which decides which streets of a map are open; null: by"
+        description="foot, bicycle, bus or car, which decides which streets of a map are open; null: chosen by"
         " speed_max_m_s, foot up to 3 m/s, bicycle up to 8 m/s, car above",
     )
     plan: tuple[_Trip, ...] = Field(
         min_length=1,
         max_length=100,
-        description="trips in the order of the day: {leave, to, spread_min, share, days}",
+        description="trips in order of their time of day: {leave, to, spread_min, share, days}",
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')

@@ -34,7 +34,7 @@ class Manhattan(Walkers):
     """
 
     area_factor: float = Field(
-        1.0, ge=1, le=10, description="half the square's side, relative to the cell's radius"
+        1.0, ge=1, le=10, description="half the side of the square area, relative to the cell's radius"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
     left_probability: ClassVar[float] = 0.25  # probability of a left turn at a junction; Bai et al.

@@ -25,7 +25,7 @@ class _TripRates(PartOfDay):
     """A part of the day, up to the beginning of the next part, and its trips."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
-        description="{origin: {destination: trips per hour of each device there}}; if left out, there are no trips"
+        description="{origin: {destination: trips per hour of each device at the origin}}; if left out: no trips"
     )
 
 
@@ -51,7 +51,7 @@ class OdFlows(Walkers):
     speed_max_m_s: float = Field(
         1.8, ge=1e-3, le=60, description="highest speed of a device; pedestrians have a mean of 1.4"
     )
-    begin: dict[str, Share] = Field(description="{area: share of the devices there at time 0}")
+    begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
     flows: tuple[_TripRates, ...] = Field(
         description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
     )

@@ -27,7 +27,7 @@ class RandomDirection(Walkers):
     """
 
     travel_s: float = Field(60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction")
-    pause_s: float = Field(0.0, ge=0, le=1e9, description="mean rest before a new direction")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="mean time at rest before a new direction")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

@@ -31,8 +31,8 @@ class RandomWaypoint(Walkers):
     run differ from later ones. Left out: speeds and rests that differ from leg to leg.
     """
 
-    pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint")
-    steady_state: bool = Field(True, description="start in the stationary distribution, not uniformly")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="time at rest at each waypoint")
+    steady_state: bool = Field(True, description="start in the stationary distribution instead of uniformly")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

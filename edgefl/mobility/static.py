@@ -16,13 +16,13 @@ class Static(Mobility):
     """
 
     doppler_speed_m_s: float = Field(
-        10.0, ge=0, le=150, description="speed for the Doppler shift of every link"
+        10.0, ge=0, le=150, description="nominal speed, which sets the Doppler shift of every link"
     )
 
     placement: Literal["area", "distance"] = Field(
         "area",
-        description="area: equally many devices on equal areas (J); distance: equally many at any distance "
-        "from the middle, so that they are denser near the middle",
+        description="area: devices are uniform in area (J); distance: their distance from the centre is uniform, "
+        "so that they are denser near the centre",
     )
 
     def area_radius_m(self, cell_radius_m: float) -> float:

@@ -57,37 +57,37 @@ class Trace(Mobility):
     recorded: ClassVar[bool] = True
 
     path: Path = Field(
-        description="a file, a folder, or a pattern such as taxis/*.csv; relative to the scenario's file"
+        description="path of a file or folder, or a pattern such as taxis/*.csv, relative to the scenario's file"
     )
     columns: dict[Role, str | Annotated[int, Field(ge=1, le=10_000)]] = Field(
-        {}, description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers"
+        {}, description="columns of tables by name or number: {t: NAME, id: NAME, lon: NAME, lat: NAME}"
     )
     geo: bool | None = Field(
         None,
-        description="whether x and y are longitude and latitude; null: no, and an error if they look like degrees",
+        description="whether x and y are longitude and latitude; null: no, and values like degrees are an error",
     )
     bad_rows: Literal["error", "skip"] = Field(
-        "error", description="rows that cannot be read are an error, or are skipped and counted in a note"
+        "error", description="unreadable rows are an error, or are skipped and counted in a note"
     )
     origin_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
-    scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
+    scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
     begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DATE] | None = Field(
         None,
-        description="time of the trace, or date, at which the simulation begins; if left out, its first sample",
+        description="time or date in the trace at which the simulation begins; if left out, that of the first sample",
     )
-    time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per unit of time of the trace")
+    time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
         None,
         gt=0,
         le=1e9,
         description="simulated time between samples beyond which a device is absent; null: 10 times the "
-        "device's median interval, at least 60; in SUMO's files any time step without the "
-        "device; between waypoints never",
+        "device's median interval, at least 60; in SUMO's files, a device is absent in time steps without "
+        "it; between waypoints, it is always present",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
-        ("vehicle", "person"), description="elements of SUMO's file that are devices"
+        ("vehicle", "person"), description="elements of SUMO's files that become devices"
     )
 
     @field_validator("kinds")
@@ -112,7 +112,7 @@ class Trace(Mobility):
                 ("devices", "count"),
             )
         if traced > count:
-            used = f"the first {count:,} are used; devices.count: all uses all of them"
+            used = f"the first {count:,} are used; devices.count: all would use all"
             self.places.notes.append(f"{self.path}: {traced:,} devices, of which {used}")
         return self._moving(samples)
 
@@ -178,7 +178,7 @@ class Trace(Mobility):
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
         if rows[:, 0].max() < 0:
             raise EdgeflError(
-                f"{self.begin_s:.10g} s is after the last sample of {self.path}; begin earlier",
+                f"{self.begin_s:.10g} s is after the last sample of {self.path}; set an earlier time",
                 ("devices", "mobility", "begin_s"),
             )
         return rows, counts
@@ -187,8 +187,8 @@ class Trace(Mobility):
         """Raise an error if times or coordinates seem to be in another unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
             raise EdgeflError(
-                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 if"
-                " they are milliseconds, 1e-6 if microseconds",
+                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 for"
+                " milliseconds, or 1e-6 for microseconds",
                 ("devices", "mobility", "time_scale"),
             )
         if self.geo is None and not degrees and look_like_degrees(rows[:, 1:], self._origin):

@@ -97,8 +97,8 @@ class Places:
         if self.plane is None:
             middle = np.median(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]), axis=0)
             raise EdgeflError(
-                f"{path}: longitudes and latitudes need the place on Earth of [0, 0] m: set origin_lon_lat:"
-                f" [LON, LAT], in degrees; the middle of this file is {middle.round(4).tolist()}"
+                f"{path}: degrees need a geographic origin: set origin_lon_lat: [LON, LAT], the position of"
+                f" [0, 0] m in degrees; the centre of this file is {middle.round(4).tolist()}"
             )
         self.used.add("plane")
         return self.plane
@@ -113,7 +113,7 @@ class Disc(Strict):
     """A disc around a point."""
 
     centre_m: Point = Field(description="[x, y] of the centre")
-    radius_m: float = Field(gt=0, le=1e6, description="distance of its edge from the centre")
+    radius_m: float = Field(gt=0, le=1e6, description="distance from the centre to the edge")
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)
@@ -159,8 +159,8 @@ class Polygon(Strict):
 class SumoNet(Strict):
     """A SUMO network in its own coordinates; as an area, the rectangle around all its streets."""
 
-    path: Path = Field(description="the file, .net.xml or .net.xml.gz, relative to the scenario's file")
-    origin_m: Point = Field((0.0, 0.0), description="the scenario's [0, 0] in the network's coordinates")
+    path: Path = Field(description="the .net.xml or .net.xml.gz file, relative to the scenario's file")
+    origin_m: Point = Field((0.0, 0.0), description="the network's coordinates of the scenario's [0, 0]")
 
 
 class Area(Strict):
@@ -169,8 +169,8 @@ class Area(Strict):
     disc: Disc | None = Field(None, description="{centre_m, radius_m}")
     rectangle: Rectangle | None = Field(None, description="{from_m, to_m}")
     polygon: Polygon | None = Field(None, description="{points_m}")
-    geojson: GeoJson | None = Field(None, description="{path, feature}: polygons of a file, in degrees")
-    sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the area of a SUMO network")
+    geojson: GeoJson | None = Field(None, description="{path, feature}: polygons from a file in degrees")
+    sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the bounding box of a SUMO network")
 
     @model_validator(mode="after")
     def _one_shape(self) -> Self:
@@ -193,7 +193,7 @@ class Area(Strict):
 
 def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     """Return the union of a GeoJSON file's polygons."""
-    nothing = "an area needs polygons: lines make streets, and a disc makes an area around a point"
+    nothing = "an area needs polygons; lines are for streets, and for an area around a point use a disc"
     read = shapes(source, POLYGONS, nothing)
     lines = [ring for one in read for ring in one.rings]
     plane = places.on_earth(source.path, lines)
@@ -203,8 +203,8 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
         region = trapezoids(made.polygons)
     if made.repaired:
         places.notes.append(
-            f"{source.path}: {made.repaired:,} of {len(read):,} polygons have sides that cross or coincide, and"
-            " cover what their rings enclose an odd number of times"
+            f"{source.path}: {made.repaired:,} of {len(read):,} polygons have sides that cross or coincide;"
+            " they are filled by the even-odd rule"
         )
     if made.dropped:
         places.notes.append(f"{source.path}: {made.dropped:,} rings of fewer than three corners are left out")

@@ -50,11 +50,11 @@ class GeoJson(Strict):
     Coordinates are in degrees, or in the system that the file's member `crs` names (with `edgefl-cosim[maps]`).
     """
 
-    path: Path = Field(description="the file, relative to the scenario's file")
+    path: Path = Field(description="path of the file, relative to the scenario's file")
     feature: str | dict[str, str] | None = Field(
         None,
-        description="features with this `id` or `name`, or otherwise with this value of any other property; "
-        "{GEN: Mitte}: features whose property GEN is Mitte (dots for nested properties); null: all features",
+        description="features to read: those with this `id` or `name`, or, if there are none, with this value of any"
+        " other property; {GEN: Mitte}: those whose property GEN is Mitte (dots for nested properties); null: all",
     )
 
     @field_validator("feature", mode="before")
@@ -218,7 +218,7 @@ def _known(values: Sequence[Mapping[str, str]], keys: Collection[str]) -> str:
         return f"known names: {', '.join(map(quoted, known[:MOST_NAMES]))}"
     names = dict.fromkeys(key for own in values for key in own)
     properties = [clipped(key) for key in names][:MOST_NAMES]
-    return f"known names: none; properties of its features: {', '.join(properties) or 'none'}"
+    return f"it names no feature; properties of its features: {', '.join(properties) or 'none'}"
 
 
 def _values(feature: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

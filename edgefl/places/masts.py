@@ -44,24 +44,24 @@ class SitesFile(Strict):
     """
 
     path: Path = Field(
-        description="the file, relative to the scenario's file: points, .geojson or .json (RFC 7946), or a table,"
-        " .csv, .csv.gz or .parquet: OpenCelliD's, with or without a line of column names, or any other with columns"
-        " of longitude and latitude",
+        description="path of the file, relative to the scenario's file: GeoJSON points (.geojson or .json, RFC"
+        " 7946), or a table (.csv, .csv.gz or .parquet) with columns of longitude and latitude; a table of"
+        " OpenCelliD may lack the header",
     )
     columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
         {},
-        description="columns with other names than lon, lat and azimuth (longitude, bearing, ... are known): {lon: X,"
-        " lat: Y, azimuth: direction}; in GeoJSON the property of azimuths alone",
+        description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... are known"
+        " too): {lon: X, lat: Y, azimuth: direction}; in GeoJSON, only the property that holds the azimuth",
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
         {},
-        description="rows to read: values by column or property, such as {radio: [LTE, NR], net: 1}",
+        description="rows to read, chosen by values of columns or properties, such as {radio: [LTE, NR], net: 1}",
     )
 
     @model_validator(mode="after")
     def _columns(self) -> Self:
         if self.points and self.columns.keys() - {"azimuth"}:
-            raise ValueError("GeoJSON points have coordinates: name no columns of lon and lat")
+            raise ValueError("GeoJSON points already have coordinates: leave lon and lat out of columns")
         return self
 
     @property
@@ -125,7 +125,7 @@ def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
     if masts.azimuth_deg is not None:
         if "azimuth_deg" in layout:
             raise EdgeflError(
-                "the file has azimuths of its own: leave azimuth_deg out", ("layout", "azimuth_deg")
+                "the file already gives the azimuths: leave azimuth_deg out", ("layout", "azimuth_deg")
             )
         filled["azimuth_deg"] = masts.azimuth_deg
     return {**scenario, "layout": filled}
@@ -148,7 +148,7 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
     small, found = {name.lower() for name in names}, {}
     if small >= {"x", "y"} and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
         raise table.error(
-            1, "has columns x and y, but no degrees: list places in metres in the scenario, [[x, y], ...]"
+            1, "has columns x and y, but no degrees: list metres in the scenario, as [[x, y], ...]"
         )
     for key, usual in NAMES.items():
         given = [own for name, own in file.columns.items() if name == key]
@@ -211,8 +211,8 @@ class _Rows:
         if origin_lon_lat is None:
             lon, lat = np.median(places_deg, axis=0).round(4).tolist()
             raise EdgeflError(
-                f"{path}: masts in degrees need the place on Earth of [0, 0] m: set origin_lon_lat, such as"
-                f" [{lon:g}, {lat:g}], near their centre",
+                f"{path}: masts in degrees need a geographic origin: set origin_lon_lat, the position of [0, 0] m,"
+                f" such as [{lon:g}, {lat:g}] near the masts' centre",
                 ("origin_lon_lat",),
             )
         places_m = np.full(places_deg.shape, np.inf)
@@ -258,7 +258,7 @@ class _Rows:
             remedy = (
                 "write degrees"
                 if value not in (None, "")
-                else "write degrees, or choose rows with a value here (where)"
+                else "write degrees, or leave such rows out with `where`"
             )
             raise EdgeflError(f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", PLACE)
         return found

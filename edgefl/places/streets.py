@@ -73,11 +73,11 @@ class _StreetLines:
         if closed.total() == len(self.streets):
             others = [other for other in MODES if any(other in one.open_to for one in self.streets)]
             remedy = (
-                f"streets are open to mode {' and '.join(others)}" if others else "give a map with streets"
+                f"its streets are open to mode {' and '.join(others)}"
+                if others
+                else "give a map with streets"
             )
-            raise ValueError(
-                f"{self._name}: no line of the map is a street for mode {mode} ({kinds}); {remedy}"
-            )
+            raise ValueError(f"{self._name}: no street of the map is open to mode {mode} ({kinds}); {remedy}")
         if closed:
             self._notes.append(
                 f"{self._name}: {closed.total():,} of {len(self.streets):,} lines of the map are left out, because"
@@ -109,7 +109,7 @@ class Streets(Strict):
     """
 
     lines_m: tuple[Line, ...] | None = Field(
-        None, min_length=1, max_length=1000, description="[[[x, y], [x, y], ...], ...] corners of each street"
+        None, min_length=1, max_length=1000, description="corners of each street: [[[x, y], ...], ...]"
     )
     geojson: GeoJson | None = Field(
         None, description="{path, feature}: lines of a map file in degrees, e.g. exported from OpenStreetMap"
@@ -147,7 +147,7 @@ class Streets(Strict):
 
 
 def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
-    nothing = "streets are LineStrings, such as the ways with `highway` of OpenStreetMap; polygons make areas"
+    nothing = "streets are LineStrings, such as OpenStreetMap's ways with `highway`; polygons are for areas"
     read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
     lines = [(tags, line) for tags, line in read if len(line) > 1]
     if len(lines) < len(read):

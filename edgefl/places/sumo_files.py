@@ -55,7 +55,7 @@ def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
                     found.append(_Edge(attributes, []))
                     points += 2 + attributes.get("shape", "").count(" ")
                     if points > MOST_POINTS:
-                        raise _too_large(path, f"{MOST_POINTS:,} corners of streets")
+                        raise _too_large(path, f"{MOST_POINTS:,} points of streets")
             elif name == "lane" and within:
                 found[-1].lanes.append(attributes)
             elif name == "junction" and attributes.get("type") != "internal":
@@ -100,7 +100,7 @@ def _in_metres(path: Path, places: list[Pair]) -> None:
     """Raise an error if places of a network are in degrees."""
     if look_like_degrees(places):
         raise EdgeflError(
-            f"{path}: ({places[0][0]:g}, {places[0][1]:g}) and the other places look like degrees; convert the"
+            f"{path}: coordinates such as ({places[0][0]:g}, {places[0][1]:g}) look like degrees; convert the"
             " network to metres with netconvert -s FILE --proj.utm"
         )
 

@@ -119,7 +119,7 @@ def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
         )
     if extremes.unusable:
         yield (
-            f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), which "
+            f"{extremes.unusable:,} updates were not finite and were dropped (rounds.not_finite: drop), which "
             f"wasted {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a "
             f"lower learning.local.lr, or {clipping}, keeps them finite"
         )
@@ -134,13 +134,13 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
     shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in federations)
-    remedies = [f"{shorter}rounds.deadline_s ends a round without such a device"]
+    remedies = [f"{shorter}rounds.deadline_s ends rounds without waiting for such a device"]
     if radio.monitoring.t310_s is None:
         preset = "radio.preset: nr, or " * (radio.preset != "nr")
         remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
     yield (
-        f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "
-        f"median over rounds is {usual} s: its link carries almost no data; {', and '.join(remedies)}"
+        f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}, while"
+        f" the median over rounds is {usual} s: its link carries almost no data; {', and '.join(remedies)}"
     )
 
 

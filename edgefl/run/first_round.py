@@ -58,8 +58,8 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     if empty:
         notes.append(
             f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever enter, because"
-            " devices do not move; without servers there (layout.federations), the run does not wait"
-            " rounds.max_wait_s for them"
+            " devices do not move; leave such cells out of layout.federations, so that the run does not"
+            " wait rounds.max_wait_s for devices there"
         )
     return notes
 
@@ -74,7 +74,7 @@ def _check_somebody_is_there(
         if not any(_allowed(members, session, ids) for ids in present.values()):
             place = ("churn", "sessions", str(session - 1)) if listed else ()
             raise EdgeflError(
-                f"no device of session {session} is in any cell that has a server, and none will ever enter one, "
+                f"no device of session {session} is in a cell with a server, and none will ever enter one, "
                 "because devices do not move; use more devices, or a mobility model",
                 ("devices", *place),
             )
@@ -138,7 +138,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
     at_once = rules.every_s is None and not rules.pause_s
     if at_once and isinstance(own.sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
-            f"rounds follow one another without pause for {end_s:,.0f} s: about {many:,.0f} rounds "
+            f"rounds follow each other without a pause for {end_s:,.0f} s: about {many:,.0f} rounds "
             f"of {round_s:.2g} s each; set rounds.every_s or rounds.pause_s"
         )
     return notes
@@ -170,8 +170,8 @@ def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -
         raise EdgeflError(str(error), (*section.split("."), "flops_per_sample")) from error
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
         raise EdgeflError(
-            f"computing in a round takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
-            " batch, or raise devices.clock_hz or devices.flops_per_cycle",
+            f"a device computes for {time_s:g} s in a round and spends {energy_j:g} J on it: lower"
+            " flops_per_sample, steps or batch, or raise devices.clock_hz or devices.flops_per_cycle",
             (*section.split("."), "flops_per_sample"),
         )
     return times_s

@@ -183,7 +183,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         worlds = run.world.by_federation.items()
         return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
-    sessions = "as many as begin in time" if count is None else count
+    sessions = "as many as begin within duration_s" if count is None else count
     rounds = "each until its time" if longest is None else f"of at most {longest} round{'s' * (longest != 1)}"
     lines = [f"sessions: {sessions}, {rounds}"]
     name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
@@ -223,9 +223,9 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     algorithm, model_bits = learning.algorithm, learning.cost.bits_per_parameter * learner.parameters
     down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
     if algorithm.chooses_model:
-        down = f"{up_bits:,} down for each model that devices choose from"
+        down = f"{up_bits:,} down for each model from which devices choose"
     elif algorithm.vectors_at_start:
-        down = f"{down_bits:,} down ({down_bits + model_bits:,} as a device begins a session)"
+        down = f"{down_bits:,} down ({down_bits + model_bits:,} at a device's start of a session)"
     elif algorithm.vectors_down != algorithm.vectors_up:
         down = f"{down_bits:,} down"
     else:
@@ -239,7 +239,7 @@ def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
     if scenario.day is None or lasts or scenario.sessions.longest is None:
         return []
     return [
-        f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow one another without pause: "
+        f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow each other without a pause: "
         "the run may be over before any device sets out; set rounds.every_s, or sessions by the hour "
         "(daily) with duration_s"
     ]

@@ -71,7 +71,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ) -> None:
         known = isinstance(controls, tuple) and set(controls) <= set(CONTROLS)
         if not known or controls[:1] != ("who",) or len(set(controls)) < len(controls):
-            raise EdgeflError(f"controls are {controls}: choose from {CONTROLS}, beginning with who")
+            raise EdgeflError(f"controls are {controls}: choose from {CONTROLS}, and begin with 'who'")
         for name, weight in (("accuracy", accuracy), ("seconds", seconds), ("joules", joules)):
             if not isinstance(weight, int | float) or not math.isfinite(weight):
                 raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: pass a finite number")

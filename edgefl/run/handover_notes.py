@@ -21,7 +21,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
         remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" real networks have 1.5 to 2.4 (drives of uccmisl/5Gdataset){remedy}"
+            f" real networks have 1.5 to 2.4 (drive tests of uccmisl/5Gdataset){remedy}"
         )
 
 
@@ -34,7 +34,7 @@ def _remedies(world: World) -> list[str]:
     shadowed = propagation.shadowing_std_db != 0
     by_place = propagation.line_of_sight in ("probabilistic", "soft")
     lacking = {
-        "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
+        "radio.path_loss: uma (umi is meant for sites 200 m apart)": isinstance(radio.path_loss, UMi)
         and _sites_apart_m(world.sites_m) > UMI_APART_M,
         "layout.sectors: 3": not world.layout.bearings_deg,
         "radio.propagation.line_of_sight: soft": propagation.line_of_sight == "probabilistic",

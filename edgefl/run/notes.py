@@ -94,14 +94,14 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
     if len(servers) == 1:
         for reason, (how,) in by_reason.items():
             return f"{reason} (round {how.round:,} of session {how.session:,}, after {_seconds(how.time_s)})"
-        return "not stopped by its scores"
+        return "no score ended it"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [
         f"{r} in {len(some)} cell{'s' * (len(some) != 1)}, in the last after {_seconds(last_s[r])}"
         for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):
-        told.append(f"{left} of {len(servers)} cells not stopped by their scores")
+        told.append(f"{left} of {len(servers)} cells were not ended by a score")
     return "; ".join(told)
 
 
@@ -174,8 +174,8 @@ def _beyond_its_file(
     """Note a recording that is shorter than the run."""
     if ends_s is not None and ends_s < simulated_s:
         yield (
-            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: the last {last} held"
-            f" from then on; add rows to the {file}"
+            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: from then on the last"
+            f" {last} stayed in force; add rows to the {file}"
         )
 
 
@@ -191,14 +191,14 @@ def _distinct(components: Iterable[Any]) -> list[Any]:
 def _rule(
     name: str, never: str, period_s: float | None, simulated_s: float, unit: str, instead: str
 ) -> Iterator[str]:
-    covers = f"the run covers {_seconds(simulated_s)}"
+    covers = f"the run lasts {_seconds(simulated_s)}"
     if period_s is not None and period_s > simulated_s:
-        covers = f"{covers} of a {unit} of {_seconds(period_s)}"
+        covers = f"{covers}, less than a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, covers more"
+        yield f"{name}: {never}{covers}; a longer duration_s or more sessions would cover one"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, use {instead}; otherwise spread the rounds "
+            f"{name}: {never}, and {covers}; if that is intended, use {instead}; otherwise spread the rounds "
             "(rounds.every_s) or add rounds"
         )
 
@@ -208,7 +208,7 @@ def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
         yield (
-            f"sessions {name}: it never ended a session; all {counts.ends.total():,} ran to max_rounds "
+            f"sessions {name}: the policy never ended a session; all {counts.ends.total():,} ran to max_rounds "
             f"({policy.max_rounds:,}); lower its threshold, or raise max_rounds"
         )
 
@@ -224,7 +224,7 @@ def _warm_start_that_never_acted(
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
-        f"learning.warm_start {name}: no session began with saved models; the first possible one is session "
+        f"learning.warm_start {name}: no session began with saved models; the first that can is session "
         f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; add sessions"
     )
 
@@ -303,7 +303,7 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
         ]
         yield (
             f"devices.power journal counts only radiated power: {max(watts):.2g} W while sending, where a "
-            "phone draws some 4 W; power: tr38840 or phone_5g counts what a phone draws"
+            "phone draws some 4 W; the power models tr38840 and phone_5g count what a phone draws"
         )
 
 
@@ -311,7 +311,7 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     """Note a band that carries both directions at once at a frequency where bands are TDD."""
     if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
-            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands at "
+            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz carry both directions at once, but bands at "
             f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or set a frame"
         )
 
@@ -328,8 +328,10 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > MATTERS * counts.participants:
         yield (
-            f"{gains.clamped} times a device was closer than cell.min_distance_m; the path loss at that distance was "
-            "used"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m, and the path loss at that"
+            " distance was used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at its end was used"
+        yield (
+            f"{gains.beyond} times a device was beyond the range of the path loss; the loss at its end was used"
+        )

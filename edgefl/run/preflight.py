@@ -62,7 +62,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     rounds, sessions = own.rounds, own.sessions
     if reports and rounds.overlap:
         raise EdgeflError(
-            "an external learner works round by round, but with this server rounds overlap: use synchronous",
+            "an external learner works round by round, but rounds of this server overlap: use synchronous",
             ("rounds", "server"),
         )
     # not checked by the schema, since in a test's small world a workload may stand for a learner that reports
@@ -77,7 +77,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
-            f"{name} sessions end by the devices' losses, but a workload trains nothing: take schedule or "
+            f"{name} sessions end by the devices' losses, but a workload trains nothing: set schedule or "
             "membership, or learning instead of workload",
             ("sessions",),
         )
@@ -141,8 +141,8 @@ def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: rang
     most = max(device_data.sizes(devices).values(), default=0)
     if batch > most:
         yield (
-            f"learning.local.batch {batch:,} is more than the {most:,} samples of the largest device: each local step"
-            " of a device uses all of its samples"
+            f"learning.local.batch {batch:,} exceeds the {most:,} samples of the device with the most: each local"
+            " step of a device uses all of its samples"
         )
 
 
@@ -171,8 +171,8 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
-            f"learning.algorithm {name}: accuracy is the global model's, and no table has the accuracy of "
-            "personal models; to test them, set learning.evaluation.tested_on: devices (accuracy_personal in "
+            f"learning.algorithm {name}: accuracy is that of the global model, and no table has that of "
+            "personal models; to test these, set learning.evaluation.tested_on: devices (accuracy_personal in "
             "rounds.csv and devices.csv)"
         )
 
@@ -194,7 +194,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     """Yield the parts of a transfer that the costs leave out, which are all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all but one of the models in the downlink"
+        yield "all but one of the models sent in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
@@ -208,9 +208,9 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"
     if algorithm.chooses_model:
-        yield "the passes in which devices choose a model"
+        yield "the forward passes with which devices choose a model"
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
-        yield "the passes that decide when devices stop"
+        yield "the forward passes that decide when devices stop"
     if algorithm.whole_gradients:
         yield "the passes over all samples for the algorithm's gradients"
     if type(algorithm).term is not Algorithm.term:

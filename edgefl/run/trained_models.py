@@ -86,7 +86,7 @@ def load_model(
             raise EdgeflError(
                 f"{run}: has models in its federations' folders: give {run / next(iter(parts))}"
             )
-        raise EdgeflError(f"{run}: has no models; a run keeps them at its end, unless record.models is none")
+        raise EdgeflError(f"{run}: has no models; a run saves them at its end, unless record.models is none")
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
@@ -133,8 +133,8 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: a run keeps models that its "
-            "algorithm makes, and devices' own models with record.models: personal"
+            f"{path}: there is no model besides the global one for {wanted}: a run saves further models only if its "
+            "algorithm makes them, and devices' own models only with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
 

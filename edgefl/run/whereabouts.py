@@ -81,8 +81,8 @@ def never_served(world: World) -> Iterator[str]:
         named = f"cell{'s' * (len(cells) > 1)} {', '.join(map(str, sorted(cells)))}"
         yield (
             f"layout.federations: no device is seen in {named}"
-            f" at {looks} times in the first {until_s:,.0f} s; a server there waits rounds.max_wait_s"
-            f" {own.rounds.max_wait_s:g} s, and if no server can go on the run fails: give servers only to the other"
+            f" at {looks} times in the first {until_s:,.0f} s; a server there waits for rounds.max_wait_s,"
+            f" {own.rounds.max_wait_s:g} s, and the run fails if no server can go on: give servers only to the other"
             f" cells{f', {kept},' * (len(kept) <= MOST_NAMED)} or set duration_s"
         )
 
@@ -131,12 +131,12 @@ def in_range(world: World) -> Iterator[str]:
     here, reached = _looks(world, gains, end_s if known else UNKNOWN_END_S, looks)
     if known and looks and (here > reached).any() and not reached[here > 0].all():
         here, reached = _looks(world, gains, end_s, LOOKS * CLOSER_LOOKS)
-    farther = f"farther than {gains.range_m:,.0f} m, where the path loss ends, from every site"
+    farther = f"farther than {gains.range_m:,.0f} m, the range of the path loss, from every site"
     never = np.flatnonzero((here > 0) & (reached == 0))
     if len(never) and (known or not looks):
         others = f" (and {len(never) - 1:,} more)" if len(never) > 1 else ""
         raise EdgeflError(
-            f"device {never[0]}{others} is {farther} throughout its movement: add sites near them, make the world"
+            f"device {never[0]}{others} is {farther} on its whole path: add sites near such devices, make the world"
             " smaller (layout.radius_m), or keep devices nearer to sites",
             ("layout", "sites" if world.layout.sites is not None else "isd_m"),
         )

@@ -123,7 +123,7 @@ class _Seen(Nowhere):
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the scenario has no duration: its sessions end the run, but a world without training has "
+                "the scenario has no duration: sessions would end its run, but a recording has "
                 "no sessions; say how long to record, e.g. --duration-s 3600 (in Python "
                 "Recording(duration_s=3600)), or give the scenario a duration_s",
                 ("duration_s",),

@@ -132,7 +132,7 @@ class Journal:
             if encoded(value) != recorded:
                 raise EdgeflError(
                     f"{at}: this run calls `{call}` with {name} {words(value)}, but {self.path} (entry "
-                    f"{entry['n']}) with {name} {words(decoded(recorded))}; {remedy}"
+                    f"{entry['n']}) has it with {name} {words(decoded(recorded))}; {remedy}"
                 )
         return decoded(self._recorded.popleft()["answered"])
 
@@ -224,7 +224,7 @@ def header(path: Path) -> dict[str, Any] | None:
         begun = unsealed(file.readline())
     if begun is not None and begun.get("journal") != FORMAT:
         raise EdgeflError(
-            f"{path}: has format {begun.get('journal')}, this edgefl {__version__} reads {FORMAT}; use the"
+            f"{path}: has format {begun.get('journal')}, but this edgefl ({__version__}) reads {FORMAT}; use the"
             " edgefl that wrote it"
         )
     return begun

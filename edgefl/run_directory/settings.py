@@ -20,31 +20,31 @@ class RecordSettings(Section):
 
     devices: Literal["all", "none"] | Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         "all",
-        description="rows of devices.csv, 176 bytes each: of all rounds, none, or every n-th round of a session's"
-        " phase, starting with the first; sums in rounds.csv and ledger.csv are always complete",
+        description="rounds with rows in devices.csv, 176 bytes each: all, none, or every n-th round of each phase"
+        " of a session, starting with the first; sums in rounds.csv and ledger.csv are always complete",
     )
     tables: Literal["csv", "parquet"] = Field(
         "csv",
-        description="format of the tables with rows for each device, devices and positions; parquet takes a tenth of"
-        " the space and needs the package pyarrow",
+        description="format of the tables devices and positions, which have rows for each device; parquet takes a"
+        " tenth of the space and needs the package pyarrow",
     )
     positions_s: Literal["auto", "none"] | Annotated[float, Field(ge=1e-3, le=1e9)] = Field(
         "auto",
-        description="simulated time between two rows of positions.csv for a device, 40 bytes each; auto: about 400"
-        " times in the run, fewer for more than 500 devices, with place and cell only; none: no such table",
+        description="simulated time between two rows of a device in positions.csv, 40 bytes each; auto: about 400"
+        " times in the run, fewer for more than 500 devices, with position and cell only; none: no such table",
     )
 
     models: KeptModels = Field(
         "last",
-        description="models to save, 4 bytes per parameter and cell; last: those at the end; personal: also devices'"
-        " own, if the algorithm has any; best: also each cell's model with the highest accuracy; a number n: also"
-        " those after every n-th round",
+        description="models to save, 4 bytes per parameter and cell; last: those at the end; personal: also the"
+        " devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a number n:"
+        " also those after every n-th round",
     )
 
     energy_excess: bool = Field(
         False,
-        description="add the column energy_excess_j to rounds.csv: joules that a round's completed participants"
-        " spent beyond the minimum for the same work by the round's end; takes about 10 ms per round",
+        description="add the column energy_excess_j to rounds.csv: energy that the completed participants of a"
+        " round spent beyond the minimum for the same work within the round's time; takes about 10 ms per round",
     )
 
     @field_validator("positions_s", mode="before")

@@ -167,9 +167,9 @@ class Snapshots:
         for path in reversed(self._all()):
             about = _about(path)
             if about is None:
-                notes.append(f"{path}: is damaged and ignored")
+                notes.append(f"{path}: is ignored, because it is damaged")
             elif digests.get(about["entries"]) != about["journal_sha256"]:
-                notes.append(f"{path}: belongs to entries that are missing from the journal; ignored")
+                notes.append(f"{path}: is ignored, because the journal lacks the entries that it belongs to")
             else:
                 return Snapshot(path, about["entries"], about["facts"]), notes
         return None, notes

@@ -41,7 +41,7 @@ class FederationSettings(Section):
         1.0,
         ge=1e-3,
         le=1e3,
-        description="weight by which the band is shared while several federations have something to send",
+        description="weight by which the band is shared while several federations have data to send",
     )
     learning: LearningSettings | None = Field(
         None, description="the federation's learning, instead of the scenario's whole learning or workload"
@@ -131,11 +131,11 @@ def check_members(
                     ("federations", name, "rounds", key),
                 )
         if (one.share is None) == (one.classes is None):
-            both = "not both" if one.share is not None else "one of the two"
+            both = "not by both" if one.share is not None else "give one of the two"
             raise EdgeflError(f"set its devices by share or by classes: {both}", ("federations", name))
         if (one.share is not None) != by_share:
             raise EdgeflError(
-                f"{first} gives its devices by {'share' if by_share else 'classes'}: do the same for all federations",
+                f"{first} has its devices by {'share' if by_share else 'classes'}: do the same for all federations",
                 ("federations", name),
             )
         for each in one.classes or ():
@@ -167,7 +167,7 @@ def _check_names(names: Sequence[str]) -> None:
     for name, folder in zip(names, folders, strict=True):
         if name == SNAPSHOTS or folders.count(folder) > 1:
             raise EdgeflError(
-                f"each federation's folder in the run directory has its name, but {name} is taken: choose "
+                f"a federation's name is that of its folder in the run directory, but {name} is taken: choose "
                 "another name",
                 ("federations", name),
             )

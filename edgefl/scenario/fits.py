@@ -104,13 +104,13 @@ def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
 
 def _beside_others(s: Sections) -> Broken:
     if s.own.cloud is not None:
-        yield ("cloud",), "a cloud joins the cells of one federation", "leave it out"
+        yield ("cloud",), "a cloud joins the cells of one federation", "leave cloud out"
     if s.radio.background is not None:
-        remedy = "leave it out, or make its users a federation"
-        yield ("radio", "background"), "background traffic has no weight", remedy
+        remedy = "leave background out, or make its users a federation"
+        yield ("radio", "background"), "background traffic has no weight in sharing the band", remedy
     if s.energy_excess:
-        what = "its minimum joules assume a federation that has the band to itself"
-        yield ("record", "energy_excess"), what, "leave it out"
+        what = "the minimum energy assumes a federation that has the band to itself"
+        yield ("record", "energy_excess"), what, "leave this key out"
     if isinstance(s.own.rounds.selector, Decider):
         name = registry.name_of("selectors", s.own.rounds.selector)
         yield ("rounds", "selector"), f"{name} decides about the whole band", "use another selector"
@@ -120,7 +120,7 @@ def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         name = s.named("algorithm")
         remedy = f"use {fitting(lambda one: one.uses == 'models')}"
-        yield ("learning", "algorithm"), f"{name} makes another model", remedy
+        yield ("learning", "algorithm"), f"{name} makes its model otherwise", remedy
 
 
 def _of_single_rounds(s: Sections) -> Broken:
@@ -167,13 +167,13 @@ def _no_sums(s: Sections) -> Broken:
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or use {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "local", "optimiser"), f"the changes of {name} are not", remedy
+        yield ("learning", "local", "optimiser"), f"the changes of {name} are no such sums", remedy
     yield from _state_kept(s)
 
 
 def _state_kept(s: Sections) -> Broken:
     if s.own.learning is not None and s.own.learning.local.optimiser.state != "fresh":
-        what = "a kept state carries over gradients of earlier rounds"
+        what = "the kept state contains gradients of earlier rounds"
         yield ("learning", "local", "optimiser"), what, "set optimiser.state: fresh"
 
 
@@ -197,13 +197,13 @@ def _several_models(s: Sections) -> Broken:
 
 def _no_fixed_shares(s: Sections) -> Broken:
     if s.radio.measured is not None:
-        yield ("radio", "measured"), "measured rates depend on neither of them", "use another selector"
+        yield ("radio", "measured"), "measured rates have neither", "use another selector"
     what = "with dynamic sharing, shares change"
     yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
 
 
 ROWS = (
-    Row("measured_rates", "a radio without keys that compute rates or cells", beside_measured_rates),
+    Row("measured_rates", "a radio whose rates and cells are not computed", beside_measured_rates),
     Row("band_alone", "settings that federations can share", _beside_others),
     Row(
         "dynamic_shares",
@@ -228,12 +228,12 @@ ROWS = (
     Row("one_by_one", "rounds that do not wait for each other", _of_single_rounds),
     Row(
         "places",
-        "a selector that can fill one place at a time",
+        "a selector that can replace a single device",
         lambda s: _if(
             not s.own.rounds.selector.fills_places,
             "rounds.selector",
-            f"{registry.name_of('selectors', s.own.rounds.selector)} selects whole rounds",
-            "use all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
+            f"{registry.name_of('selectors', s.own.rounds.selector)} selects all devices of a round at once",
+            "use the selector all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
         ),
     ),
     Row(
@@ -285,7 +285,7 @@ ROWS = (
         "rounds_of_theory",
         "rounds that all devices begin together",
         lambda s: _if(
-            s.own.rounds.overlap, "learning.theory", f"with {s.server} they overlap", "leave it out"
+            s.own.rounds.overlap, "learning.theory", f"with {s.server} rounds overlap", "leave theory out"
         ),
     ),
     Row(
@@ -330,7 +330,7 @@ ROWS = (
     ),
     Row("plain_steps", "plain SGD of fully connected layers", _other_steps),
     Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
-    Row("fresh_state", "an optimiser whose state starts fresh for its second model", _state_kept),
+    Row("fresh_state", "an optimiser whose state is reset for its second model", _state_kept),
     Row(
         "epochs",
         "epochs",
@@ -338,7 +338,7 @@ ROWS = (
             s.own.learning is not None and s.own.learning.local.epochs is None,
             "learning.local.epochs",
             "this key is not set",
-            "set a device's maximum number of epochs, or leave out what stops early",
+            "set it to the maximum number of epochs, or do not stop devices early",
         ),
     ),
     Row(

@@ -21,9 +21,9 @@ COMPUTED = {
 def beside_measured_rates(s: Sections) -> Broken:
     """Yield each setting that would compute rates, cells or powers although a table gives them."""
     if s.several:
-        yield ("federations",), "several federations share a band", "leave them out"
+        yield ("federations",), "several federations share a band", "leave federations out"
     if s.energy_excess:
-        yield ("record", "energy_excess"), "minimum joules follow from a computed radio", "leave it out"
+        yield ("record", "energy_excess"), "minimum energy needs a computed radio", "leave it out"
     changed = [
         *_changed(s.radio, RadioSettings(preset="journal"), ("radio",)),
         *(
@@ -37,7 +37,7 @@ def beside_measured_rates(s: Sections) -> Broken:
         if one.ut_height_m is not None:
             changed.append(("devices", "classes", name, "ut_height_m"))
     for place in changed:
-        yield place, "this key does", "leave it out"
+        yield place, "this key sets how they are computed", "leave it out"
 
 
 def _changed(section: Any, plain: Any, place: Place) -> Iterator[Place]:

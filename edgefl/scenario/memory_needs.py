@@ -100,7 +100,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
     # the module and the global model exist besides the local models
     sent = len(world.served) if sections.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
-    models = f"{copies} models of {numbers:,} numbers"
+    models = f"{copies} models of {numbers:,} parameters"
     steps = learning.local.most
     batches = f"the batches of {steps:,} steps of {training:,} devices"
     return [

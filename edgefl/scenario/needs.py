@@ -59,7 +59,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
     if len(set(days.values())) > 1:
         told = ", ".join(f"{where} has {day}" for where, day in days.items())
         raise EdgeflError(
-            f"two clocks in one run: {told}; use the same begin_hour and day_s everywhere",
+            f"the run has two different clocks: {told}; use the same begin_hour and day_s everywhere",
             tuple(list(days)[-1].split(".")),
         )
 

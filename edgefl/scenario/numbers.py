@@ -81,7 +81,7 @@ class Numbers:
         count = getattr(selector, "count", None)
         if count and count > devices:
             raise EdgeflError(
-                f"{count} exceeds {them}: a round could never have so many participants; lower it",
+                f"{count} exceeds {them}: no round could ever have so many participants; lower it",
                 ("rounds", "selector", "count"),
             )
         factor = self.own.rounds.over_selection

@@ -52,7 +52,7 @@ def zero_from(learning: LearningSettings, first: int) -> str:
 
 def remedy(learning: LearningSettings) -> str:
     """Suggest settings with which the learning rate stays above 0 in every round."""
-    longer = "set lr_schedule.rounds to the run's length, or leave this key out for a decay in each session"
+    longer = "set lr_schedule.rounds to the run's length, or leave this key out to restart the decay in each session"
     if learning.local.lr_schedule.rounds is None:
-        longer = "let the rate fall more slowly (step: a factor above 0)"
+        longer = "choose a slower decay (step: a factor above 0)"
     return f"{longer}; or set learning.local.lr_floor, such as 0.01"

@@ -82,7 +82,7 @@ class Scenario(Shown):
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
     origin_lon_lat: tuple[Longitude, Latitude] | None = Field(
-        None, description="[longitude, latitude] of [0, 0] m in degrees, for areas and traces in degrees"
+        None, description="[longitude, latitude] of [0, 0] m, for areas and traces in degrees"
     )
     areas: dict[AreaName, Area] = Field(
         {}, description="areas by name: {disc | rectangle | polygon | geojson | sumo_net: ...}"
@@ -95,7 +95,7 @@ class Scenario(Shown):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
-    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none does")
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no score does")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,

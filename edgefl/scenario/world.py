@@ -107,7 +107,7 @@ class World:
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
-                f"{density}: seed {self.streams.seed} drops no device at all; raise the density",
+                f"{density}: seed {self.streams.seed} drops no device; raise the density",
                 ("devices", "density_per_km2"),
             )
         return count

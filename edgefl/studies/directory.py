@@ -81,7 +81,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
     for run_file in directory.glob("**/seed-*/run.json"):
         if " " in (old := run_file.parent.relative_to(directory).as_posix()):
             raise EdgeflError(
-                f"{directory / old}: has the name that an earlier version gave it; to continue the study, rename"
+                f"{directory / old}: was named by an earlier version of edgefl; to continue the study, rename"
                 f" its folders with - instead of blanks ({folder_of(old)}), or choose another --out"
             )
     wrong = []
@@ -102,15 +102,15 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         more = f"\n  and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         listed = "".join(f"\n  {one}" for one in wrong[:3])
         raise EdgeflError(
-            f"{directory}: holds runs that are not this study's; choose another --out, or delete these:{listed}{more}"
+            f"{directory}: has runs that are not of this study; choose another --out, or delete these:{listed}{more}"
         )
     return records
 
 
 def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity) -> str:
     if recorded is None:
-        return "does not name its data and version of results"
+        return "its run.json lacks its data and its version of results"
     keys = dict(leaves(written(load_scenario(path / SCENARIO))))
     keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
-    there = Identity(keys, recorded["data"], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
+    there = Identity(keys, recorded[("data")], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
     return in_short(own.differences(there))

@@ -151,7 +151,7 @@ def _failing(
     failing = {}
     for number, run in enumerate(runs):
         if forecasts.late:
-            yield f"only the first {number} of {len(runs)} runs were checked: more would take over {CHECKS_S:g} s"
+            yield f"only the first {number} of {len(runs)} runs were checked: all would take more than {CHECKS_S:g} s"
             break
         try:
             forecasts.check(run, reuse[run.path])

@@ -227,6 +227,6 @@ def _require_there(directory: Path) -> None:
     """Refuse to continue a study if its folder is gone, since a new folder would hold half a study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
-            f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"
+            f"{directory}: does not exist any more: the study's folder was moved, renamed or deleted while it was"
             " written; the same command with --out NEW_PLACE continues it"
         )

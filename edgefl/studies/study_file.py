@@ -46,7 +46,7 @@ class QuestionSettings(Section):
         "target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
-        description="two variants: the difference is the first minus the second"
+        description="two variants, whose difference is the first minus the second"
     )
     precision: float = Field(
         ge=1e-9,
@@ -112,11 +112,11 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, which others are compared with; relative targets refer to it; null: none",
+        description="the proposed variant: others are compared with it, and relative targets refer to it; null: none",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
-        description="name -> dotted overrides of the base scenario; may be left out with a grid: the"
+        description="name -> dotted overrides of the base scenario; with a grid they may be left out: the"
         " base scenario then runs in each setting",
     )
     grid: dict[str, dict[str, Overrides]] = Field(

@@ -94,7 +94,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     if len(own) > MOST_OWN:
         own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that differ between runs"]
     shared = [line for line, count in counts.items() if count == len(checks)]
-    return [f"{len(checks)} runs per seed; here with the first seed:", *shared, *own, *most]
+    return [f"{len(checks)} runs per seed; with the first seed:", *shared, *own, *most]
 
 
 def _tried(scenario: Scenario, device: str) -> Forecast:

@@ -74,7 +74,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
     if not isinstance(component, type):
         given = type(component).__name__
         raise ContractError(
-            f"pass the class, check({given}, ...), and its parameters by name, not an instance"
+            f"pass the class and its parameters by name, check({given}, ...), not an instance"
         )
     name = f"{component.__module__}:{component.__name__}"
     kind = _kind_of(component)
@@ -98,7 +98,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         ) from error
     except Exception as error:  # an answer of a wrong type or shape may raise anything
         raise ContractError(
-            f"{name} ends its check with {type(error).__name__}: {error}; see in the traceback which answer is wrong"
+            f"{name} fails its check with {type(error).__name__}: {error}; the traceback shows which answer is wrong"
         ) from error
 
 

@@ -176,7 +176,7 @@ def power_models(model: PowerModel) -> None:
         send_w = draws.send_w + draws.amplifier_w
         must(
             before_w <= send_w < math.inf,
-            f"sending {transmit_w} W draws {send_w} W, and less power drew {before_w} W: more must not draw less",
+            f"sending {transmit_w} W draws {send_w} W, but a lower power drew {before_w} W: the draw must not fall",
         )
         must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return a power of at least 0 W")
         before_w = send_w

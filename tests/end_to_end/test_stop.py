@@ -68,8 +68,8 @@ def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
 def test_a_run_that_does_not_get_there_is_the_run_without_it(whole: Results, tmp_path: Path) -> None:
     run = stopped(tmp_path, {"accuracy": 1.0})
     assert (run / "rounds.csv").read_bytes() == (whole / "rounds.csv").read_bytes()
-    assert run.info["stopped"] == "not stopped by its scores"
-    assert "How it ended: not stopped by its scores." in summary(load_runs(run))
+    assert run.info["stopped"] == "no score ended it"
+    assert "How it ended: no score ended it." in summary(load_runs(run))
     assert "stopped" not in whole.info
 
 

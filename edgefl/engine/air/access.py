@@ -22,28 +22,28 @@ class AccessSettings(Section):
         0.0,
         ge=0,
         le=60,
-        description="random access and RRC setup of a device without a connection: before its first transfer, and"
-        " after a release (devices.power.release_s), a failed link or a switch-off",
+        description="time for random access and RRC setup of a device without a connection: before its first"
+        " transfer, and after a release (devices.power.release_s), a failed link or a switch-off",
     )
     grant_s: float = Field(
-        0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"
+        0.0, ge=0, le=10, description="time for request and grant before the upload of a connected device"
     )
     round_trip_s: float = Field(
         0.0,
         ge=0,
         le=10,
-        description="round trip to the server: one before a download, for the request and its answer; in both"
-        " directions TCP's slow start takes further round trips",
+        description="round-trip time to the server: a download begins one round trip after its request, and TCP's"
+        " slow start takes further round trips in both directions",
     )
     before_downlink_s: float = Field(
         0.0,
         ge=0,
         le=3600,
-        description="time before a download during which the radio is not used: serialisation, or a wait "
-        "until a device polls again",
+        description="time before a download in which the radio is not used: for serialisation, or until the "
+        "device polls again",
     )
     before_uplink_s: float = Field(
-        0.0, ge=0, le=3600, description="time before an upload during which the radio is not used"
+        0.0, ge=0, le=3600, description="time before an upload in which the radio is not used"
     )
 
 

@@ -68,7 +68,7 @@ class BackgroundTraffic:
         taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
-            raise EdgeflError(f"no user of cell {cell} is within reach: raise users", ("radio", "background"))
+            raise EdgeflError(f"no user of cell {cell} has a link: raise users", ("radio", "background"))
         rng = self.streams("background", direction, cell)
         mean_s = float(taken_s[reached].mean())
         self._check_room(direction, mean_s)
@@ -99,8 +99,8 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: alone in the band, these users can send {most_bps / MOST_LOAD:.3g},"
-                f" and files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: even alone, these users can only send {most_bps / MOST_LOAD:.3g}, so"
+                f" files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 

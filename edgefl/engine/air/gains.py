@@ -14,7 +14,7 @@ from edgefl.engine.air.measurements import Survey
 from edgefl.engine.derived import Derived
 
 RoundKey = tuple[int, str, int]  # session, phase, round
-_BY_ROUND = "these gains are not a function of the place"
+_BY_ROUND = "these gains do not depend on the place alone"
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,11 @@ class LayoutSettings(Section):
     """
 
     rings: int = Field(0, ge=0, le=2, description="rings of cells around the central cell")
-    isd_m: float = Field(
-        200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons"
-    )
+    isd_m: float = Field(200.0, ge=20, le=5000, description="inter-site distance of the hexagonal layout")
     sites: Annotated[tuple[tuple[Metres, Metres], ...], _OrFile()] | None = Field(
         None,
-        description="[x, y] of each site, m, instead of rings, or a file of masts: {path, ...}; null:"
-        " hexagons",
+        description="[x, y] of each site in m, or a file of masts, {path, ...}, instead of rings; null: a"
+        " hexagonal layout",
     )
     radius_m: float | None = Field(
         None,
@@ -63,13 +61,13 @@ class LayoutSettings(Section):
         le=50_000,
         description="radius of the world around sites; if left out, cell.radius_m beyond the farthest site",
     )
-    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, omnidirectional, or 3 panels")
+    sectors: Literal[1, 3] = Field(1, description="cells per site: 1, omnidirectional, or 3, one per panel")
     antenna_gain_dbi: float = Field(
         0.0,
         ge=-10,
         le=30,
-        description="gain of a site without sectors in all directions, for sending and receiving; sectors have their"
-        " panels' gain",
+        description="gain of a site without sectors in all directions, for sending and receiving; the gain of sectors"
+        " is that of their panels",
     )
     azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,
@@ -100,10 +98,10 @@ class LayoutSettings(Section):
         if self.sites is None:
             if self.radius_m is not None:
                 raise ValueError(
-                    "radius_m is for sites; hexagons reach (rings + 1/2) isd_m: leave radius_m out"
+                    "radius_m applies only to sites; hexagons reach (rings + 1/2) isd_m: leave radius_m out"
                 )
         elif self.rings:
-            raise ValueError("set either rings (hexagons) or sites (any places)")
+            raise ValueError("set either rings (hexagons) or sites (arbitrary positions)")
         elif not 1 <= len(self.sites) <= MOST_SITES:
             raise ValueError(f"sites: name 1 to {MOST_SITES} places, got {len(self.sites)}")
         elif len(set(self.sites)) < len(self.sites):
@@ -123,7 +121,7 @@ class LayoutSettings(Section):
             if self.sites is None or len(self.azimuth_deg) != len(self.sites):
                 sites = "hexagons" if self.sites is None else f"{len(self.sites)} sites"
                 listed = len(self.azimuth_deg)
-                raise ValueError(f"azimuth_deg lists the panels of {listed} sites; the layout has {sites}")
+                raise ValueError(f"azimuth_deg has panels of {listed} sites, but the layout has {sites}")
             if self.cells > MOST_CELLS:
                 raise ValueError(f"azimuth_deg: list at most {MOST_CELLS} panels, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:

@@ -50,7 +50,7 @@ def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
     """Return gains drawn for each round; `of` has each device's index into `extents`."""
     if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
-            "probabilistic line of sight is a function of the place: set radio.propagation.shadowing: spatial",
+            "probabilistic line of sight depends on the place alone: set radio.propagation.shadowing: spatial",
             ("radio", "propagation", "line_of_sight"),
         )
     return PerRoundGains(extents, of, streams)

@@ -19,8 +19,8 @@ class TddSettings(Section):
 
     pattern: str = Field(
         "DDDSU",
-        description="one letter per slot: D downlink, U uplink, S special; or F: all slots are flexible, and the"
-        " downlink has those in which the cell has no uplink data",
+        description="one letter per slot: D downlink, U uplink, S special; or F: all slots are flexible, and those"
+        " in which the cell has no uplink data carry its downlink",
     )
     special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
 
@@ -39,8 +39,8 @@ class PropagationSettings(Section):
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
-        description="LoS everywhere (J), nowhere, or drawn for each place by 38.901's probability; soft: the same,"
-        " but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: drawn"
+        " too, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
@@ -52,14 +52,14 @@ class PropagationSettings(Section):
         0.5,
         ge=0,
         le=1,
-        description="correlation of a place's shadowing towards different sites, with several cells",
+        description="correlation of the shadowing between a place and different sites",
     )
     los_site_correlation: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="correlation, towards different sites, of the normal field that decides line of sight by place;"
-        " 0: sites are independent, as in 38.901",
+        description="correlation, between different sites, of the Gaussian fields that decide the line of sight of"
+        " places; 0: sites are independent, as in 38.901",
     )
 
 
@@ -74,7 +74,7 @@ class BudgetSettings(Section):
         " per_resource_block: power spread over the whole band",
     )
     uplink_power_over_share: Literal["full", "per_resource_block"] | None = Field(
-        None, description="how a device's power is spread over its share; if left out, as power_over_share"
+        None, description="how a device spreads its power over its share; if left out, power_over_share"
     )
     array_gain_db: float = Field(
         0.0,
@@ -130,7 +130,7 @@ class LinkSettings(Section):
         description="maximum number of layers of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
     )
     max_efficiency: float | None = Field(
-        None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; null: no cap"
+        None, ge=1e-3, le=20, description="highest modulation: limit of the rate, bits/s/Hz; null: no limit"
     )
     rates: Literal["shannon", "cqi"] = Field(
         "shannon",
@@ -141,7 +141,7 @@ class LinkSettings(Section):
     control_overhead: float = Field(
         0.0, ge=0, le=0.9, description="share of the band for control channels and reference signals"
     )
-    protocol_overhead: float = Field(0.0, ge=0, le=0.9, description="share of the bits that are headers")
+    protocol_overhead: float = Field(0.0, ge=0, le=0.9, description="share of headers in the bits sent")
     harq_bler: float = Field(
         0.0,
         ge=0,
@@ -159,9 +159,9 @@ class LinkSettings(Section):
         None,
         ge=-40,
         le=40,
-        description="packet errors: m in the probability that an upload is lost at its end, 1 - E exp(-m / SNR),"
-        " averaged over fading, with the SNR on the upload's share (Chen et al., 2021: 0.023); null: all uploads"
-        " arrive",
+        description="packet errors: an upload is lost at its end with probability 1 - E exp(-m / SNR), the mean"
+        " over fading, with this m and the SNR on the upload's share of the band (Chen et al., 2021: 0.023); null:"
+        " all uploads arrive",
     )
     uplink_threshold_db: float | None = Field(
         None,
@@ -235,7 +235,7 @@ class MonitoringSettings(Section):
         le=30,
         description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
         " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until the deadline; 0:"
-        " its part of the round is over",
+        " it drops out of the round at once",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4
@@ -255,7 +255,7 @@ class MonitoringSettings(Section):
     @model_validator(mode="after")
     def _time_for_a_link(self) -> Self:
         if self.t311_s and self.t310_s is None:
-            raise ValueError("t311_s counts from a radio link failure, but no link ever fails: set t310_s")
+            raise ValueError("t311_s begins at a radio link failure, but no link ever fails: set t310_s")
         if 0 < self.t311_s < self.reestablishment_s:
             raise ValueError(
                 f"t311_s {self.t311_s:g} is too short to set up a link: make it at least"

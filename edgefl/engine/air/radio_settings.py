@@ -38,24 +38,24 @@ class RadioSettings(Section):
 
     preset: Preset = Field(
         "nr",
-        description="defaults of the other keys. nr: a real radio, with 38.901's line of sight and walls, NR's rates,"
-        " frames and overheads, and a phone's energy; journal: the journal paper's Table I, and its way of"
-        " counting learning",
+        description="defaults of the other keys. nr: a realistic radio, with 38.901's line of sight and penetration"
+        " loss, NR's rates, frames and overheads, and a phone's energy; journal: the journal paper's Table I, and"
+        " its way of counting the work of learning",
     )
     carrier_hz: float = Field(
-        3.5e9, ge=0.5e9, le=100e9, description="carrier frequency: a higher one has more path loss"
+        3.5e9, ge=0.5e9, le=100e9, description="carrier frequency; the path loss rises with it"
     )
     bandwidth_hz: float = Field(
         100.0e6,
         ge=1e5,
         le=4e9,
-        description="system bandwidth W; with preset: nr, the default of a site's power, budget.server_power_dbm,"
-        " follows it",
+        description="system bandwidth W; with preset: nr, the default of a site's power (budget.server_power_dbm)"
+        " follows from it",
     )
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi",
         validate_default=True,
-        description="path-loss model: loss between a site and a device by distance and line of sight",
+        description="path-loss model: loss between a site and a device, given their distance and line of sight",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot length tau")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
@@ -69,11 +69,11 @@ class RadioSettings(Section):
     )
     tdd: TddSettings | None = Field(
         None,
-        description="TDD frame; null: separate intervals (J), or a band for each direction (FDD)",
+        description="TDD frame; null: separate intervals for the two directions (J), or a band for each (FDD)",
     )
     access: AccessSettings | None = Field(
         None,
-        description="time before the first bit of a transfer, and connected-mode DRX; null: no such time and no DRX",
+        description="access delay before the first bit of a transfer, and connected-mode DRX; null: neither",
     )
     neighbour_load: float = Field(
         0.0,
@@ -81,8 +81,8 @@ class RadioSettings(Section):
         le=1,
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
-        " interference: slot, one device in every other cell also transmits in this fraction of slots, by the"
-        " uplink's power rule, on as large a part of the band as the link",
+        " interference: slot, one device in every other cell also transmits in this fraction of slots, with uplink"
+        " power control, on as large a part of the band as the disturbed link",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",
@@ -92,8 +92,8 @@ class RadioSettings(Section):
     )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
-        description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
-        " band, then missing parts by unicast",
+        description="unicast: every device has a share of the band (J); broadcast: one model is sent to all devices"
+        " on the whole band, and missing parts follow by unicast",
     )
     # quantile of the devices' mean rates at which a broadcast is sent
     broadcast_quantile: ClassVar[float] = 0.05
@@ -136,7 +136,7 @@ class RadioSettings(Section):
         if self.link.rates == "cqi":
             if self.monitoring.t310_s is None:
                 yield (
-                    "below the lowest CQI nothing arrives, and no link would be given up: set monitoring.t310_s,"
+                    "links below the lowest CQI carry nothing, but none would be given up: set monitoring.t310_s,"
                     " or link.rates: shannon"
                 )
             if scheduler_name == "min_max_latency":
@@ -146,29 +146,29 @@ class RadioSettings(Section):
                 yield "monitoring.coverage_margin_db is relative to the lowest CQI: set link.rates: cqi"
             if self.propagation.shadowing == "round":
                 yield (
-                    "monitoring.coverage_margin_db: coverage is a function of the place: set propagation.shadowing:"
-                    " spatial"
+                    "monitoring.coverage_margin_db: coverage must depend on the place alone: set"
+                    " propagation.shadowing: spatial"
                 )
         if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
             yield "min_max_latency supports only flat fading: set link.frequency_taps: 1, or another scheduler"
         if self.by_slot and self.budget.power_over_share == "full":
-            yield f"with interference: slot each neighbour has one power over the whole band: {power_by_block}"
+            yield f"with interference: slot each neighbour spreads its power over the whole band: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":
             yield "fidelity: renewal does not support interference: slot: set fidelity: auto or slot"
         whole = self.budget.uplink_p0_dbm is not None and self.sharing == "dynamic" and uplink_full
         if whole and self.link.rates == "shannon":
             yield (
-                "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic changes"
-                " all the time: set link.rates: cqi, budget.uplink_power_over_share: per_resource_block, or sharing:"
+                "budget.uplink_p0_dbm sets a device's power by its share of the band, which sharing: dynamic keeps"
+                " changing: set link.rates: cqi, budget.uplink_power_over_share: per_resource_block, or sharing:"
                 " static"
             )
         if self.flexible and self.sharing != "dynamic":
-            yield "tdd.pattern: F: slots follow the data, and sharing: static fixes shares: set sharing: dynamic"
+            yield "tdd.pattern: F follows the data, but sharing: static fixes shares: set sharing: dynamic"
         if self.flexible and self.downlink == "broadcast":
-            yield "tdd.pattern: F: a broadcast's slots do not depend on other transfers: set downlink: unicast"
+            yield "tdd.pattern: F does not fit a broadcast, which has its own slots: set downlink: unicast"
         if self.background is not None and self.sharing != "dynamic":
             yield (
-                "background traffic changes within a round, and sharing: static fixes shares: set sharing: dynamic"
+                "background traffic changes within a round, but sharing: static fixes shares: set sharing: dynamic"
             )
         if self.background is not None and self.budget.power_over_share == "full":
             yield f"with background traffic a site spreads a fixed power over the whole band: {power_by_block}"

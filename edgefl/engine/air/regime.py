@@ -51,7 +51,7 @@ class RenewalRegime:
             return []
         return [
             f"radio.fidelity renewal: {self.short:,} of {self.transfers:,} transfers were shorter than"
-            f" {AUTO_COHERENCE_TIMES} coherence times of their fading (the shortest {self.shortest:.2g}):"
-            " their times vary too much, by up to 7 % at 20 coherence times, 57 % at 2, and without bound below,"
-            " where the mean is too long as well; with fidelity: auto such transfers are drawn slot by slot"
+            f" {AUTO_COHERENCE_TIMES} coherence times of their fading (the shortest {self.shortest:.2g}): the"
+            " spread of their times is too large, by up to 7 % at 20 coherence times, 57 % at 2, and without limit"
+            " below 2, where the mean is too long as well; fidelity: auto draws such transfers slot by slot"
         ]

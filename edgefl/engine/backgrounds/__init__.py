@@ -21,10 +21,10 @@ class Background(Component):
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="number of users in a cell, at random places")
+    users: int = Field(20, ge=1, le=10_000, description="number of users per cell, dropped at random")
     distance_m: tuple[Metres, Metres] | None = Field(
         None,
-        description="[from, to]: 2D distances of the users from their site, all equally likely; null: anywhere",
+        description="[from, to]: range of the users' 2D distances from their site, drawn uniformly; null: anywhere",
     )
     speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
     transmit_power_dbm: ClassVar[float] = 23.0  # power of a phone, 38.101-1

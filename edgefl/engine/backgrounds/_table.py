@@ -45,16 +45,17 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
         time_s = _number(table, line, "time_s", row["time_s"])
         of = "all cells" if cell is None else f"cell {cell}"
         if not steps.times_s and time_s != 0:
-            raise table.error(line, f"{of} begins at {time_s:g} s: its first row must be at 0")
+            raise table.error(line, f"the first row of {of} is at {time_s:g} s: it must be at 0")
         if steps.times_s and time_s <= steps.times_s[-1]:
             raise table.error(
-                line, f"{of} has {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
+                line,
+                f"a row of {of} at {time_s:g} s follows one at {steps.times_s[-1]:g} s: sort the rows by time",
             )
         steps.times_s.append(time_s)
         for name, direction in LOADS.items():
             load = _number(table, line, name, row[name]) if name in row else 0.0
             if not 0 <= load <= 1:
-                raise table.error(line, f"{name} is {load:g}: a load is a share of time, 0 to 1")
+                raise table.error(line, f"{name} is {load:g}: a load is a share of time, from 0 to 1")
             steps.loads[direction].append(load)
     if not steps_of:
         raise EdgeflError(f"{path}: has no rows; write at least one", PLACE)

@@ -22,12 +22,11 @@ class Load(Background):
     downlink_load: float = Field(0.0, ge=0, le=0.95, description="downlink load of background traffic alone")
 
     uplink_bps: float | None = Field(
-        None,
-        gt=0,
-        le=1e11,
-        description="traffic of a cell's users in the uplink, bit/s, instead of uplink_load",
+        None, gt=0, le=1e11, description="uplink traffic of a cell's users, bit/s, instead of uplink_load"
     )
-    downlink_bps: float | None = Field(None, gt=0, le=1e11, description="downlink traffic of users, bit/s")
+    downlink_bps: float | None = Field(
+        None, gt=0, le=1e11, description="downlink traffic of a cell's users, bit/s"
+    )
 
     @model_validator(mode="after")
     def _load_or_rate(self) -> Self:

@@ -36,7 +36,7 @@ class LoadTrace(Background):
     TS 28.552, 5.1.1.2. Left out: file sizes and numbers of users that change with the hour.
     """
 
-    path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
+    path: Path = Field(description="path of the .csv or .parquet table, relative to the scenario's file")
     repeat: ClassVar[bool] = False  # a subclass sets this to True to repeat the table
 
     @field_validator("path")

@@ -67,12 +67,10 @@ class AvailabilityTrace(Churn):
 
     own_numbers: ClassVar[bool] = True
 
-    path: Path = Field(description="the file, .csv or .json; relative to the scenario's file")
-    time_scale: float = Field(
-        1.0, ge=1e-6, le=1e6, description="simulated seconds per unit of time of the file"
-    )
+    path: Path = Field(description="path of the .csv or .json file, relative to the scenario's file")
+    time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="simulated seconds per time unit of the file")
     begin: float = Field(
-        0.0, ge=0, le=1e12, description="time in the file, in the file's unit, at which the simulation begins"
+        0.0, ge=0, le=1e12, description="time in the file at which the simulation begins, in the file's unit"
     )
     period: float | None = Field(
         None,
@@ -83,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="devices beyond the file's last client start again with the first one; false: an error",
+        description="whether further devices start again with the file's first client; if not, they are an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -102,8 +100,8 @@ class AvailabilityTrace(Churn):
                 client = _repeated(client, self.period, f"{self.path}: client number {number}")
         if (period_s := client.period * self.time_scale) < LEAST_PERIOD_S:
             raise EdgeflError(
-                f"{self.path}: the period of client number {number} is {period_s:g} s; a device is"
-                f" switched at most every {LEAST_PERIOD_S:g} s: raise time_scale, or the period",
+                f"{self.path}: the period of client number {number} is {period_s:g} s, but must be"
+                f" at least {LEAST_PERIOD_S:g} s: raise time_scale, or the period",
                 PLACE,
             )
         return self._times_s(client)
@@ -216,7 +214,7 @@ def _client(entry: Any) -> _Client:
         raise ValueError(f"finish_time is {period:g}; it must be above 0")
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
-        raise ValueError(f"has {len(begins)} times in active, {len(ends)} in inactive: give the same number")
+        raise ValueError(f"has {len(begins)} times in active, but {len(ends)} in inactive: give both as many")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
     return _Client(period, _wrapped(spells, period))
 

@@ -18,7 +18,7 @@ class ClientPattern(Churn):
     """
 
     sessions: list[list[Annotated[int, Field(ge=0, le=MOST_DEVICES)]]] = Field(
-        min_length=1, description="device ids of session 1, 2, ..."
+        min_length=1, description="ids of the devices in session 1, 2, ..."
     )
 
     @model_validator(mode="after")

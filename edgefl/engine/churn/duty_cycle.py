@@ -11,8 +11,8 @@ from edgefl.rng import Streams
 class DutyCycle(Churn):
     """Devices are on for on_s, then off for off_s; each starts at a random point of its cycle."""
 
-    on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time on per cycle")
-    off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time off per cycle")
+    on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time switched on in each cycle")
+    off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time switched off in each cycle")
 
     @property
     def period_s(self) -> float:

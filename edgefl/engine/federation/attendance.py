@@ -110,9 +110,9 @@ class Attendance:
                 stopped = f" ({off} devices are switched off or have an empty battery)" * bool(off)
                 raise EdgeflError(
                     f"cell {self.label} has had no device{linked} for {env.now - began_s:g} s, since "
-                    f"simulated time {began_s:.3f} s{stopped}, and no federation can go on; raise devices.count or "
-                    "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s, or give"
-                    " servers only to cells that devices visit (the key federations of layout)",
+                    f"simulated time {began_s:.3f} s{stopped}, and no federation can go on; raise devices.count, "
+                    "cell.radius_m or rounds.max_wait_s, set a duration_s, or use layout.federations to give"
+                    " servers only to cells that devices visit",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():

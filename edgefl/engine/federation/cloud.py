@@ -29,7 +29,7 @@ class CloudSettings(Section):
     every: int = Field(
         ge=1,
         le=1_000_000,
-        description="how many rounds a cell runs between two exchanges with the cloud, across sessions; kappa_2",
+        description="kappa_2: number of rounds between two exchanges with the cloud, counted across sessions",
     )
     waits_for: Literal["cells", "nobody"] = Field(
         "cells",
@@ -37,11 +37,11 @@ class CloudSettings(Section):
         "ended and has a device; nobody: it does not wait and takes the last model of each cell",
     )
     backhaul_bps: float = Field(
-        gt=0, le=1e15, description="rate of the line between a cell and the cloud, in each direction, bit/s"
+        gt=0, le=1e15, description="rate of a cell's link to the cloud, in each direction, bit/s"
     )
     backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency to the cloud")
     backhaul_j_per_bit: float = Field(
-        0.0, ge=0, le=1.0, description="energy per bit on the line to the cloud, in either direction"
+        0.0, ge=0, le=1.0, description="energy per bit on the link to the cloud, in either direction"
     )
 
 

@@ -26,7 +26,7 @@ class StopSettings(Section):
         None,
         gt=0,
         le=1,
-        description="accuracy, or the task's own score, at which the run ends; null: no such score",
+        description="accuracy, or the task's own score, at which the run ends; null: no limit",
     )
     patience: int | None = Field(
         None,

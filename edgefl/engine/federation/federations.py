@@ -80,6 +80,6 @@ class Federations:
         cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
         note = (
             f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"
-            f" {self.patience_s:g} s after all others had ended; a lower max_wait_s waits less"
+            f" {self.patience_s:g} s after all others had ended; a lower max_wait_s shortens this wait"
         )
         return [note] if cells else []

@@ -193,7 +193,7 @@ class Decision:
                 many = f"one for each of {len(ids)} devices"
                 return f"returned {name} {values}: return {many}, above 0 and up to {most}"
             if key == "shares" and np.sum(values) > 1 + TOLERANCE:
-                return f"returned {name} that sum to {np.sum(values):g}: return at most 1"
+                return f"returned {name} that sum to {np.sum(values):g}: the sum may be at most 1"
         return ""
 
 

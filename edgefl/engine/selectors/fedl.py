@@ -19,9 +19,9 @@ class Fedl(CountedDecider):
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
-    kappa: float = Field(1.0, gt=0, le=1e9, description="price of a second of a round, J/s")
+    kappa: float = Field(1.0, gt=0, le=1e9, description="price of a round's duration, J/s")
     least_power: float = Field(
-        0.0, ge=0, le=1, description="smallest share of its maximum power that a device uses"
+        0.0, ge=0, le=1, description="lowest transmit power, as a share of a device's maximum"
     )
     least_clock_hz: float = Field(
         0.0, ge=0, le=1e12, description="lowest clock; a device with a lower maximum uses its maximum"

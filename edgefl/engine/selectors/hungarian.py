@@ -42,7 +42,7 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs losses of uploads, but here none is lost: set radio.link.uplink_waterfall_db"
+            reason = "hungarian needs uploads that may be lost: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
         # widths are [kinds of blocks, 1], SNRs [devices, 1, powers]; blocks of equal width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]

@@ -25,7 +25,7 @@ class Csv(Dataset):
     path: Path = Field(description="path of the CSV file, relative to the scenario's file")
     columns: dict[Literal["label", "group"], str] = Field(
         {},
-        description="columns by what they hold: {label: kind, group: person}; without label the last column",
+        description="columns by role: {label: kind, group: person}; without label, the last column is the label",
     )
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
@@ -44,7 +44,7 @@ class Csv(Dataset):
 
     def check(self) -> None:
         for path in filter(None, (self.path, self.test_path)):
-            require_file(path, "name a CSV file with a line of column names")
+            require_file(path, "name a CSV file whose first line has the column names")
 
     def load(self) -> Data:
         self.check()

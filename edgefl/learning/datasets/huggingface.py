@@ -30,16 +30,16 @@ class HuggingFace(Dataset):
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="the data set's configuration; null: its only one")
+    config: str | None = Field(None, description="configuration of the data set; null: its only one")
     columns: Columns = Field(
         {},
-        description="columns by what they hold: {inputs: x, label: kind, group: person}; if left out, image, label"
-        " and no groups",
+        description="columns by role: {inputs: x, label: kind, group: person}; if left out, the columns image"
+        " and label, without groups",
     )
     on_demand: bool = Field(
         False,
-        description="read a group's training samples from disk when its device takes part, for data that exceed the "
-        "memory; inputs are then scaled by the statistics of the first 10,000 samples; needs groups and a test split",
+        description="read a group's training samples when its device takes part, for data that exceed the memory;"
+        " inputs are then scaled by the statistics of the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field("test", description="name of the test split; null: a share is split off")

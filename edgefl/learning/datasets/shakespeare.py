@@ -80,23 +80,23 @@ class Shakespeare(FileDataset):
 
     length: ClassVar[int] = 80  # number of characters in a sample
     stride: int = Field(
-        10, ge=1, le=1_000_000, description="characters from the start of a role's sample to the next start"
+        10, ge=1, le=1_000_000, description="number of characters between the starts of two samples of a role"
     )
     min_characters: int = Field(
-        1_000, ge=1, le=1_000_000_000, description="roles with fewer characters of text are left out"
+        1_000, ge=1, le=1_000_000_000, description="minimum length of a role's text, in characters"
     )
 
     targets: Literal["last", "every"] = Field(
         "last",
-        description="characters to predict: the one after the sample, or the one after every character",
+        description="characters to predict: the one after the sample, or those after each of its characters",
     )
 
     @model_validator(mode="after")
     def _no_target_twice(self) -> Self:
         if self.targets == "every" and self.stride < self.length:
             raise ValueError(
-                f"targets: every, and stride {self.stride} is below length {self.length}: test samples would have"
-                f" targets that are in the training samples; set stride to {self.length} or more"
+                f"with targets: every, stride {self.stride} is too short for length {self.length}: targets of test"
+                f" samples would also be in training samples; set stride to {self.length} or more"
             )
         return self
 

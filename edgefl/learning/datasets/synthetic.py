@@ -35,14 +35,14 @@ class Synthetic(Dataset):
     alpha: float = Field(
         0.5, ge=0, le=1e3, description="spread of the models' means; has no effect on the labels"
     )
-    beta: float = Field(0.5, ge=0, le=1e3, description="how much the groups' inputs differ")
+    beta: float = Field(0.5, ge=0, le=1e3, description="heterogeneity of the groups' inputs")
     seed: int = Field(0, ge=0, le=2**32 - 1, description="seed from which the data are generated")
     test_groups: int | None = Field(
         None,
         ge=1,
         le=100_000,
-        description="use the test samples of this many groups, and generate a group's training samples when its"
-        " device takes part, for more groups than fit in memory; null: use all groups, generated at once",
+        description="number of groups whose test samples are used, while a group's training samples are generated"
+        " when its device takes part, for more groups than fit in memory; null: all groups are generated at once",
     )
 
     @model_validator(mode="after")

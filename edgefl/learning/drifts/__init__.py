@@ -51,8 +51,8 @@ class Drift(Component):
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
-        description="what `at` and `every` count: rounds of a cell's global model over all sessions, or"
-        " simulated seconds (rounds that begin then or later)",
+        description="unit of `at` and `every`: rounds of a cell's global model, counted over all sessions, or"
+        " simulated seconds, which take effect in the next round to begin",
     )
     at: float = Field(
         50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"

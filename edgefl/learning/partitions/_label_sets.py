@@ -55,19 +55,18 @@ class RecurringLabels(Partition):
     )
     overlap_of: Literal["all", "set"] = Field(
         "all",
-        description="what `overlap` is a share of: all, the union of the two sets (J); or set, one set, with sizes"
-        " rounded down, so that some labels may stay unused",
+        description="reference of `overlap`. all: share of the union of the two sets (J); set: share of one set,"
+        " with sizes rounded down, so that some labels may stay unused",
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which the two sets get labels: random, drawn from the seed, or ascending",
+        description="order in which labels are assigned to the two sets: random, drawn from the seed, or ascending",
     )
     label_sets: tuple[tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...], ...] | None = Field(
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: the label numbers of session 1, 2, ...; after the last set, "
-        "sessions start again with the first",
+        description="instead of `overlap`: the label numbers of session 1, 2, ...; the first set follows the last",
     )
 
     @model_validator(mode="after")

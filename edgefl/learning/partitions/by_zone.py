@@ -37,7 +37,7 @@ class ByZone(Staying):
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
             raise EdgeflError(
-                f"zones need every device's first position, and only {len(zone_of)} of {devices} are known: choose"
+                f"zones need every device's first position, but only {len(zone_of)} of {devices} are known: choose"
                 " another partition"
             )
         known = self._labels(int(labels.max()) + 1, zones, streams)
@@ -58,7 +58,7 @@ class ByZone(Staying):
         if len(absent):
             raise EdgeflError(
                 f"{len(absent)} of {len(x)} devices, such as device {absent[0]}, are outside the area at time 0 and"
-                " have no zone: choose a mobility model with all devices in the area then, or another partition"
+                " have no zone: choose a mobility model with all devices inside at time 0, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()

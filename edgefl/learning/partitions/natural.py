@@ -19,10 +19,10 @@ class Natural(Staying):
     """
 
     choice: Literal["random", "largest"] = Field(
-        "random", description="groups that become devices: random, or the largest (device 0 is the largest)"
+        "random", description="groups that become devices: random ones, or the largest in descending order"
     )
     min_samples: int = Field(
-        1, ge=1, le=1_000_000_000, description="groups with fewer training samples are left out"
+        1, ge=1, le=1_000_000_000, description="minimum number of a group's training samples"
     )
 
     def owners(

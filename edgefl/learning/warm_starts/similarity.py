@@ -40,12 +40,12 @@ class Similarity(WarmStart):
     first_two_as_previous: ClassVar = True
 
     scale: Annotated[float, Field(ge=0, le=1e12)] | Literal["auto"] = Field(
-        10.0, description="R: sensitivity to the distance between gradients, at least 0, or auto"
+        10.0, description="R: sensitivity to the distance between gradients: a number, or auto"
     )
     distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
         "two_norm",
-        description="distance between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'||"
-        " averaged over the tensors of weights, without biases: 0 to 2 for any model and learning rate",
+        description="distance between gradients: |G - G'|, 1 - cos(G, G'), or for unit_tensors |G/|G| - G'/|G'||"
+        " averaged over the weight tensors without biases, which is 0 to 2 for any model and learning rate",
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: probe rounds per session")
     probe_share: float = Field(

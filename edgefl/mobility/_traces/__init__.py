@@ -41,7 +41,7 @@ def read(path: Path, wanted: Wanted) -> Samples:
     if not samples.devices:
         first = f"; the first bad row is {samples.first_skipped}" if samples.skipped else ""
         raise EdgeflError(
-            f"{path}: has no {' or '.join(wanted.kinds)} of SUMO, no row and no track point; a trace needs one{first}"
+            f"{path}: has no SUMO {' or '.join(wanted.kinds)}, no row and no track point; a trace needs one{first}"
         )
     return samples
 
@@ -57,7 +57,7 @@ def _form(path: Path, wanted: Wanted) -> ModuleType:
             return form
     if head.binary:
         raise EdgeflError(
-            f"{path}: begins with {quoted(head.raw[:4])}, which is not a known kind: give {KNOWN}"
+            f"{path}: begins with {quoted(head.raw[:4])}, which is not a known file type: give {KNOWN}"
         )
     return forms["fcd" if head.is_xml else "table"]  # these readers' errors state what is missing
 

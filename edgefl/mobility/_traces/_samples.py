@@ -119,7 +119,7 @@ class Samples:
         if t <= row[-3]:
             what = "twice" if t == row[-3] else f"after {row[-3]:.10g} s"
             if self.nameless:
-                remedy = "name the column of ids, devices.mobility.columns: {id: NAME}"
+                remedy = "name the column of ids with devices.mobility.columns: {id: NAME}"
                 raise self.bad_row(
                     line, f"has {t:.10g} s {what}, but {self.nameless}, so the file is one device; {remedy}"
                 )
@@ -133,7 +133,7 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check their order, and whether they are degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether these are degrees",
             )
         if self.wanted.origin is None:
             return
@@ -142,7 +142,7 @@ class Samples:
             raise self.bad_row(
                 line,
                 f"{_shown(id_, lon, lat)}, more than {FARTHEST_DEG:g} degrees from origin_lon_lat"
-                f" [{lon0:g}, {lat0:g}]; check their order and origin_lon_lat",
+                f" [{lon0:g}, {lat0:g}]; check the order and origin_lon_lat",
             )
 
     def number(self, line: int, name: str, text: Any, remedy: str) -> float:
@@ -183,7 +183,7 @@ class Samples:
             )
         if self._dated is not None:
             earlier = "dates" if self._dated else "numbers"
-            raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one of them")
+            raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one form throughout")
         self._dated = dated
         return value
 

@@ -76,7 +76,7 @@ def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]
         next((place[axis] for place in placed if not math.isnan(place[axis])), math.nan) for axis in (0, 1)
     )
     if math.isnan(x) or math.isnan(y):
-        raise samples.bad_row(line, f"node {id_} has no initial place; set its X_ and Y_")
+        raise samples.bad_row(line, f"node {id_} has no initial position; set its X_ and Y_")
     way = [(line, 0.0, x, y)]
     to, speed = (x, y), 0.0
     for t, number, x_to, y_to, new_speed in ordered:

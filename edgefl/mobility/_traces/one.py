@@ -31,7 +31,7 @@ def read(path: Path, samples: Samples) -> None:
     for line, text in numbered(path):
         if _EVENT.match(text):
             raise samples.error(
-                line, "lists contacts and messages of ONE, which have no places; give an external movement"
+                line, "is a list of ONE's contacts and messages, without positions; give an external movement"
             )
         if bounds:
             bounds = False

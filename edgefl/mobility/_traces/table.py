@@ -25,8 +25,8 @@ _COMMON = {
 }
 COMMON = {role: names.split() for role, names in _COMMON.items()}
 WANTED = (
-    "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or say which they are:"
-    " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers from 1 if there is no header"
+    "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or list them:"
+    " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, with numbers from 1 if there is no header"
 )
 DATE = r"\d{4}[-/]\d\d?[-/]\d\d?[ T]\d"
 # https://www.microsoft.com/en-us/research/publication/t-drive-trajectory-data-sample/: id, time, longitude, latitude
@@ -193,14 +193,14 @@ def _finder(
         if isinstance(told, int):
             if told > len(names):
                 raise samples.error(
-                    1, f"has {len(names)} columns, but columns: {{{role}: {told}}} names another"
+                    1, f"has only {len(names)} columns, but columns: {{{role}: {told}}} asks for more"
                 )
             return told - 1
         if told is not None:
             fits = [at for at, name in enumerate(names) if name == told]
             if not fits:
                 hint = clipped(registry.did_you_mean(told, list(names)), 300)
-                raise samples.error(1, f"has no column '{told}' for columns: {{{role}: {told}}}{hint}")
+                raise samples.error(1, f"has no column '{told}', named in columns: {{{role}: {told}}}{hint}")
         else:
             fits = [at for at, name in enumerate(names) if name == role]
             fits = fits or [at for at, name in enumerate(names) if _known(name, role)]
@@ -209,7 +209,7 @@ def _finder(
             if which in names:
                 raise _twice(which, names, samples)
             raise samples.error(
-                1, f"{which} may each be {role}; say which: columns: {{{role}: {names[fits[0]]}}}"
+                1, f"{which} may each be {role}; choose one: columns: {{{role}: {names[fits[0]]}}}"
             )
         return fits[0] if fits else None
 

@@ -115,5 +115,5 @@ def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Wr
     }
     assert [text.get_text() for text in ax.texts] == [
         "9.00 J",
-        "0.644 mAh a device, 0.0129 % of a phone's day",  # 9 J at 13.968 J per mAh
+        "0.644 mAh per device, 0.0129 % of a phone's day",  # 9 J at 13.968 J per mAh
     ]

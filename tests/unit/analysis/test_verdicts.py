@@ -186,7 +186,7 @@ def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -
         ("ours", 1, 2, f"accuracy 0.8 reached {at}"),
         ("ours", 2, 3, "accuracy 0.8 reached (round 3 of session 1, after 3 s)"),
         ("b", 1, 2, f"no progress in 5 tests {at}"),
-        ("b", 2, 4, "not stopped by its scores"),
+        ("b", 2, 4, "no score ended it"),
         ("c", 1, 1, "accuracy 0.8 reached in 2 cells, in the last after 9 s; 1 of 3 cells not stopped"),
         ("c", 2, 1, None),
     ]
@@ -197,6 +197,6 @@ def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -
     found = compare(root.parents[1], target=0.8)
     assert found.verdicts[-3:] == (
         "ours: accuracy 0.8 reached (after 2 to 3 rounds, 2 seeds).",
-        "b: no progress in 5 tests (after 2 rounds, 1 seed); not stopped by its scores (after 4 rounds, 1 seed).",
+        "b: no progress in 5 tests (after 2 rounds, 1 seed); no score ended it (after 4 rounds, 1 seed).",
         "c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
     )

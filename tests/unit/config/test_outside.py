@@ -165,7 +165,7 @@ def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch
     with pytest.raises(EdgeflError) as error:
         edgefl.load_scenario(scenario(folder, "needing_vision:Part"))
     assert "RuntimeError: operator nms does not exist; the installed torchvision" in str(error.value)
-    assert f"does not match this PyTorch ({version('torch')}): install both from one index" in str(
+    assert f"does not match this PyTorch ({version('torch')}): install both from the same index" in str(
         error.value
     )
     assert "\n" not in str(error.value)

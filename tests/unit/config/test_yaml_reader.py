@@ -63,7 +63,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: 1\nb: " + "[" * 500 + "]" * 500, "a.yaml:2: nested deeper than 50 levels"),
         ("".join(f"{' ' * n}a:\n" for n in range(500)), "a.yaml:51: nested deeper than 50 levels"),
         ("a: " + "1" * 6000, "a.yaml:1: a number is 6000 characters long, '11111"),
-        ("a: &a [*a]", "a.yaml:1: the alias '*a' is inside its own anchor's value"),
+        ("a: &a [*a]", "a.yaml:1: the alias '*a' is inside the value of its own anchor"),
         ("a: *b", "a.yaml:1: the alias '*b' has no anchor above it; put text in quotes"),
         ("a: &x 1\nb: &x 2", "a.yaml:2: the anchor 'x' is given twice"),
         ("a: 1\nb: 2\na: 3", "a.yaml:3: 'a' is given twice, first on line 1"),
@@ -73,7 +73,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: *.yaml", "a.yaml:1: a value that begins with & or * must be in quotes"),
         ('a: "\\q"', "a.yaml:1: in double quotes a backslash begins an escape"),
         # the message names the line to change
-        ("a:\n\tb: 1\n", "a.yaml:2: a tab; YAML allows only spaces, so use spaces"),
+        ("a:\n\tb: 1\n", "a.yaml:2: a tab, which YAML does not allow here; use spaces"),
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
         ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
@@ -99,7 +99,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: [1]]\n", "a.yaml:1: this bracket was never opened, here 'a: [1]]'"),
         (
             "a: b: c\n",
-            "a.yaml:1: a second ': ' in one value; write a: {b: c} if keys are nested, or a: 'b: c'",
+            "a.yaml:1: the value contains a second ': '; write a: {b: c} if keys are nested, or a: 'b: c'",
         ),
         ("a: 'x' y\n", "a.yaml:1: text that is neither 'key: value' nor part of the value above"),
         ("a:\n  b: 2\n  - 1\n", "a.yaml:3: a list item among keys"),
@@ -234,10 +234,10 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     began = perf_counter()
     message = refusal(tmp_path, "\n".join(levels))
     assert perf_counter() - began < 1.0
-    assert message == "a.yaml:6: aliases stand for more than 100,000 values; use fewer"
+    assert message == "a.yaml:6: aliases expand to more than 100,000 values; use fewer"
     merges = ["m0: &m0 {k0: 1, l0: 2}"]
     merges += [f"m{n}: &m{n} {{k{n}: *m{n - 1}, l{n}: *m{n - 1}}}" for n in range(1, 40)]
-    assert "aliases stand for more than 100,000 values" in refusal(tmp_path, "\n".join(merges))
+    assert "aliases expand to more than 100,000 values" in refusal(tmp_path, "\n".join(merges))
     # each list alone is flat enough, but the nested lists are not
     deep = [f"b0: &b0 {'[' * 30}{']' * 30}", f"b1: {'[' * 30}*b0{']' * 30}"]
     assert "nested deeper than 50 levels" in refusal(tmp_path, "\n".join(deep))

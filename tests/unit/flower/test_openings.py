@@ -191,10 +191,10 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"warm_start": Continuous()}, "a strategy cannot do the training or the check of this warm start"),
+        ({"warm_start": Continuous()}, "a strategy cannot run the training or the check of this warm start"),
         (
             {"warm_start": Similarity(check=True)},
-            "a strategy cannot do the training or the check of this warm start",
+            "a strategy cannot run the training or the check of this warm start",
         ),
         ({"warm_start": Similarity(pilot_model="good")}, "needs accuracies"),
         ({"pilot_sessions": 0}, "at least 1"),

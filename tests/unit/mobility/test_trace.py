@@ -288,10 +288,10 @@ CSV_FAULTS = {
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
     "t,id,lon\n0,a,1\n": ":1: no column is lat among t, id, lon",
-    "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the middle of this file is \[1.0, 1.0\]",
+    "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the centre of this file is \[1.0, 1.0\]",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
     "": ":1: is empty; name the columns in the first line t,id,x,y",
-    "t,id,x,y\n": ": has no vehicle or person of SUMO, no row and no track point; a trace needs one",
+    "t,id,x,y\n": ": has no SUMO vehicle or person, no row and no track point; a trace needs one",
     "t,id,x,y\n0,a,1,1\n0,b,1\n": ":3: 3 cells in a table of 4 columns; complete the line",
     "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
     "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
@@ -311,7 +311,7 @@ def fcd(*steps: str) -> str:
 CAR = '<vehicle id="0" x="1.00" y="2.00" angle="90.00" type="t" speed="0.00"/>'
 XML_FAULTS = {
     "<routes/>": ":1: <routes> is neither GPX nor SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
-    fcd(): ": has no vehicle or person",
+    fcd(): ": has no SUMO vehicle or person",
     fcd(CAR): ":2: <vehicle> is outside a <timestep>",
     fcd(f"<timestep>{CAR}</timestep>"): ":2: <timestep> time is missing",
     fcd(
@@ -363,7 +363,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     with refused_at("", "binary.csv"):
         start(Trace(path=binary), 1)
     (tmp_path / "zip.csv").write_bytes(b"PK\x03\x04\x00\x00")
-    with refused_at("devices.mobility.path", "zip.csv", "not a known kind", "GPX"):
+    with refused_at("devices.mobility.path", "zip.csv", "not a known file type", "GPX"):
         start(Trace(path=tmp_path / "zip.csv"), 1)
     with refused_at("kinds", "vehicle, person or container"):
         Trace(path="trace.xml", kinds=[])

@@ -240,7 +240,7 @@ def test_columns_that_are_not_there(write: Write) -> None:
     path = write("t,name,x,y\n0,a,1,1\n")
     with refused_at("devices.mobility.path", ":1: has no column 'nam'", "did you mean 'name'"):
         started(path, columns={"id": "nam"})
-    with refused_at("devices.mobility.path", ":1: has 4 columns"):
+    with refused_at("devices.mobility.path", ":1: has only 4 columns"):
         started(path, columns={"id": 5})
 
 
@@ -343,7 +343,7 @@ $ns_ at 12.0 "$node_(0) setdest 7.0 19.0 5.0"
     for time_s, place in at.items():
         assert moved.positions_m(time_s)[0] == pytest.approx(place), time_s
     for wrong, words in (
-        ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 3"', "no initial place"),
+        ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 3"', "no initial position"),
         (text.replace("100.0 0.0 10.0", "100.0 0.0 -1"), ":3: speed -1 is below 0"),
         (text.replace("100.0 0.0 10.0", "100.0 $y"), ":3: is not a setdest"),
     ):
@@ -375,7 +375,7 @@ def test_one(write: Write) -> None:
     assert moved.positions_m(25.0)[0] == pytest.approx([50, 0])
     assert moved.positions_m(70.0)[0] == pytest.approx([100, 20])
     assert notes == []
-    with refused_at("devices.mobility.path", ":1: lists contacts", "external movement"):
+    with refused_at("devices.mobility.path", ":1: is a list of ONE's contacts", "external movement"):
         started(write("0.5\tCONN\t1\t2\tup\n3\tCONN\t1\t2\tdown\n"))
 
 

@@ -369,7 +369,7 @@ def test_coordinates_that_fit_no_crs_are_refused(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (LINE, ("1 LineString", "lines make streets")),
+        (LINE, ("1 LineString", "lines are for streets")),
         ('{"type": "FeatureCollection", "features": []}', ("holds no geometry",)),
         ("<osm version='0.6'/>", ("is XML", "sumo_net", "osmtogeojson")),
         ('{"type": "Topology", "objects": {}}', ("is TopoJSON", "export it as GeoJSON")),

@@ -149,7 +149,7 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     with refused_at("", "'C'", "'A', 'B', 'stop'"):
         Streets.model_validate({"geojson": {**source, "feature": "C"}}).read(EARTH).map_for("foot")
     with pytest.raises(
-        EdgeflError, match=r"set origin_lon_lat: .* the middle of this file is \[11.58, 48.13\]"
+        EdgeflError, match=r"set origin_lon_lat: .* the centre of this file is \[11.58, 48.13\]"
     ):
         Streets.model_validate({"geojson": source}).read(Places()).map_for("foot")
     with refused_at("", "LineString"):
@@ -304,7 +304,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
         (
             "a.geojson",
             tagged(({"building": "yes"}, ROUND)),
-            ("no line of the map is a street", "1 building=yes"),
+            ("no street of the map is open to mode", "1 building=yes"),
         ),
         (
             "a.geojson",

@@ -27,7 +27,7 @@ DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_se
 def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
     """Rounds without pauses in two sessions of twelve hours are noted."""
     (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
-    assert note.startswith("rounds follow one another without pause for 86,400 s: about ")
+    assert note.startswith("rounds follow each other without a pause for 86,400 s: about ")
     assert note.endswith("set rounds.every_s or rounds.pause_s")
     for remedy in ("rounds.every_s=60", "rounds.pause_s=60", "duration_s=60"):
         assert prepare(scenario.load(digits, [*DAY, remedy]), device="cpu").notes == []

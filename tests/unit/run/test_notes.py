@@ -81,7 +81,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
     assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
     assert "almost no update can arrive in time" in told[0]
     assert "no update was ever aggregated in 4 rounds: overall, 0 of 8 participations" in told[1]
-    assert "no session began with saved models; the first possible one is session 3" in told[2]
+    assert "no session began with saved models; the first that can is session 3" in told[2]
 
 
 def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
     if not kind:
         assert found == []
         return
-    assert_matches(found, rf"devices.{kind}: no device .*; the run covers 0.\d+ s")
+    assert_matches(found, rf"devices.{kind}: no device .*(; |, and )the run lasts 0.\d+ s")
     assert noun in found[0]
 
 
@@ -173,7 +173,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
 
 # keys | advice
 REMEDIES = """
-layout={rings: 1, isd_m: 400} | radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or OFFSET 3
+layout={rings: 1, isd_m: 400} | radio.path_loss: uma (umi is meant for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or OFFSET 3
 SECTORS; SPREAD={line_of_sight: probabilistic} | radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or OFFSET 3
 layout={sites: [[0, 0], [300, 0]], sectors: 3}; radio.path_loss=uma; SPREAD={line_of_sight: always, site_correlation: 0.2, los_site_correlation: 0}; handover={time_to_trigger_s: 0.32, l3_filter_k: 11, a3_offset_db: 2} | radio.propagation.site_correlation: 0.5, handover.time_to_trigger_s: 0.64 or OFFSET 2
 SECTORS; SPREAD={shadowing_std_db: 0, los_site_correlation: 0.1}; handover.l3_filter_k=8 | radio.propagation.los_site_correlation: 0.5 or OFFSET 3
@@ -189,7 +189,7 @@ SHORT = {
 @pytest.mark.parametrize(("keys", "fewer_by"), rows(REMEDIES, SHORT))
 def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str) -> None:
     (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections(keys)), 100, 10)
-    assert note.endswith(f"(drives of uccmisl/5Gdataset). For fewer, set {fewer_by}")
+    assert note.endswith(f"(drive tests of uccmisl/5Gdataset). For fewer, set {fewer_by}")
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     rounds = {"every_s": 0.1}
     (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: the last load held from"
-        " then on; add rows to the trace",
+        r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: from then on the last"
+        " load stayed in force; add rows to the trace",
         note,
     )
 
@@ -231,7 +231,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     merged = BASE | {"sessions": policy}
     simulate(Scenario.model_validate(merged), tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["notes"] == [
-        "sessions membership: it never ended a session; all 3 ran to max_rounds (2); lower its"
+        "sessions membership: the policy never ended a session; all 3 ran to max_rounds (2); lower its"
         " threshold, or raise max_rounds"
     ]
 
@@ -239,8 +239,8 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("warm_start", "pilots", "sessions", "said"),
     [
-        ("average", 2, 3, "no session began with saved models; the first possible one is session 4"),
-        ("average", 1, 2, "no session began with saved models; the first possible one is session 3"),
+        ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
+        ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
         ("average", 100, 3, "has no effect: sessions 1 to 100 are pilot sessions"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),
@@ -367,7 +367,7 @@ def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
     ("keys", "says"),
     [
         ({"devices": {"power": "journal"}}, "counts only radiated power: 0.2 W while sending"),
-        ({"radio": {"tdd": None}}, "100 MHz in both directions at once"),
+        ({"radio": {"tdd": None}}, "100 MHz carry both directions at once"),
     ],
 )
 def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
@@ -425,10 +425,10 @@ devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | use always_on | device
 devices.mobility={name: random_waypoint} | use static | devices.mobility=static
 devices.indoor_share=0.5 | a lower indoor_share | devices.indoor_share=0
 learning.local.clip_norm=null | , or learning.local.clip_norm, | learning.local.clip_norm=1
-name=notes | ; rounds.deadline_s ends a round | rounds.deadline_s=1
+name=notes | ; rounds.deadline_s ends rounds | rounds.deadline_s=1
 radio.preset=journal | radio.preset: nr | radio.preset=nr
 radio.monitoring.t310_s=null; radio.link.rates=shannon | radio.monitoring.t310_s gives up | radio.monitoring.t310_s=1
-devices.power=journal | power: tr38840 or phone_5g | devices.power=tr38840
+devices.power=journal | the power models tr38840 and phone_5g | devices.power=tr38840
 radio.tdd=null | leave radio.tdd out | radio.tdd={pattern: DDDSU}
 name=notes | ); radio.link.max_efficiency caps | radio.link.max_efficiency=7.4
 learning.algorithm=apfl | tested_on: devices | learning.evaluation.tested_on=devices

@@ -92,7 +92,7 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
     assert (
-        "sessions: as many as begin in time, each until its time"
+        "sessions: as many as begin within duration_s, each until its time"
         in validation.check_build(loaded, "cpu").lines()
     )
 
@@ -101,7 +101,7 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
     file = digits.with_name("study.yaml")
     file.write_text(STUDY % "learning.model: mlp2")
     said = validation.summary(validation.check(file))
-    assert said[0] == "2 runs per seed; here with the first seed:"
+    assert said[0] == "2 runs per seed; with the first seed:"
     assert said.count("6 devices in one cell") == 1
     assert sum(line.startswith("model") and line.endswith("(1 of them)") for line in said) == 2
 
@@ -117,7 +117,7 @@ def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
     ("override", "words"),
     [
         ("learning.drift={name: label_swap, at: 5}", "learning.drift.at 5 is after the run's last round, 4"),
-        ("learning.local.batch=5000", "learning.local.batch 5,000 is more than the"),
+        ("learning.local.batch=5000", "learning.local.batch 5,000 exceeds the"),
     ],
 )
 def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) -> None:
@@ -131,7 +131,7 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
         return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
 
     (note,) = notes()
-    assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
+    assert note.startswith(f"learning.algorithm {name}: accuracy is that of the global model")
     assert (
         "set learning.evaluation.tested_on: devices (accuracy_personal in rounds.csv and devices.csv)" in note
     )
@@ -140,9 +140,10 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
 
 BOTH_WAYS = "1 of 2 vectors in the downlink and 1 of 2 vectors in the uplink"
 AS_IT_BEGINS = "a further vector in the downlink until a device's first update of a session"
-STOPS = "the passes that decide when devices stop"
+STOPS = "the forward passes that decide when devices stop"
 COMPARED = "the passes of the model%s compares with the trained one"
-CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one of the models in the downlink"
+CHOICE = "the forward passes with which devices choose a model"
+ONE_MODEL = "all but one of the models sent in the downlink"
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ def test_a_damaged_snapshot_gives_way_to_the_one_before(
     notes: list[str] = []
     training = Training()
     rows, journal = run(copy, every=EVERY, notes=notes, training=training)
-    assert notes == [f"{newest}: is damaged and ignored"] == journal.notes
+    assert notes == [f"{newest}: is ignored, because it is damaged"] == journal.notes
     assert training.restored == 1
     assert rows == left[1]
     assert int(older.stem) < int(newest.stem)
@@ -300,7 +300,7 @@ def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -
     shutil.copytree(other / FOLDER, copy / FOLDER)
     notes: list[str] = []
     run(copy, every=EVERY, notes=notes)
-    assert "belongs to entries that are missing from the journal" in notes[0]
+    assert "the journal lacks the entries that it belongs to" in notes[0]
 
 
 def test_the_two_latest_snapshots_are_kept_until_the_run_is_complete(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def test_without_federations_nothing_of_them_is_written() -> None:
 # place | words that the message must contain | keys
 REFUSED = """
 federations | at least 2 | federations={a: {share: 1}}
-federations.b | not both | B.share=0.5
+federations.b | not by both | B.share=0.5
 federations.b | one of the two | federations={a: {share: 0.5}, b: {}}
-federations.b | a gives its devices by share | federations={a: {share: 0.5}, b: {classes: [meter]}}
+federations.b | a has its devices by share | federations={a: {share: 0.5}, b: {classes: [meter]}}
 federations | sum to 1.1 | federations={a: {share: 0.5}, b: {share: 0.6}}
 federations.b.classes | no class 'metre' in devices.classes: did you mean 'meter' | B.classes=[metre]
 federations.b.classes | phone belong to a already | B.classes=[meter, phone]

@@ -51,9 +51,9 @@ def digits(tmp_path: Path) -> Path:
     [
         ("fedavg", "20,800"),
         ("scaffold", "41,600"),
-        ("hypcluster", "20,800 down for each model that devices choose from, 20,800 up"),
-        ("feddyn", "20,800 down (41,600 as a device begins a session), 20,800 up"),
-        ("feddc", "41,600 down (62,400 as a device begins a session), 41,600 up"),
+        ("hypcluster", "20,800 down for each model from which devices choose, 20,800 up"),
+        ("feddyn", "20,800 down (41,600 at a device's start of a session), 20,800 up"),
+        ("feddc", "41,600 down (62,400 at a device's start of a session), 41,600 up"),
     ],
 )
 def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) -> None:

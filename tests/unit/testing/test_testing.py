@@ -235,7 +235,7 @@ def test_what_breaks_a_contract_is_told_the_remedy(
 
 
 def test_an_instance_is_refused_with_the_remedy() -> None:
-    remedy = r"pass the class, check\(EqualShare, ...\), and its parameters by name, not an instance"
+    remedy = r"pass the class and its parameters by name, check\(EqualShare, ...\), not an instance"
     with pytest.raises(ContractError, match=remedy):
         check(EqualShare())
 

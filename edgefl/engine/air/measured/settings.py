@@ -52,13 +52,13 @@ class MeasuredSettings(Section):
     whole transfer, and sends an uplink at full power. Transfers of different devices do not share rates.
     """
 
-    path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")
+    path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
     columns: dict[str, str] = Field(
         {},
-        description="columns with other names, by what they hold: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
+        description="columns that have other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
-        None, ge=-1e12, le=1e12, description="time in the table at which the run begins; null: its first time"
+        None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: the first time"
     )
 
     @field_validator("path")

@@ -43,7 +43,7 @@ def test_segments_are_shares_of_the_longest_bar(tmp_path) -> None:  # type: igno
         "&lt;meter&gt;": [(0, 25)],
     }
     # a device uses 7 J; 13.968 J are 1 mAh at 3.88 V, and 69,840 J are a phone's battery, which lasts a day
-    assert "14.0\u00a0J <small>0.501\u00a0mAh a device, 0.0100\u00a0% of a phone&#x27;s day</small>" in text
+    assert "14.0\u00a0J <small>0.501\u00a0mAh per device, 0.0100\u00a0% of a phone&#x27;s day</small>" in text
     assert (
         '<th scope="row">energy plus idle</th><td>16.0\u00a0J</td><td>12.0\u00a0J</td><td>4.00\u00a0J</td>'
         in text

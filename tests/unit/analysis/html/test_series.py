@@ -39,9 +39,9 @@ def test_of_many_federations_it_is_the_fewest_the_mean_and_the_most() -> None:
     cells = np.stack([np.arange(12.0), np.full(12, 3.0)], axis=1)
     drawn = population(frames(cells), list(range(12)))
     assert {line["label"]: line["y"] for line in drawn["series"][1:]} == {
-        "fewest": [1, 0],
+        "minimum": [1, 0],
         "mean": [1, 1],
-        "most": [1, 12],
+        "maximum": [1, 12],
     }
 
 

@@ -75,7 +75,7 @@ def test_a_download_waits_for_the_uploads_of_its_cell(scheduler: str) -> None:
 
 
 def test_flexible_slots_need_a_band_that_follows_the_data() -> None:
-    with refused_at("tdd.pattern", "F: ", "set sharing: dynamic"):
+    with refused_at("tdd.pattern", "F follows the data", "set sharing: dynamic"):
         RadioSettings(preset="nr", sharing="static", tdd={"pattern": "F"})
-    with refused_at("tdd.pattern", "F: ", "set downlink: unicast"):
+    with refused_at("tdd.pattern", "F does not fit a broadcast", "set downlink: unicast"):
         RadioSettings(preset="nr", downlink="broadcast", tdd={"pattern": "F"})

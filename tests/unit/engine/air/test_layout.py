@@ -178,9 +178,9 @@ def test_describe_says_where_cells_lie(tmp_path: Path) -> None:
     assert lines == [
         "Cells of w, in a world of 271.36 m around [0, 0]:",
         "  cell 0: site 0 at [0, 0] m, bearing 30 degrees",
-        "  cell 1: site 0 at [0, 0] m, bearing 150 degrees, no federation",
-        "  cell 2: site 0 at [0, 0] m, bearing 270 degrees, no federation",
-        "  cell 3: site 1 at [-20, 7.5] m, bearing 30 degrees, no federation",
+        "  cell 1: site 0 at [0, 0] m, bearing 150 degrees, without a federation",
+        "  cell 2: site 0 at [0, 0] m, bearing 270 degrees, without a federation",
+        "  cell 3: site 1 at [-20, 7.5] m, bearing 30 degrees, without a federation",
         "  cell 4: site 1 at [-20, 7.5] m, bearing 150 degrees",
-        "  cell 5: site 1 at [-20, 7.5] m, bearing 270 degrees, no federation",
+        "  cell 5: site 1 at [-20, 7.5] m, bearing 270 degrees, without a federation",
     ]
