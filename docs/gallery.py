@@ -71,7 +71,7 @@ def main(names: list[str]) -> None:
         scenario = load(file)
         try:
             preview, known = drawn(scenario), True
-        except EdgeflError:  # its data set is not on this machine
+        except EdgeflError:  # the data set is not on this machine
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
         facts[file.stem] = (
@@ -150,7 +150,7 @@ def sentences(text: str) -> list[str]:
 def measured(preview: Preview) -> str:
     """A sentence with the figures of a preview."""
     moves = ""
-    whole = preview.walked_s >= preview.times_s[-1]  # otherwise the count of handovers is partial
+    whole = preview.walked_s >= preview.times_s[-1]  # handovers were counted in only a part of the time
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
         rate = preview.handovers_per_hour / preview.forecast.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
