@@ -150,7 +150,7 @@ def sentences(text: str) -> list[str]:
 def measured(preview: Preview) -> str:
     """A sentence with the figures of a preview."""
     moves = ""
-    whole = preview.walked_s >= preview.times_s[-1]  # handovers were counted in only a part of the time
+    whole = preview.walked_s >= preview.times_s[-1]  # otherwise the count of handovers is partial
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
         rate = preview.handovers_per_hour / preview.forecast.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
