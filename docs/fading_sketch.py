@@ -35,7 +35,7 @@ def gauss_markov(rng: np.random.Generator) -> FloatArray:
 
 
 def jakes(rng: np.random.Generator) -> FloatArray:
-    """Return the power of a sum of sinusoids from directions all around: correlation J0 at every lag."""
+    """Return the power of a sum of sinusoids from all directions, with correlation J0 at every lag."""
     turn = 2.0 * math.pi * doppler_hz(SPEED_M_S, carrier_hz=CARRIER_HZ) * SLOT_S * np.arange(SLOTS)
     h = np.zeros((LINKS, SLOTS), dtype=np.complex64)
     for _ in range(SINUSOIDS):

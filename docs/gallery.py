@@ -71,7 +71,7 @@ def main(names: list[str]) -> None:
         scenario = load(file)
         try:
             preview, known = drawn(scenario), True
-        except EdgeflError:  # its data set is not on this machine
+        except EdgeflError:  # the data set is not on this machine
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
         facts[file.stem] = (

@@ -16,7 +16,7 @@ BEAM_DEG, ATTENUATION_DB = (70.0, 10.0), (25.0, 20.0)  # across and along
 TILT_DEG, BEARINGS_DEG = 15.0, (30.0, 150.0, 270.0)
 SHADOWING_DB, FORGETS_M, SHARED = 8.0, 25.0, 0.5
 A3_DB, FILTER_K, SAMPLE_S = 3.0, 4, 0.2
-WALK_M, SOON_S = 1000.0, 5.0  # from within 433 m of the centre; the lattice reaches 1,732 m and more
+WALK_M, SOON_S = 1000.0, 5.0  # walks start within 433 m of the centre; the lattice reaches 1,732 m and more
 
 
 class Counted(NamedTuple):

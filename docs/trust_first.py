@@ -1,4 +1,4 @@
-"""Two networks that one might set up first, and switches that show what causes their handovers, for docs/trust.md."""
+"""Measure two networks that one might set up first, and causes of their handovers, for docs/trust.md."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Joules per bit next to those that others have measured with phones, for docs/trust.md."""
+"""Compare simulated joules per bit with measurements of others with phones, for docs/trust.md."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rates, times and SINR of the preset nr beside those measured in networks, for docs/trust.md."""
+"""Compare rates, times and SINR of the preset nr with measurements in networks, for docs/trust.md."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Simulated quantities next to those that others have measured in networks, for docs/trust.md."""
+"""Compare simulated quantities with measurements of others in networks, for docs/trust.md."""
 
 import math
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ from pydantic import Field
 from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
 
-STEP_S = 900.0  # base stations count per quarter of an hour
+STEP_S = 900.0  # as base stations report load per quarter of an hour
 
 
 class Daily(Background):

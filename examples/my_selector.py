@@ -10,7 +10,7 @@ class Bands(CountedSelector):
     """Choose devices with similar channels, band after band, so that near devices do not wait for far ones.
 
     Devices sorted by path gain are cut into bands; each round starts with the first device of the next band, and
-    continues into the following one if it is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
+    continues into the band after it if the band is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
     measured latency.
     """
 

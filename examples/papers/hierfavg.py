@@ -37,7 +37,7 @@ class OneLabel(Staying):
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
     ) -> np.ndarray:
-        each = devices // CELLS  # devices of a cell
+        each = devices // CELLS  # number of devices in a cell
         place = np.arange(devices)
         label_of = (place // each * self.labels_per_cell + place % each % self.labels_per_cell) % LABELS
         owner = np.full(len(labels), -1)

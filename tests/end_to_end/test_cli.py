@@ -113,7 +113,7 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     shipped = sorted((file for file in files if file.stem != "million"), key=data_set)
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)
-    # the only errors allowed are missing data sets: those in no Debian or PyPI package, and Shakespeare's plays
+    # the only errors allowed are missing data sets that no Debian or PyPI package has, and Shakespeare's plays
     named = re.findall(r"(\w+)\.yaml:\d", done.stderr)
     missing = re.findall(r"(\w+)\.yaml:\d+ learning\.dataset: no complete", done.stderr)
     assert named == missing, done.stderr

@@ -59,7 +59,7 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
     assert other.drifted.tolist() == [0.0] * ROUNDS
     before = slice(0, AT - 1)
     assert one.accuracy[before].tolist() == other.accuracy[before].tolist()
-    # the swap makes each correct answer wrong: a model of accuracy a has an accuracy of at most 1 - a after it
+    # the swap makes each correct answer wrong, so after it a model of accuracy a has an accuracy of at most 1 - a
     assert one.accuracy[AT - 1] < other.accuracy[AT - 1] - 0.2
     devices = pd.read_csv(drifted / "devices.csv")
     assert devices.accuracy_personal.between(0, 1).all()
@@ -102,7 +102,7 @@ def test_only_models_that_exist_have_an_accuracy(
 
 
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
-    """APFL mixes with the new global model after each round: with alpha 0 the scores of both are the same."""
+    """APFL mixes with the new global model after each round, so with alpha 0 both models have the same score."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
     found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):

@@ -29,7 +29,7 @@ OTHER = {
     "local": {"lr": 0.1, "batch": 16},
     "evaluation": {"validation": 0.2},
 }
-# no upload is lost and all devices take part in each round, whatever else uses the band
+# no upload is lost, and all devices take part in each round, whatever other traffic the band has
 ALONE: dict[str, Any] = {
     "name": "alone",
     "seed": 3,

@@ -35,7 +35,7 @@ NR: dict[str, Any] = {
 GOODPUT = 0.86 / 1.1
 CARRIED = (
     GOODPUT * 273 * 12 * 14 / 50_000
-)  # useful resource elements per Hz and s: a slot is 100 MHz x 0.5 ms
+)  # useful resource elements per Hz and s; a slot has 100 MHz x 0.5 ms
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEXAGONS = """\
 name: hexagons

@@ -64,7 +64,7 @@ def check_picture(study: Path) -> None:
     """Check that picture and caption agree with a run; `make readme` makes the picture again."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
-    # rounding depends on the processor: accuracies may differ in the third digit, times and energies do not
+    # as rounding depends on the processor, accuracies may differ in the third digit; times and energies do not
     pd.testing.assert_frame_equal(shown, found, rtol=0.01, atol=0.005)
     detail = compare(study).detail.set_index(["variant", "session"])
     joules, seconds = detail["joules_to_target"], detail["seconds_to_target"]

@@ -80,13 +80,13 @@ def test_a_run_that_fails_does_not_stop_the_others(
         ]
     )
     assert "training diverged" not in printed, "each reason once"
-    # the table has the complete runs only, and its page names the missing ones
+    # the table has complete runs only, and its page names the missing runs
     assert set(pd.read_csv(out / "comparison.csv").variant) == {"similarity", "previous"}
     assert (out / "comparison.png").exists()
     words = "".join((out / "comparison.md").read_text().split())
     for missing in ("wild/seed-4:itfailed(trainingdiverged", "nobody/seed-4:itfailed("):
         assert missing in words
-    # nothing is lost: the last finite model is beside the rounds before it
+    # the rounds before the fault and the last finite model are kept
     (rescued,) = set(re.findall(r"finite model is in (\S+\.safetensors)", errors))
     assert Path(rescued).parent == out / "wild" / "seed-4"
     assert load_file(rescued)["model"].isfinite().all()

@@ -1,4 +1,4 @@
-"""Faults in the analysis of runs."""
+"""Define faults in the analysis of runs."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

@@ -1,4 +1,4 @@
-"""Faults in the radio channel."""
+"""Define faults in the radio channel."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

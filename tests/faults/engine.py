@@ -1,4 +1,4 @@
-"""Faults in time, bits and joules: handover, energy, servers, and rounds."""
+"""Define faults in time, bits and energy: in handovers, power, servers, and rounds."""
 
 from tests.faults import Fault
 from tests.faults.injecting import edited

@@ -1,4 +1,4 @@
-"""Faults in learning: algorithms, codecs, privacy, partitions, and warm starts."""
+"""Define faults in learning: in algorithms, codecs, privacy, partitions, and warm starts."""
 
 from tests.faults import Fault
 from tests.faults.injecting import edited

@@ -1,4 +1,4 @@
-"""Faults in the positions of devices, and in the choice of their serving cells."""
+"""Define faults in the positions of devices, and in the choice of their serving cells."""
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited

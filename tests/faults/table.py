@@ -1,4 +1,4 @@
-"""All named faults, and the files with the results of the last `make faults`."""
+"""List all named faults, and the files with the results of the last `make faults`."""
 
 from pathlib import Path
 

@@ -65,7 +65,7 @@ def changes(
     line_of_sight: LineOfSight = "always",
     **rules: float,
 ) -> list[Any]:
-    """Return all handovers; correlation is that of shadowing between sites, or None without shadowing."""
+    """Return all handovers; correlation: of shadowing between sites, or None without shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -123,7 +123,7 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
     """Only whole stays are observed, and a longer stay fits less often into simulated_s."""
     devices, simulated_s = 400, 150.0
     chords = chords_m((0.0, 60.0, 120.0), ISD_M)
-    assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # Cauchy: pi area over perimeter
+    assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # pi area / perimeter, by Cauchy
     stays: dict[int, list[float]] = {}
     for event in changes(devices, simulated_s, measurement_interval_s=0.1, **BARE):
         stays.setdefault(event.device, []).append(event.stay_s)

@@ -30,7 +30,7 @@ from edgefl.learning.updates.trained_model import TrainedModel
 
 INPUTS, CLASSES = 4, 3
 SIZES = [20, 40, 60, 80]
-FLOAT32 = 2e-5  # the rounding error of a gradient: sums of 200 terms of order 1 in float32
+FLOAT32 = 2e-5  # the rounding error of a gradient, with sums of 200 terms of order 1 in float32
 
 rng = np.random.default_rng(3)
 X = rng.integers(0, 256, (sum(SIZES), INPUTS), dtype=np.uint8)

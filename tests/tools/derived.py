@@ -7,5 +7,5 @@ from edgefl.config.component import AnyComponent
 
 
 def underived(kind: str, derived: Iterable[AnyComponent]) -> list[str]:
-    """Return the names of the kind's components that are not among the derived ones."""
+    """Return the names of the kind's components that have no derivation."""
     return sorted({*registry.names(kind)} - {registry.name_of(kind, component) for component in derived})

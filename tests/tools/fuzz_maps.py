@@ -98,7 +98,7 @@ def _at(x: float, y: float) -> list[float]:
 
 
 def _town(rng: Random) -> dict[str, Any]:
-    """Return polygons: one with a hole, overlapping ones, a multipolygon, and random ones."""
+    """Return polygons: a polygon with a hole, overlapping polygons, a multipolygon, and random polygons."""
 
     def ring(*corners: tuple[float, float]) -> list[list[float]]:
         return [_at(*corner) for corner in (*corners, corners[0])]

@@ -1,4 +1,4 @@
-"""Check the tables of any run: sums agree across tables, and events have a possible order.
+"""Check that in the tables of any run sums agree across tables, and events have a possible order.
 
 `check_run(directory)` checks a run directory's tables and returns one line per fault. It imports nothing of edgefl.
 

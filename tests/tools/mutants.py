@@ -1,6 +1,6 @@
 """Draw mutants of the code with a seed, run the tests of their modules, and list the mutants that survive.
 
-python -m tests.tools.mutants             `make mutants`: 200, the same number of each room
+python -m tests.tools.mutants             `make mutants`: 200, the same number of each package
 python -m tests.tools.mutants --each 10   fewer
 python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
 python -m tests.tools.mutants --write --again    try survivors again, after tests were written

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 Row = dict[str, Any]
-RoundKey = tuple[float, float, str, float]  # key of a round: cell, session, phase, round
+RoundKey = tuple[float, float, str, float]  # a round's cell, session, phase, number
 
 DEFAULT_SLOT_S = 0.5e-3
 TEXTS = {

@@ -45,7 +45,7 @@ def test_by_weights_the_change_is_a_mean_whatever_the_staleness() -> None:
 
 
 def test_a_sum_is_the_buffer_times_the_mean() -> None:
-    """A sum is the buffer size times the mean, as in FLSim: lr of FedBuff = lr of asynchronous training / buffer."""
+    """A sum is the buffer size times the mean, so in FLSim lr of FedBuff = lr of asynchronous training / buffer."""
     mean, sum_ = Staleness(), Staleness(divisor="none", scale=1 / 4)
     assert sum_.weights(STALE, EVEN) == mean.weights(STALE, EVEN)
 
@@ -55,28 +55,28 @@ ROOTS = [1 / math.sqrt(1 + tau) for tau in STALE]
 CHANGES = [local - received for local, received in zip(LOCAL, RECEIVED, strict=True)]
 FROM_TODAY = [local - TODAY for local in LOCAL]
 CONVENTIONS = {
-    # FedBuff, algorithm 1: Delta += s(tau) Delta_k, then w + eta_g Delta / K
+    # FedBuff's algorithm 1 sums s(tau) Delta_k to Delta, and makes w + eta_g Delta / K
     "paper": (TODAY + sum(s * d for s, d in zip(ROOTS, CHANGES, strict=True)) / 4, {}),
-    # a weighted mean of the changes
+    # this variant takes a weighted mean of the changes
     "weights": (
         TODAY + sum(s * d for s, d in zip(ROOTS, CHANGES, strict=True)) / sum(ROOTS),
         {"divisor": "weights"},
     ),
-    # FLSim: a weighted sum; weights s(tau) / s(average staleness), average 1 by default
+    # FLSim takes a weighted sum with weights s(tau) / s(average staleness), where the average is 1 by default
     "FLSim": (
         TODAY + sum(s / (1 / math.sqrt(2)) * d for s, d in zip(ROOTS, CHANGES, strict=True)),
         {"divisor": "none", "server_lr": math.sqrt(2)},
     ),
-    # FLGo: the plain mean of the changes
+    # FLGo takes the plain mean of the changes
     "FLGo": (TODAY + sum(CHANGES) / 4, {"staleness": "constant"}),
-    # FedScale: a weighted mean of the models
+    # FedScale takes a weighted mean of the models
     "FedScale": (
         sum(s * local for s, local in zip(ROOTS, LOCAL, strict=True)) / sum(ROOTS),
         {"divisor": "weights", "base": "current"},
     ),
-    # Plato: the plain mean of the differences from the current model to the updates' models
+    # Plato takes the plain mean of the differences from the current model to the updates' models
     "Plato": (TODAY + sum(FROM_TODAY) / 4, {"staleness": "constant", "base": "current"}),
-    # APPFL: alpha 0.9, divided by all clients, 10 of them
+    # APPFL has alpha = 0.9, and divides by the number of clients, 10
     "APPFL": (
         TODAY + sum(0.9 * s * d for s, d in zip(ROOTS, FROM_TODAY, strict=True)) / 10,
         {"base": "current", "server_lr": 0.9 * 4 / 10},

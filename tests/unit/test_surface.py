@@ -1,6 +1,6 @@
 """Test that the program stays small enough for two people, by its lines, public names and lengths of files.
 
-The limits equal the current counts: a commit that lowers a count lowers its limit.
+The limits equal the current counts, so a commit that lowers a count lowers its limit.
 """
 
 import ast

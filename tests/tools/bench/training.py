@@ -260,7 +260,7 @@ def _measured(
 
 
 class Ours:
-    """A round as in edgefl's learner: batches from named streams, local training, aggregation."""
+    """A round as in edgefl's learner, with batches from named streams, local training, and aggregation."""
 
     def __init__(
         self,

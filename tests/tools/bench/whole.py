@@ -23,8 +23,8 @@ from tests.tools.bench import say
 from tests.tools.bench.jax_rounds import rivals
 from tests.tools.bench.training import LOGISTIC, Loop, TrainingTask
 
-TESTED = 1000  # test samples after each round
-PROCESSES = 2  # in the rival `LoopOfProcesses`
+TESTED = 1000  # number of test samples after each round
+PROCESSES = 2  # of the rival `LoopOfProcesses`
 
 
 def scenario_of(task: TrainingTask, file: Path, rounds: int) -> Scenario:

@@ -128,7 +128,7 @@ def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPat
 
 
 def test_fedls_published_numbers_follow_from_the_closed_form() -> None:
-    """The recorded numbers are those of the paper's script, which this test runs in its own process."""
+    """The recorded numbers equal the output of the paper's script, which this test runs in its own process."""
     recorded = pd.read_csv(OURS / "fedl.csv", comment="#").set_index(["setting", "variant"])["ours"]
     for setting, quantity, value in fedl_rows():
         assert value == pytest.approx(recorded[setting, quantity], rel=1e-5)

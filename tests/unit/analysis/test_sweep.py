@@ -260,7 +260,7 @@ def test_efficient_points_are_those_that_nothing_beats() -> None:
 
 
 def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) -> None:
-    """Curves are steps: in the middle of round 2 (10 s, 5 J) they have the first round's accuracy."""
+    """Curves are step functions, so in the middle of round 2 (10 s, 5 J) they have the first round's accuracy."""
     for seed, low in ((1, 0.2), (2, 0.4)):
         rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
         root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent

@@ -1,6 +1,6 @@
 """Test groups of flows with weighted shares of a band of 1 MHz with 0.5 ms slots and a cap of 1 bit/s/Hz.
 
-Links are static and far above the cap: a share b carries exactly 500 b bits per slot, under any scheduler.
+Links are static and far above the cap, so a share b carries exactly 500 b bits per slot, under any scheduler.
 """
 
 from typing import Any

@@ -35,7 +35,7 @@ def test_rules_stay_with_a_part() -> None:
 
 def test_rate_of_a_share() -> None:
     full, spread = band(), band(power="per_resource_block")
-    # half the band at SNR 3: log2(1 + 6) / 2 with full power, log2(4) / 2 per resource block
+    # half the band at SNR 3 carries log2(1 + 6) / 2 with full power, and log2(4) / 2 with power per resource block
     assert full.share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
     assert spread.share_rate(0.5, 3.0) == pytest.approx(1.0, rel=1e-15)
     assert band(cap=1.5).share_rate(0.5, 3.0) == 0.75
@@ -48,7 +48,7 @@ def test_rate_of_a_share() -> None:
 def test_payloads_take_what_a_slot_carries_on_average() -> None:
     """In half of the slots, half of the band at SNR 1.5 carries log2(4) / 2 bits/s/Hz on a static link.
 
-    A fading link carries its mean rate: the ergodic rate at SNR 3, e^(1/3) E1(1/3) / ln 2.
+    A fading link carries its mean rate, which is the ergodic rate at SNR 3, e^(1/3) E1(1/3) / ln 2.
     """
     half, static = band(weights=(1.0, 0.0)), np.array([True, False])
     ergodic = math.exp(1 / 3) * special.exp1(1 / 3) / math.log(2)

@@ -5,7 +5,7 @@ import pytest
 from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 
 CPU = {"clock_hz": 1e9, "flops_per_cycle": 8.0}
-# SVHN model: 667,178 parameters x 91.04 FLOPs; 5 iterations of 128 samples
+# the SVHN model has 667,178 parameters x 91.04 FLOPs, trained in 5 iterations of 128 samples
 SVHN_FLOPS = 667_178 * 91.04
 
 

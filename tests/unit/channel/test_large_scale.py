@@ -121,7 +121,7 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
         keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
     )
     normal = FieldStack([field]).at(positions)[0][np.arange(2000), sites]
-    # the field is in single precision: 4 standard deviations of 8 dB round by up to 2e-6 dB
+    # the field is in single precision, in which 4 standard deviations of 8 dB round by up to 2e-6 dB
     np.testing.assert_allclose(shadowed, bare - std_db * normal, rtol=0, atol=1e-5)
     np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Packet errors: the closed form equals the integral, and draws follow the closed form."""
+"""Test that the closed form of packet errors equals the integral, and that draws follow it."""
 
 import numpy as np
 import pytest
@@ -48,6 +48,6 @@ def test_as_many_are_lost_as_the_closed_form_says(errors: PacketErrors) -> None:
     hits = [errors.drawn(fading, 2.0, slot)[1] for slot in range(DRAWS)]
     lost = 1.0 - float(errors.arrives(2.0))
     assert abs(np.mean(hits) - lost) < SIGMAS * np.sqrt(lost * (1 - lost) / DRAWS)
-    # losses are a function of link and slot: a weaker packet is lost wherever a stronger one is
+    # losses are a function of link and slot, so a weaker packet is lost wherever a stronger packet is
     assert hits[:50] == [errors.drawn(fading, 2.0, slot)[1] for slot in range(50)]
     assert all(errors.drawn(fading, 1.0, slot)[1] for slot in range(DRAWS) if hits[slot])

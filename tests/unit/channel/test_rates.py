@@ -97,7 +97,7 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
 
 
 def test_rare_deep_fades_below_the_cap() -> None:
-    # 40 dB with a cap reached at 22 dB: fades matter up to orders m of some 1 / g, where g = 0.017 reaches the cap
+    # at 40 dB with a cap at 22 dB, fades matter up to orders m of about 1 / g, where g = 0.017 reaches the cap
     snr, cap, terms = 1e4, 7.4, 2500
     top = cap * math.log(2)
     nodes, weights = np.polynomial.legendre.leggauss(100)

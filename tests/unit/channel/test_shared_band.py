@@ -59,7 +59,7 @@ def test_a_flow_that_ends_leaves_its_share_to_the_other() -> None:
     band = by_hand(EqualShare())
     band.add("a", 5_000, slot=0, **STATIC)
     band.add("b", 10_000, slot=0, **STATIC)
-    # each has 250 bits per slot: a ends after 20 slots; then b has 5,000 bits left, at 500 per slot
+    # each has 250 bits per slot, so a ends after 20 slots; then b has 5,000 bits left, at 500 per slot
     assert band.next_end() == (20, ["a"])
     assert band.settle(20) == ["a"]
     assert band.moved_bits("b") == 5_000
@@ -103,7 +103,7 @@ def test_flows_that_end_together_are_handed_out_together() -> None:
 
 
 def test_a_frame_serves_in_its_slots_only() -> None:
-    # uplink of DDDSU: 500 bits x 2/14 = 71.4 in slots 3, 8, ..., 500 in slots 4, 9, ...
+    # the uplink of DDDSU has 500 bits x 2/14 = 71.4 in slots 3, 8, ..., and 500 in slots 4, 9, ...
     for scheduler in ALL:
         band = by_hand(scheduler, weights=UPLINK)
         band.add("a", 571.5, slot=0, **STATIC)
@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """Return the same by brute force: shares are decided slot by slot."""
+    """Return the same by brute force, with shares decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}

@@ -11,7 +11,7 @@ WEIGHTS = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=1, max_si
 
 
 def test_dddsu_with_special_slot_10_2_2() -> None:
-    # of 5 x 14 symbols: 3 x 14 + 10 down, 14 + 2 up, 2 guard
+    # of 5 x 14 symbols, 3 x 14 + 10 are down, 14 + 2 up, and 2 guard
     pattern = Pattern("DDDSU", "10:2:2")
     assert pattern.weights("downlink") == (1, 1, 1, 10 / 14, 0)
     assert pattern.weights("uplink") == (0, 0, 0, 2 / 14, 1)

@@ -1,4 +1,4 @@
-"""Test that errors about slightly wrong paths and names list existing ones, and that no argument is ignored."""
+"""Test that errors about misspelt paths and names list existing ones, and that no argument is ignored."""
 
 import subprocess
 import sys

@@ -221,7 +221,7 @@ def test_merge_keys_and_aliases(tmp_path: Path) -> None:
         (("c", "none"), 10),
     ]:
         assert source.where(place) == f"{source.path}:{line}"
-    # an alias is a copy: an override of it does not change the original
+    # an alias is a copy, so an override of it does not change the original
     source.override("c.deep.x", 7, "--set c.deep.x=7")
     assert [source.data[key]["deep"]["x"] for key in ("base", "a", "b", "c")] == [1, 1, 1, 7]
     assert source.where(("c", "deep", "x")) == "--set c.deep.x=7"

@@ -17,7 +17,7 @@ SET = re.compile(r"--set ['\"]?([\w.]+)=(\S+)")
 
 
 def paths_of(schema: Any, node: Any, path: Keys, seen: frozenset[str]) -> Iterator[Keys]:
-    """Yield the keys below a node of a JSON schema; for a list or a mapping by names, those of an element."""
+    """Yield the keys below a node of a JSON schema; for a list or a mapping by names, yield an element's keys."""
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
         if name not in seen:

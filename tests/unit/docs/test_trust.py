@@ -106,7 +106,7 @@ def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
 
 
 def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
-    """The tables are those of the results stored by `make faults` and `make mutants`, which are not repeated here."""
+    """The tables show the results stored by `make faults` and `make mutants`, which are not repeated here."""
     assert PAGE.endswith(f"\n{trust_faults.text()}"), "run `python docs/trust.py faults`"
 
 

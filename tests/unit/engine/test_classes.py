@@ -204,7 +204,7 @@ WALK = {"name": "random_waypoint", "area_factor": 1.0}
 
 
 def test_devices_of_a_class_move_by_its_model() -> None:
-    """Each device moves as if all devices were in its class: paths are functions of device and seed."""
+    """Each device moves as if all devices were in its class, as paths are functions of device and seed."""
     classes = {"walker": {"share": 0.5, "mobility": WALK}, "rest": {}}
     mixed = world(devices={"count": 40, "classes": classes})
     walkers, still = world(devices={"count": 40, "mobility": WALK}), world(devices={"count": 40})

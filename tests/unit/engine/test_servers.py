@@ -23,7 +23,7 @@ JOULES_PER_S = 0.1  # computing power of the journal's processor: 1e-28 x (1e9)^
 def computing(
     server: Mapping[str, Any], durations_s: list[float], rounds: int, **sections: Any
 ) -> SmallWorld:
-    """Return a cell whose devices compute for given times and move no bits, so that nothing else takes time."""
+    """Return a cell whose devices compute for given times and send no bits, so that only computing takes time."""
     work = {k: (1, round(SAMPLES_PER_S * duration_s), 0, 0) for k, duration_s in enumerate(durations_s)}
     rules = {"server": server, **sections.pop("rules", {})}
     radio = {"sharing": "dynamic", "scheduler": "round_robin", **sections.pop("radio", {})}
@@ -124,7 +124,7 @@ def test_tiers_are_waited_for_each_by_itself() -> None:
 
 def test_tiers_are_of_equal_size_by_speed() -> None:
     assert Tiers(count=2).tiers([1.0, 3.0, 2.0, 2.0]) == (0, 1, 0, 1)
-    # seven devices in three tiers: the three fastest, then two and two
+    # seven devices form three tiers: the three fastest, then two and two
     assert Tiers(count=3).tiers([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 9.0]) == (2, 1, 1, 0, 0, 0, 2)
 
 

@@ -1,4 +1,4 @@
-"""Small Flower apps for tests: linear regression in NumPy, as a message-based ClientApp and as a NumPyClient."""
+"""Make small Flower apps for tests: linear regression in NumPy, as a message-based ClientApp or a NumPyClient."""
 
 import logging
 from typing import Any

@@ -109,7 +109,7 @@ def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tm
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf, -np.inf])
 def test_an_update_that_is_not_finite_stays_out_of_the_model(spoilt: float, tmp_path: Path) -> None:
     results = run(tmp_path, sends(np.array([1.0, spoilt, 1.0], np.float32)))
-    assert results.rounds["loss"].tolist() == pytest.approx([3.0, 3.0])  # the other devices send ones
+    assert results.rounds["loss"].tolist() == pytest.approx([3.0, 3.0])  # all other devices send 1
     outcomes = results.devices.groupby("device")["outcome"].unique()
     assert outcomes[HOSTILE].tolist() == ["unusable_uplink"]
 

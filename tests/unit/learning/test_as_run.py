@@ -186,7 +186,7 @@ def test_overlap_of_a_set_in_label_order(classes: int, overlap: float, first: ra
 
 
 def test_label_order_is_the_only_difference() -> None:
-    """The paper's ordered label sets have the same sizes and overlaps as the random ones."""
+    """The paper's ordered label sets have the same sizes and overlaps as random label sets."""
     ordered: RecurringLabels = DirichletMix(overlap=0.2, label_order="ascending")
     sets = [ordered.session_labels(s, 10, Streams(1)).tolist() for s in (1, 2)]
     assert sets == [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]

@@ -27,7 +27,7 @@ from tests.unit.learning.small_files import (
     zipped,
 )
 
-# (data set, its files): see conftest
+# conftest explains (data set, its files)
 Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 

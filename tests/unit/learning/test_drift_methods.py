@@ -1,7 +1,7 @@
 """Test that methods for several concepts serve a tiny federation of two populations with opposite labels.
 
 Samples are points on a line, with label 1 on the right in one concept, and label 0 in the other. A device has one of
-the concepts, and a drift changes it. Training is deterministic: logistic regression with full batches.
+the concepts, and a drift changes it. Training is deterministic, as it is logistic regression with full batches.
 """
 
 from collections.abc import Sequence

@@ -135,7 +135,7 @@ def test_flops_follow_from_the_shapes(name: str) -> None:
 
 
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
-    """FLOPs per character and layer are those of inputs x 4 hidden and hidden x 4 hidden, without the zero state."""
+    """FLOPs per character and layer are for inputs x 4 hidden and hidden x 4 hidden, without the zero state."""
     model, module = build("lstm")
     characters, hidden = 80, 256
     inputs = 2 * 4 * hidden * (8 + hidden)

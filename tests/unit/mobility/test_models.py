@@ -133,7 +133,7 @@ def test_gauss_markov_changes_at_its_steps_only() -> None:
 def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
     block_m = 70.0
     movement = start(Manhattan(block_m=block_m), 300)
-    # streets lie at odd multiples of half a block within 200 m: at 35, 105 and 175 m on either side
+    # streets are at odd multiples of half a block within 200 m, that is 35, 105 and 175 m on either side
     streets = np.array([-175.0, -105.0, -35.0, 35.0, 105.0, 175.0])
     seen = set()
     for time_s in np.arange(0.0, 300.0, 1.7):

@@ -174,7 +174,7 @@ def test_sumo_kinds(write: Write) -> None:
 
 
 def as_table(samples: dict[tuple[str, str], dict[float, list[float]]], separator: str = ";") -> str:
-    """Return the table that SUMO or its xml2csv.py writes: columns for all kinds; a row fills those of one kind."""
+    """Return the table that SUMO or its xml2csv.py writes, in which a row fills only the columns of its kind."""
     kinds = sorted({kind for kind, _ in samples})
     lines = [["timestep_time", *(f"{kind}_{what}" for kind in kinds for what in ("id", "speed", "x", "y"))]]
     for time_s in sorted({t for device in samples.values() for t in device}):

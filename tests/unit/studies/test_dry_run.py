@@ -93,7 +93,7 @@ def test_what_a_process_loads_is_counted_once(
 def test_what_is_taken_from_another_run_is_not_counted(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Training reused from another run is not counted: of six sessions, average reuses three, continuous one.
+    """Training that is reused is not counted; of six sessions, average reuses three, and continuous one.
 
     The narrow variant reuses all of similarity's training, and its rounds, without training, take 1/4 of the time.
     """

@@ -1,4 +1,4 @@
-"""A reference for servers whose rounds overlap: order of arrivals, versions, staleness, weights, model values.
+"""Derive runs of servers whose rounds overlap: order of arrivals, versions, staleness, weights, model values.
 
 All devices work except devices with a waiting update. A transfer takes the next slot, whatever the number of devices.
 """

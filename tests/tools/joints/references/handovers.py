@@ -1,4 +1,4 @@
-"""A reference for handovers by event A3: their times and cells on a straight walk among three sectors or sites.
+"""Derive handovers by event A3: their times and cells on a straight walk among three sectors or sites.
 
 With free-space path loss and 38.901's panels without tilt, differences in power depend on distances and angles only.
 """

@@ -141,7 +141,7 @@ def test_what_users_spend_is_in_no_table() -> None:
 
 
 def test_users_are_at_the_distances_given() -> None:
-    """Distances are uniform from 20 to 80 m: each has a standard deviation of 60 m / sqrt(12)."""
+    """Distances are uniform from 20 to 80 m, with a standard deviation of 60 m / sqrt(12)."""
     world = cells({"distance_m": [20.0, 80.0]})
     places_m = users(world)._drawn_m(0, np.random.default_rng(3))
     distance_m = np.hypot(*places_m.T)

@@ -128,7 +128,7 @@ def test_who_is_off_at_first_selects_its_cell_when_it_is_switched_on() -> None:
     assert cells.rows() == approx(("switched_on", 1.0, 1))
 
 
-# -- finish: the end of the part decides again --------------------------------------------------------
+# -- with `finish`, the end of the part decides again -------------------------------------------------
 
 FINISH = RAW.model_copy(update={"policy": "finish"})
 
@@ -203,7 +203,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
 
 def test_who_is_measured_anew_is_measured_as_itself() -> None:
-    """Device 1 hears cell 0 better by 8 dB: 30 - x + 3 + 8 < x holds from x = 20.5, which is measured at x = 21."""
+    """Device 1 hears cell 0 better by 8 dB, so 30 - x + 3 + 8 < x holds from x = 20.5, as measured at x = 21."""
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))

@@ -14,8 +14,8 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import Rows
 
 MANY = 20_000
-# Bytes per device, in arrays of 8-byte numbers: place and direction 6, Doppler 1, walls and cars 12, network,
-# power and ledger 25. Temporary copies take as many bytes again.
+# Number of 8-byte values per device: place and direction 6, Doppler 1, walls and cars 12, network, power and ledger
+# 25. Temporary copies take as many bytes again.
 MOST_BYTES = 8 * 2 * 60
 
 

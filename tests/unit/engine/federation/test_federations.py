@@ -189,7 +189,7 @@ def test_a_run_with_a_duration_waits_through_an_empty_hour() -> None:
 
 
 def test_a_run_with_an_empty_cell_completes_and_says_so(tmp_path: Path) -> None:
-    """As three static devices cannot fill seven cells, a run completes with a note on the empty ones."""
+    """As three static devices cannot fill seven cells, a run completes with a note on the empty cells."""
     scenario = Cells.scenario({"count": 3}, {})
     run = edgefl.simulate(scenario, out=tmp_path / "run")
     about = json.loads((run / "run.json").read_text())

@@ -86,7 +86,7 @@ def present(session: int, round_: int) -> list[int]:
 
 
 def arrived(ids: list[int]) -> list[int]:
-    """Return the devices whose update arrives: all but one."""
+    """Return the devices whose update arrives, which are all but one."""
     return ids[:-1]
 
 
