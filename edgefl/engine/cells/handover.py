@@ -60,7 +60,7 @@ class Layer3Filter:
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # an absent device is measured at -inf or nan
             filtered_db -= power_db
-            # compared bit by bit, so that the filter of a device that stays absent (nan) counts as settled
+            # compare bit by bit, so that the filter of a device that stays absent (nan) counts as settled
             unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
             self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db
