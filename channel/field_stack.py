@@ -89,7 +89,7 @@ class FieldStack:
         return self._bytes(self._nodes())
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at `places` places, which is reached while they are drawn."""
+        """Return the peak memory of reading the fields at `places` places, reached while the fields are drawn."""
         nodes = self._nodes(places if self._few and self._is_few(places) else None)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)

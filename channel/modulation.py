@@ -44,7 +44,7 @@ def snr_needed_over_parts(
 
     A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
     if the mean information of its symbols reaches its rate. A part at the SNR s conveys min(log2(1 + s / gap), m) of
-    a symbol's m bits. Given the mean SNR x of L parts, that of one part is L x B with B ~ Beta(1, L - 1), and
+    a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
 
         E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, with no negative base.
 
