@@ -135,7 +135,7 @@ class EventA3:
         entered_s[rows, serving[near]] = np.inf
         self._timing[near] = np.isfinite(entered_s).any(axis=1)
 
-        # the earliest timer wins, the stronger neighbour on a tie
+        # the earliest timer wins; on a tie, the stronger neighbour wins
         first_s = entered_s.min(axis=1)
         ends_s = first_s + self._trigger_s
         # half a rounding error before the next measurement still belongs to this interval
