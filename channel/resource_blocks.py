@@ -1,4 +1,4 @@
-"""Count a band's resource blocks, divide a slot's blocks among flows, and compute what each flow carries."""
+"""Count a band's resource blocks, divide a slot's blocks among flows, and compute each flow's rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
