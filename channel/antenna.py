@@ -45,7 +45,7 @@ class Panel:
         x, y = displacement_m[..., 0], displacement_m[..., 1]
         ahead = math.cos(bearing) * x + math.sin(bearing) * y
         left = math.cos(bearing) * y - math.sin(bearing) * x
-        # rotated by the downtilt
+        # rotate the direction by the downtilt
         tilted = math.cos(tilt) * ahead + math.sin(tilt) * height_m
         up = math.sin(tilt) * ahead - math.cos(tilt) * height_m
         azimuth_deg = np.degrees(np.arctan2(left, tilted))

@@ -137,7 +137,7 @@ class BandRules:
         rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
         if not self.carrier.frame.plain:
             rates *= self.carrier.frame.weights_from(state.slot, power.shape[1])
-        # summed in order, so that rounding does not depend on where a run begins
+        # sum in order, so that rounding does not depend on where a run begins
         rates[:, 0] += state.got
         totals = np.cumsum(rates, axis=1)
         need = flows.need

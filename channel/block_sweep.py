@@ -82,7 +82,7 @@ class BlockSweep:
                 there, joined, stride = there + 1, joined + 1, FIRST_LOOK
 
     def sent_by(self) -> dict[Hashable, Sequence[float]]:
-        """Return each flow's slots with any block and its power in them, as `SharedBand.sent_by` does."""
+        """Return each flow's slots with blocks, and its power in these slots, as `SharedBand.sent_by` does."""
         on = self._sums[1:].T.tolist()
         return {
             flow.id: each for flow, each in zip(self._flows, on, strict=True) if each and not flow.background

@@ -35,7 +35,7 @@ class ChangingFlow:
         self._payload_bits = payload_bits
         self._need = carrier.need(payload_bits)
         self._got = 0.0  # in units of the need
-        self._slot = first_slot  # settled up to here
+        self._slot = first_slot  # slot up to which the transfer is settled
         self._totals = _NOTHING  # in units of the need, after each slot of the piece that begins there
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 

@@ -32,7 +32,7 @@ def _values(
     """Return read-only values [n, row] at some nodes, in the order of their rows in the table, or at all nodes."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
-        _made.clear()  # freed before the next values are made, which halves the peak memory
+        _made.clear()  # freeing the old values first halves the peak memory
         count = sum(one.width**2 for one in layers) if nodes is None else len(nodes)
         values, begin = np.zeros((count, row), np.float32), 0
         for one in layers:
@@ -77,7 +77,7 @@ class FieldStack:
     ) -> None:
         self.layers = tuple(layers)
         self._few = few
-        self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, their values
+        self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # sorted nodes, and their values
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
@@ -89,7 +89,7 @@ class FieldStack:
         return self._bytes(self._nodes())
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at `places` places, which is reached while they are drawn."""
+        """Return the peak memory of reading the fields at `places` places, reached while the fields are drawn."""
         nodes = self._nodes(places if self._few and self._is_few(places) else None)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)

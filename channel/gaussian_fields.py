@@ -203,7 +203,7 @@ class GaussianFields:
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
         spectrum = fft.rfft2(noise)
-        del noise  # freed, as it is as large as the spectrum
+        del noise  # the noise is as large as the spectrum
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
         if self.period:
@@ -252,7 +252,7 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0
-    # computed in place, since each of these arrays is as large as several fields
+    # compute in place, since each of these arrays is as large as several fields
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)

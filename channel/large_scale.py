@@ -131,7 +131,7 @@ class LargeScale:
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
-        # the states of sight that occur, line of sight first
+        # list the states of sight that occur, line of sight first
         sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
@@ -242,7 +242,7 @@ class LargeScale:
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
         """Return [n] whether links are closer, in 2D, than min_distance_m, and so take that distance's path loss."""
-        # rounding may put a device placed at the minimum below it
+        # rounding may put a device placed at the minimum below the minimum
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
     @property

@@ -148,7 +148,7 @@ def _drawn(
             rates *= _weights(carrier, at - before, count)
         if before.any():
             rates[np.arange(count) < before[:, None]] = 0.0
-        # summed in order, so that rounding does not depend on the number read at once
+        # sum in order, so that rounding does not depend on the number read at once
         rates[:, 0] += got[left]
         totals = np.cumsum(rates, axis=1)
         got[left] = totals[:, -1]

@@ -44,7 +44,7 @@ def snr_needed_over_parts(
 
     A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
     if the mean information of its symbols reaches its rate. A part at the SNR s conveys min(log2(1 + s / gap), m) of
-    a symbol's m bits. Given the mean SNR x of L parts, that of one part is L x B with B ~ Beta(1, L - 1), and
+    a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
 
         E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, with no negative base.
 
@@ -64,10 +64,10 @@ def snr_needed_over_parts(
     if parts == 1:
         return flat
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    low, high = flat, flat * 2.0**10  # by Jensen's inequality, not below the SNR of a flat band
+    low, high = flat, flat * 2.0**10  # Jensen: not below a flat band's SNR
     for _ in range(_HALVINGS):
         mean = np.sqrt(low * high)
-        # SNR over the gap of a part with all of the power
+        # SNR, divided by the gap, of a part with all of the power
         strongest = parts * mean / float(db_to_linear(gap_db))
         top = np.minimum(symbol_bits, np.log1p(strongest) / np.log(2.0))
         t = top[:, None] * (nodes + 1.0) / 2.0
@@ -154,7 +154,7 @@ class Steps:
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
-        # sorted by SNR, and at one SNR the highest rate first; rates count that exceed all rates before them
+        # sort by SNR, and at equal SNRs by falling rate; keep the rates that exceed all earlier ones
         order = np.lexsort((-rates, needs))
         rates, needs = rates[order], needs[order]
         best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray, dbm_to_watt
 
-SUBCARRIERS = 12  # per resource block
+SUBCARRIERS = 12  # subcarriers per resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:

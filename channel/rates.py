@@ -250,7 +250,7 @@ def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
     squares = np.empty((len(x), _TERMS))
     damped = np.exp(-x / 2.0)
     weight = _weight(x, damped, taps) * df
-    # e^(-x/2) L^(taps)_m, by its three-term recurrence
+    # compute e^(-x/2) L^(taps)_m by its three-term recurrence
     before, laguerre = np.zeros_like(x), damped
     for m in range(1, _TERMS + 1):
         # sqrt(m! (L-1)! / (m+L-1)!), which scales the polynomial to a variance of 1

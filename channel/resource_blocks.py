@@ -1,4 +1,4 @@
-"""Count a band's resource blocks, divide a slot's blocks among flows, and compute what each flow carries."""
+"""Count a band's resource blocks, divide a slot's blocks among flows, and compute each flow's rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ def divide(
         most: [n, s] how many blocks each flow can use in each slot.
         blocks: how many blocks to divide: one number for all slots, or [s].
         turn: [s] number of each slot, counting the slots that serve this direction.
-        there: [n, s] whether a flow takes part in a slot; without it, all do.
+        there: [n, s] whether a flow takes part in a slot; by default, all do.
 
     Returns:
         [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.
@@ -191,7 +191,7 @@ def divide(
         given = np.where(more, level, most)
         rest = blocks - np.add.reduce(given, axis=0)
         place, before = np.add.accumulate(more, axis=0, dtype=np.int64), np.add.reduce(more > turned, axis=0)
-    # the remainder goes to the flows after the first `before`, and then to these
+    # the remainder goes to the flows after the first `before`, and then to the first ones
     given += more & (((place > before) & (place <= before + rest)) | (place <= before + rest - others))
     return given
 

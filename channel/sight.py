@@ -72,7 +72,7 @@ def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Float
     phases, so their mean powers add up.
     """
     of_los = np.square(state)
-    # the gain without line of sight over the gain with it; below, the mixed gain over the gain with it
+    # the gain out of sight divided by the gain in sight; below, the mixed gain divided by the gain in sight
     mixed = los_db - nlos_db
     mixed *= 0.1
     np.power(10.0, mixed, out=mixed)
@@ -90,7 +90,7 @@ class Thresholds:
     def __init__(self, model: PathLoss, nearest_m: float, farthest_m: float, height_m: float) -> None:
         from scipy import special
 
-        # one more table cell on both sides, since single precision rounds
+        # add a table cell on both sides, since single precision rounds
         first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
         cell = (last - first) / (_THRESHOLDS - 2)
         nodes = first + cell * np.arange(-1, _THRESHOLDS)

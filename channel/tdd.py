@@ -21,7 +21,7 @@ from edgefl.channel.units import FloatArray
 __all__ = ["Direction", "Frame", "Pattern", "frame_of"]
 
 Direction = Literal["downlink", "uplink"]
-# [period] share of each slot; hashable, so that tables can be cached by it
+# [period] share of each slot; a hashable key for cached tables
 Weights = tuple[float, ...]
 
 SYMBOLS_PER_SLOT = 14

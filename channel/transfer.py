@@ -36,7 +36,7 @@ CHUNK_BLOCKS = 8
 
 # Numbers of the random streams of renewal
 _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
-# one generator, reset for each renewal
+# a single generator that each renewal resets
 _REUSED = np.random.Generator(np.random.Philox())
 
 

@@ -25,7 +25,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
     out = path if out is None else out
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
-        # imported here, since each tool needs its own package
+        # import the module only here, since each tool needs its own package
         written: Exported = import_module(f"edgefl.analysis.export.to_{to}").write(study, Path(out).resolve())
         return written
     except ImportError as error:

@@ -22,7 +22,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
         os.environ.setdefault(name, "true")
     from mlflow import MlflowClient
 
-    logging.getLogger("mlflow").setLevel(logging.WARNING)  # no messages about creating the database
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # suppress messages about the new database
     database = out / "mlflow.db"
     client = MlflowClient(tracking_uri=f"sqlite:///{database}")
     known = client.get_experiment_by_name(study.name)

@@ -73,6 +73,6 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
         elif file.suffix == ".png":
             run.log({file.name: wandb.Image(str(file))})
         else:
-            # copied, since a link would break once the study moves
+            # copy the file, since a link would break once the study moves
             run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
     _ended(run)

@@ -97,7 +97,7 @@ def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
     total_j = math.fsum(ledger["total_j"])
     digit_j = math.ulp(total_j)
     counts = np.rint(shares.to_numpy() / digit_j).astype(np.int64)
-    counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # differences made by rounding
+    counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # add the rounding error
     shares[:] = counts * digit_j
     sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j")}
     return shares.assign(devices=classes.size(), **sums)

@@ -16,7 +16,7 @@ from edgefl.analysis.runs.servers import several_servers
 
 # columns of time and energy to a target, or without a target per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
-RECURRING = "recurring sessions"  # a comparison's usual scope
+RECURRING = "recurring sessions"  # the usual scope of a comparison
 RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 

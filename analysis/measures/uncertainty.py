@@ -44,7 +44,7 @@ class Paired(NamedTuple):
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
     """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two numbers."""
-    from scipy.special import stdtrit  # imported late to keep `edgefl --help` fast
+    from scipy.special import stdtrit  # a late import keeps `edgefl --help` fast
 
     known = np.asarray(values, float)
     known = known[~np.isnan(known)]
@@ -162,5 +162,5 @@ def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
             ways[rank:] += ways[:-rank].copy()
         return float(min(1.0, 2 * ways[: smaller + 1].sum() / ways.sum()))
     variance = float((doubled.astype(float) ** 2).sum()) / 4  # variance of the doubled sum
-    z = (abs(plus - total / 2) - 1) / math.sqrt(variance)  # half a rank of continuity correction, doubled
+    z = (abs(plus - total / 2) - 1) / math.sqrt(variance)  # continuity correction of half a rank, doubled
     return math.erfc(max(z, 0.0) / math.sqrt(2))

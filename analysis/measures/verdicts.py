@@ -211,7 +211,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
-    if not row["of"]:  # for example, only a pilot session
+    if not row["of"]:  # for example, the variant has only a pilot session
         return f"{name} has none of the sessions that are compared, so its cost to {target.short} is unknown."
     if not (missed[name] or missed[base]):
         return Versus(name, base, time, energy, f"to {target.short}").sentence()

@@ -41,7 +41,7 @@ class Found:
     """
 
     name: ClassVar[str]  # stem of the comparison's file names
-    written_by: ClassVar[Any]  # the module with its `report` and `figures`
+    written_by: ClassVar[Any]  # module that defines the comparison's `report` and `figures`
     table: pd.DataFrame = field(repr=False)
     reference: str | None
     seeds: tuple[int, ...]

@@ -89,8 +89,8 @@ def _by_class(runs: Runs) -> pd.DataFrame | None:
 def cost_analysis(runs: Runs) -> pd.DataFrame:
     """Count computation, communication and storage, one row per run and stage.
 
-    Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from it), training
-    (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
+    Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from that model),
+    training (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
         variant, seed, stage; rounds = broadcasts (J: one per round); participations; uncovered (without a link, over
@@ -125,10 +125,10 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0
     kept = min(later, settings.get("learning.warm_start.history") or later)
     stored = {
-        # w_pilot, and the last model and gradient of each session
+        # it keeps w_pilot, and the last model and gradient of each session
         "similarity": 1 + 2 * kept,
         "average": kept,
-        # the last model, with which the next session continues
+        # it keeps the last model, with which the next session continues
         "previous": 1,
         "continuous": 1,
     }.get(str(settings.get("learning.warm_start")), float("nan"))

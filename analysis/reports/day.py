@@ -296,7 +296,7 @@ def _axis(
     if column == "seconds" and known and max(known) >= LOGARITHMIC * min(known):
         low, high = 0.5 * float(values[values > 0].min()), float(values.max())
         ax.set_xscale("log")
-        ax.set_xlim(low, high * (high / low) ** 0.35)  # room for the last value
+        ax.set_xlim(low, high * (high / low) ** 0.35)  # leave room for the last value
         ax.set_xticks([tick for tick in ROUND_S if low <= tick <= 1.5 * high])
         ax.xaxis.set_minor_locator(NullLocator())
     else:

@@ -21,7 +21,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 FILMS = (".gif", ".webp")
 FRAMES, FILM_DPI = 130, 105
 FRAME_MS, LAST_MS = 110, 2500
-# simulated time per frame of a film while no device moves; the more devices move, the shorter it is
+# simulated time per frame of a film while no device moves; the time is shorter the more devices move
 RESTING_S, WALKED_M = 1200.0, 800.0
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
 # map, accuracy, device count: left, bottom, width, height

@@ -17,7 +17,7 @@ from edgefl.analysis.reports.reproduction import PAPERS
 from edgefl.analysis.runs.reading import EXACT
 
 CHEAP = "cheap"  # stands for all results with a script
-ALIKE = 1e-5  # relative difference to the recorded numbers
+ALIKE = 1e-5  # relative difference up to which a number equals the recorded one
 
 
 def computed(script: str) -> pd.DataFrame:

@@ -265,7 +265,7 @@ def _sentence(question: Question, table: pd.DataFrame) -> str:
     )
 
 
-# the first variant, the second, neither; text distinguishes them in greyscale
+# colours for the first variant, the second, and neither; in greyscale, text distinguishes them
 TINTS = ("#9ecae1", "#fdd49e", "#ffffff")
 
 

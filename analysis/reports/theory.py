@@ -257,7 +257,7 @@ def lemma1(
 
     def psi(one: np.ndarray, d_one: int, other: np.ndarray, d_other: int) -> np.ndarray:
         total = other.sum(axis=0)
-        products = total**2 - (other**2).sum(axis=0)  # over ordered pairs i != j
+        products = total**2 - (other**2).sum(axis=0)  # sum over ordered pairs i != j
         result: np.ndarray = one.sum(axis=0) / d_one - (products + total) / d_other
         return result
 

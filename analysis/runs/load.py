@@ -114,12 +114,12 @@ class Runs:
         return read_all(self.info[some], table)
 
     def said(self) -> list[str]:
-        """List notes for readers of the runs: runs left out, remarks, and what the runs did not record."""
+        """List notes for readers of the runs: runs left out, remarks, and data that the runs did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
 
     @property
     def notes(self) -> list[str]:
-        """Notes on what the runs did not record, one sentence each."""
+        """Notes on data that the runs did not record, one sentence each."""
         notes = []
         for recorded, runs in self.info.groupby("devices_recorded", sort=False):
             if recorded != "all":

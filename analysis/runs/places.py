@@ -51,7 +51,7 @@ def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
     """Return the ground of a complete scenario.
 
     Args:
-        drawing: areas and streets, as in map.json; the streets of grids and highways are added to them.
+        drawing: areas and streets, as in map.json; the streets of grids and highways are added.
     """
     layout = layout_of(scenario)
     areas = [

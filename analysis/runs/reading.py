@@ -42,7 +42,7 @@ TEXT_COLUMNS = {
     "positions": set(),
     "evaluation": {"phase"},
 }
-# empty in runs without training, but still numbers
+# columns that are empty in runs without training, but still hold numbers
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 

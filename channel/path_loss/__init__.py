@@ -20,8 +20,8 @@ DISTANCE_ROUNDING = 1e-9
 class Line(NamedTuple):
     """Path loss that is linear in the logarithm of distance, intercept_db + slope_db log10 d3D."""
 
-    intercept_db: float  # at d3D = 1 m
-    slope_db: float  # per decade
+    intercept_db: float  # loss at d3D = 1 m
+    slope_db: float  # loss per decade of distance
 
 
 class LossLines(NamedTuple):

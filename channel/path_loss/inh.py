@@ -38,7 +38,7 @@ class InH(PathLoss):
     ut_height_m: ClassVar[float] = 1.0
     # 24 dBm in 20 MHz (Report ITU-R M.2412, Table 5; TR 38.802, Table A.2.1-1)
     site_dbm_per_mhz: ClassVar[float | None] = 11.0
-    # in three dimensions, unlike the outdoor ranges
+    # 3D distances, unlike the outdoor ranges
     nearest_m: ClassVar[float] = 1.0
     farthest_m: ClassVar[float] = 150.0
 

@@ -15,7 +15,7 @@ from edgefl.errors import EdgeflError
 def settable(begun: str) -> Iterator[str]:
     """Yield completions of KEY=VALUE: `radio.` for a section, `radio.sharing=` for a key, then the key's choices."""
     key, equals, value = begun.partition("=")
-    with suppress(EdgeflError):  # unknown section
+    with suppress(EdgeflError):  # an unknown section has no completions
         section, before = section_of(key)
         last = key.rpartition(".")[2]
         if equals:

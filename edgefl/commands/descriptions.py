@@ -74,7 +74,7 @@ def describable(begun: str) -> Iterator[str]:
         kind = begun.partition("/")[0]
         yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
         return
-    with suppress(EdgeflError):  # unknown section
+    with suppress(EdgeflError):  # an unknown section has no completions
         section, before = section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:

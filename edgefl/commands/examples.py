@@ -12,7 +12,7 @@ from edgefl.config.units import yaml_number
 from edgefl.config.yaml_source import Dumper, Source
 
 MOST_LINES = 12  # maximum number of lines of an example; longer examples are avoided
-FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred: users know these
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred, since users know these
 SOME = 3  # parameters in an example of a component that no scenario uses
 
 

@@ -290,7 +290,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
         )
     noise_dbm = radio.budget.noise_dbm_hz + 10 * math.log10(radio.bandwidth_hz) + radio.budget.noise_figure_db
     snr_db = radio.budget.server_power_dbm + gains_db - noise_dbm - radio.budget.interference_margin_db
-    snr_db[np.isneginf(snr_db)] = np.nan  # out of range of all sites
+    snr_db[np.isneginf(snr_db)] = np.nan  # these places are out of range of all sites
     return np.asarray(snr_db).reshape(GRID, GRID)
 
 

@@ -44,7 +44,7 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     return _parameters(one)
 
 
-@cache  # cached, since creating a class takes longer than reading the rest of a scenario
+@cache  # creating a class takes longer than reading the rest of a scenario
 def _parameters(cls: Any) -> type[BaseModel]:
     types = get_type_hints(cls)
     declared: dict[str, Any] = {each.name: (types[each.name], each) for each in fields(cls) if each.init}

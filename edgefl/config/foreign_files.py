@@ -123,7 +123,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # raised by a handler, not by Python's codecs
+        if isinstance(error, KeyError | IndexError):  # a handler raised it, not Python's codecs
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:

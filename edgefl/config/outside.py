@@ -141,7 +141,7 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # appended, so that no file in the folder hides a package
+        # append the folder, so that none of its files hides a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:

@@ -78,7 +78,7 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _of_module(module: ModuleType) -> str:
-    if getattr(module, "__file__", None) is None:  # a built-in module
+    if getattr(module, "__file__", None) is None:  # a built-in module has no file
         return _distribution(module.__name__)
     file = Path(str(module.__file__)).resolve()
     if any(file.is_relative_to(folder) for folder in _installed()) or not INSTALLED.isdisjoint(file.parts):

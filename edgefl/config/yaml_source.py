@@ -157,7 +157,7 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+    except (OSError, ValueError) as error:  # a path with a NUL raises a ValueError
         if isinstance(error, IsADirectoryError):
             inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
             remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"

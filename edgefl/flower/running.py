@@ -235,7 +235,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
         return arrays, {"flower": pack(kept, arrays)}
 
     def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-        """Restore the learner from what `state` returned."""
+        """Restore the learner from the result of `state`."""
         kept = unpack(facts["flower"], dict(arrays))
         restore(self.strategy, kept["strategy"])
         self.nodes.restore(kept["nodes"])

@@ -246,7 +246,7 @@ class TrainingProcess:
                 raise self._failure
             if enough():
                 return
-            select.select([self._socket], [], [])  # not held: a signal interrupts at once
+            select.select([self._socket], [], [])  # outside of `held`, so that a signal interrupts at once
             with held():
                 self._receive()
 

@@ -101,7 +101,7 @@ def reuse_freed() -> bool:
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another C library or operating system
+    except (AttributeError, OSError, TypeError):  # another C library or operating system lacks mallopt
         return False
     return bool(mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED) and mallopt(M_TRIM_THRESHOLD, KEPT_FREE))
 

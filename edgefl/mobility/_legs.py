@@ -29,7 +29,7 @@ class Leg(NamedTuple):
 class Legs(ABC):
     """Movement of devices that walk leg after leg; a model derives each leg from the one before.
 
-    Legs are made when time reaches them, always for all devices together, and one ahead for each device: many legs
+    Legs are made when time reaches them, always for all devices together, and one leg ahead of each device: many legs
     take little longer than one. A leg is a function of the device, its random numbers and the state at the end of the
     leg before it, but never of the times of earlier calls. For a time before a device's current leg, the device's
     walk is computed again from time 0: correct, but slow for long paths. Simulations only move forward in time.

@@ -145,7 +145,7 @@ class Attraction(Walkers):
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # drawn in order, so that adding work places leaves the first places unchanged
+        # draw in order, so that adding work places leaves the first places unchanged
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [
@@ -175,7 +175,7 @@ class Attraction(Walkers):
 
     def _spots_m(self, place: str, shares: Shares, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
         """Draw each device's spot [2, ids] in an area, or in one of several areas drawn by their shares."""
-        # keyed by place, so that other places do not change these spots
+        # key the draws by place, so that other places do not change these spots
         return self.places.spots_m(shares, draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4))
 
 

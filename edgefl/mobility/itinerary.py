@@ -292,7 +292,7 @@ class _Leaves:
         self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
         self._leave_h = np.array([trip.leave for trip in model.plan])
         self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
-        # reduced by 1, since `after` begins with the next entry
+        # subtract 1, since `after` begins with the next entry
         self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
 
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:

@@ -41,7 +41,7 @@ class Manhattan(Walkers):
     right_probability: ClassVar[float] = 0.25  # probability of a right turn; Bai et al.
 
     def reach_m(self, cell_radius_m: float) -> float:
-        return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners
+        return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # distance of the square's corners
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

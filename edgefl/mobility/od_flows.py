@@ -133,7 +133,7 @@ class _Departures:
 class _TripsBetweenAreas(Legs):
     def __init__(self, model: OdFlows, speeds_m_s: np.ndarray, draws: UniformDraws) -> None:
         super().__init__(speeds_m_s)
-        # sorted by name, so that the order in the file does not matter
+        # sort by name, so that the order in the file does not matter
         names = sorted({name for _, name in model.area_names()})
         self._regions = [model.places.areas[name] for name in names]
         self._begins = np.cumsum([model.begin.get(name, 0.0) for name in names])[:-1]

@@ -27,8 +27,8 @@ class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
-    become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all of them; a number takes the
-    first ones, and a note says how many were left out. The seed and the drop positions are ignored.
+    become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number takes the
+    first devices, and a note says how many were left out. The seed and the drop positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 

@@ -84,7 +84,7 @@ class StreetMap:
 
     @cached_property
     def _graph(self) -> csr_array:
-        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # csgraph's type
+        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # index type of csgraph
         size = self.corners_m.shape[1]
         return coo_array((np.tile(self.lengths_m, 2), tuple(both)), shape=(size, size)).tocsr()
 

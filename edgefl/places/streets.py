@@ -65,7 +65,7 @@ class _StreetLines:
         return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
 
     def _made(self, mode: Mode) -> "StreetMap":
-        # imported here since it loads SciPy's graphs, which checking a scenario does not need
+        # a late import, since it loads SciPy's graphs, which checking a scenario does not need
         from edgefl.places.street_map import StreetMap
 
         closed = Counter(clipped(one.kind) for one in self.streets if mode not in one.open_to)
@@ -137,7 +137,7 @@ class Streets(Strict):
                 for kind in [edge.attributes.get("type") or "edge without a type"]
             ]
             return _StreetLines(streets, ("sumo_net", str(self.sumo_net.path)), places.notes)
-        # imported here since it loads SciPy
+        # a late import, since it loads SciPy
         from edgefl.places.street_map import cut_at_crossings
 
         assert self.lines_m is not None  # the schema requires one of the sources

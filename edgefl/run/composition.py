@@ -120,7 +120,7 @@ def _server(
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,
         learning,
-        lambda made: rounds.choice.note(made),  # built on the first call, since it examines all devices
+        lambda made: rounds.choice.note(made),  # a lambda: `choice` examines all devices when it is built
     ]
     return Server(
         simulation,

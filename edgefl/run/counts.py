@@ -165,7 +165,7 @@ class Counts:
 
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions that ended for it
-    sessions: int = 0  # the largest number of a session
+    sessions: int = 0  # largest session number
     warm: int = 0  # number of sessions that began with saved models
     rounds: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made

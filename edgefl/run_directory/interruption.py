@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            continue  # ignored by nohup, or for a background job
+            continue  # nohup, or a background job, ignores the signal
         try:
             before[number] = signal.signal(number, interrupt)
         except ValueError:

@@ -29,7 +29,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Return the value that `encoded` wrote, with tuples for all sequences."""
+    """Return the value that `encoded` encoded, with tuples for all sequences."""
     if isinstance(value, dict):
         ((name, of),) = value.items()
         if name == PAIRS:

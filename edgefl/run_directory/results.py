@@ -38,7 +38,7 @@ TABLES: dict[type, str] = {
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
     Position: "positions.csv",  # written only if record.positions_s is set
-    DeviceScore: "evaluation.csv",  # created with its first rows
+    DeviceScore: "evaluation.csv",  # exists once it has rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.
 LARGE = {DeviceRound, DeviceScore, Position}
@@ -277,7 +277,7 @@ class RunDirectory:
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
         """Mark the run as interrupted; return the `Interrupted` to raise."""
-        # the main process may get several signals, with all processes of a job and then from two of these
+        # the main process may get several signals: one sent to the whole job, then others from two of its processes
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)

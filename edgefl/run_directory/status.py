@@ -250,7 +250,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Let only one process at a time take over a run; a second process waits."""
     handle = None
     if fcntl is not None:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # some file systems have no locks
             handle = os.open(path, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
     try:

@@ -239,7 +239,7 @@ def _as_repr(text: str) -> str:
     mantissa, _, exponent = text.partition("e-")
     if exponent:
         return f"{mantissa}e-{int(exponent):02d}"
-    if not text.startswith("0.0000"):  # such as 10.00001
+    if not text.startswith("0.0000"):  # a number such as 10.00001
         return text
     digits = text[2:].lstrip("0")
     power = len(text) - 1 - len(digits)

@@ -46,7 +46,7 @@ def ask(
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
     """Answer a study's question from the seeds so far, write the answer, and return how many seeds settings need."""
     from edgefl.analysis.reports import (
-        question as analysis,  # imports pandas and matplotlib, only for a question
+        question as analysis,  # this import loads pandas and matplotlib, for a question only
     )
 
     assert plan.question is not None

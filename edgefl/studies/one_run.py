@@ -24,7 +24,7 @@ from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
 ELSEWHERE = "elsewhere"  # report on a run that another process executes
-_LOADED = Loaded(download=True)  # kept from run to run, since the runs of a process often share their data
+_LOADED = Loaded(download=True)  # keep data from run to run, since the runs of a process often share them
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
         return
     with claim:
         state = standing(about_run(task.path), claimed=False)
-        if state is State.COMPLETED:  # completed between the check and the claim
+        if state is State.COMPLETED:  # another process has completed the run before the claim
             return
         if state is State.RUNNING:
             report(ELSEWHERE)

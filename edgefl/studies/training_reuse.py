@@ -43,9 +43,9 @@ def plan_reuse(
 ) -> dict[Path, ReusePlan]:
     """Return, by each run's path, the training that the run reuses and the training that it keeps for others.
 
-    Among runs with equal learners, a completed run, or else the first, trains for all. If these training runs differ
-    only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions if
-    the other run's warm start trains these sessions as `previous` does.
+    Among runs with equal learners, a completed run, or otherwise the first run, trains for all. If these training
+    runs differ only in their warm start, one of them trains the pilot sessions for the others, and also the next two
+    sessions if the other run's warm start trains these sessions as `previous` does.
 
     Args:
         prepared: the scenarios of the runs, by path.

@@ -219,7 +219,7 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
             break
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # sent to the main thread, which alone handles signals and would not be woken by a signal to another thread
+        # signal the main thread, which alone handles signals, and which a signal to another thread would not wake
         signal.pthread_kill(main, signal.SIGTERM)
     else:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -232,4 +232,4 @@ def _tell(pipe: Connection, over: bool, message: Any) -> None:
         pipe.send((over, message))
     except OSError:  # the other process is gone, and the listening thread is about to end this process
         while True:
-            time.sleep(0.01)  # short, since a signal that comes just before a sleep is handled after it
+            time.sleep(0.01)  # short sleeps, as a signal just before a sleep is handled late

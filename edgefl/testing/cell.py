@@ -265,7 +265,7 @@ def small_world(
             "radio": within(HAND_RADIO, radio or {}),
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # replaced by the scripted learner
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the scripted learner replaces it
             **sections,
         }
     )

@@ -10,7 +10,7 @@ from edgefl.errors import EdgeflError
 from edgefl.studies.schema import schema
 
 TEMPLATES = ("scenario.yaml", "study.yaml", "first_look.ipynb")
-PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # copied from the examples
+PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # files copied from the examples
 
 
 def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Path]:

@@ -73,7 +73,7 @@ class Broadcast:
             for whole_snr, own in links.values()
             if (mean_snr := whole_snr * own.mean_power) >= lowest_snr
         ]
-        # the rate of an actual device, not interpolated between two
+        # take the rate of an actual device, not one interpolated between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
         # if all are below the lowest rate, unicast sends everything
         slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0
@@ -97,5 +97,5 @@ class Broadcast:
 
 
 def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:
-    # counted up to the last slot, so that the slowest static link receives everything
+    # count up to the last slot, so that the slowest static link receives everything
     return Flow(carrier, snr, fading, first_slot, fidelity="slot").bits_carried(slots) * (1.0 + 1e-12)

@@ -124,7 +124,7 @@ class GainReader:
     longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
     transfer that begins between two measurements takes the gains of the last tick, as a network takes the last
     reports. Without a survey the link of such a transfer is measured alone, or, in a dynamically shared band, with
-    the other links of its round, since the band replans all of them.
+    the other links of its round, since the band replans all its flows.
 
     Args:
         gains: large-scale gains of the links.

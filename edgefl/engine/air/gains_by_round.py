@@ -34,7 +34,7 @@ class PerRoundGains(LargeScaleGains):
         self._extents = extents
         self._of = of
         self._streams = streams
-        self._loss = Derived(self._loss_of)  # unchanged between rounds while devices stand still
+        self._loss = Derived(self._loss_of)  # losses stay the same while devices stand still
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey

@@ -124,7 +124,7 @@ class IndoorsByTrip:
 
     Args:
         buildings: losses of the devices' buildings, looked up here by a trip's number instead of a grid square's.
-        vehicle_above_m_s: [devices] speed above which each device is in a car; inf for a device that is never in one.
+        vehicle_above_m_s: [devices] speed above which each device is in a car; inf for devices without a car.
         trips: returns the current trips of all devices.
     """
 

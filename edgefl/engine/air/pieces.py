@@ -32,7 +32,7 @@ class Pieces:
         if expected is None:
             return
         for past in [other for other in self._expected if other < slot]:
-            del self._expected[past]  # all transfers expected at that slot ended before it
+            del self._expected[past]  # all transfers expected at that slot ended earlier
         pieces = [piece for one in expected if (piece := one.next_piece(slot)) is not None]
         if len(pieces) > 1:
             foresee([flow for flow, _ in pieces], slot, [snr for _, snr in pieces], until)

@@ -29,7 +29,7 @@ NR: dict[str, dict[str, Any]] = {
         "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
         # n78 and the other TDD bands; in FDD bands no frame is filled in
         "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # used whatever the neighbour_load is
+        "interference": "slot",  # applies at any neighbour_load
     },
     "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3

@@ -290,7 +290,7 @@ class Link:
         now = (
             partial(self.snr_now, direction),
             partial(self.known_snr, direction),
-            # called at each measurement of each transfer, so constants are bound once
+            # each measurement of each transfer calls this, so constants are bound once
             partial(_mean_snr, air, direction, share, fading),
         )
         return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])

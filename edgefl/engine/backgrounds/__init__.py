@@ -26,7 +26,7 @@ class Background(Component):
         None,
         description="[from, to]: range of the users' 2D distances from their site, drawn uniformly; null: anywhere",
     )
-    speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
+    speed_m_s: ClassVar[float] = 1.0  # speed of users, for the Doppler shift of their links
     transmit_power_dbm: ClassVar[float] = 23.0  # power of a phone, 38.101-1
 
     @field_validator("distance_m")

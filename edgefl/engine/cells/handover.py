@@ -60,7 +60,7 @@ class Layer3Filter:
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # an absent device is measured at -inf or nan
             filtered_db -= power_db
-            # compared bit by bit, so that the filter of a device that stays absent (nan) counts as settled
+            # compare bit by bit, so that the filter of a device that stays absent (nan) counts as settled
             unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
             self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db
@@ -135,7 +135,7 @@ class EventA3:
         entered_s[rows, serving[near]] = np.inf
         self._timing[near] = np.isfinite(entered_s).any(axis=1)
 
-        # the earliest timer wins, the stronger neighbour on a tie
+        # the earliest timer wins; on a tie, the stronger neighbour wins
         first_s = entered_s.min(axis=1)
         ends_s = first_s + self._trigger_s
         # half a rounding error before the next measurement still belongs to this interval

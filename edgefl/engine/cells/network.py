@@ -31,9 +31,9 @@ class Network:
     A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, no handover
     interrupts it, and, with coverage, it has a link.
 
-    With one cell, the cell's edge decides which devices are in it, switched on or off. With several cells, a device
-    selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then on; a
-    device that is switched off or has an empty battery has no cell, measures nothing and makes no handovers.
+    With one cell, the cell's edge decides which devices, switched on or off, are in the cell. With several cells, a
+    device selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then
+    on; a device that is switched off or has an empty battery has no cell, measures nothing and makes no handovers.
 
     Events: a device, switched on or off, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the

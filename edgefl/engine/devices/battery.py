@@ -44,7 +44,7 @@ class Battery:
         """Return the battery's charge at a time no earlier than the last change of drain."""
         level_j, lost_j = self._at(time_s)
         offered_j = self._recharge_w * (time_s - self._since_s)
-        # the energy that a full battery rejects cannot exceed what it was offered, but is a rounded difference
+        # a full battery rejects at most the energy offered to it, but the difference is rounded
         return Charge(self._taken_in_j + offered_j - min(lost_j, offered_j), max(0.0, level_j))
 
     def level_j(self, time_s: float) -> float:

@@ -108,7 +108,7 @@ class DeviceRows:
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
         """Return each row's FLOPs per cycle by latency or score, or nan, or None if the table has neither column."""
         if LATENCY in self.values:
-            assert self.file.latency_flops is not None  # checked when the table was read
+            assert self.file.latency_flops is not None  # the reader of the table checks this
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
             clocks_hz = np.where(np.isnan(clocks_hz), base.clock_hz, clocks_hz)
             return np.asarray(self.file.latency_flops / self.values[LATENCY][rows] / clocks_hz)

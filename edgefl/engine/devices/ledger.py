@@ -123,7 +123,7 @@ def _circuit_j(upload: Span | None, radio: Draws) -> float:
     on_s = total(span.airtime_s for span in pieces)
     wait_s = total(span.end_s - span.start_s for span in pieces) - on_s
     circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
-    if upload.pieces:  # searches for a link between the pieces
+    if upload.pieces:  # the pieces are separated by searches for a link
         circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
     return min(upload.energy_j, circuit_j)  # an empty battery supplies less
 

@@ -45,7 +45,7 @@ class Simulation:
         try:
             self.env.run(until=self.env.all_of(ends))
         except BaseException:
-            with suppress(EdgeflError):  # report the first error
+            with suppress(EdgeflError):  # only the first error is reported
                 self._settle()
             raise
         self._settle()

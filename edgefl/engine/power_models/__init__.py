@@ -19,7 +19,7 @@ CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_
 class Equipment:
     """Keys of a device's circuits and amplifier."""
 
-    transmit_w: float  # radiated at full power
+    transmit_w: float  # power radiated at full power
     pa_efficiency: float
     circuit_power_w: float
     uplink_circuit_power_w: float

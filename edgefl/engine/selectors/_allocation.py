@@ -180,8 +180,8 @@ def least_energy(
     """Minimise the joules of computing and sending such that all devices have finished sending by end_s.
 
     For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
-    in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
-    steps find times and price together. If `end_s` cannot be met, the result equals `least_time`'s.
+    in closed form, and its clock from the remaining time. At the right price the shares sum to 1. Newton's steps find
+    times and price together. If `end_s` cannot be met, the result equals `least_time`'s.
 
     Args:
         soonest: allocation from `least_time` for the same devices.
@@ -322,7 +322,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     y = efficiency_of(h)
     more = exp(y * LN2)
     share = of.bits_hz / (t * y)
-    by_price = h / (y * y * more * LN2**2)  # d log y: y falls with t as it rises with the price
+    by_price = h / (y * y * more * LN2**2)  # d log y: y falls with t as fast as it rises with the price
     share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
     spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))

@@ -14,8 +14,8 @@ class Fedl(CountedDecider):
     """Draw participants at random, and minimise their joules + kappa x seconds of computing and sending.
 
     Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W:
-    see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send
-    together, each on a share of it. Left out: the paper's choice of the local accuracy (SUB3).
+    see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send together,
+    each on a share of the band. Left out: the paper's choice of the local accuracy (SUB3).
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

@@ -55,7 +55,7 @@ class Hungarian(CountedDecider):
         end_s = (of.before_work_s + of.compute_s)[:, None, None] + sent_s
         fits = (of.compute_j[:, None, None] + sent_j <= most_j) & (end_s <= of.deadline_s)
         counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
-        best = counts.argmax(axis=2)  # power, by device and kind of block
+        best = counts.argmax(axis=2)  # best power of each device on each kind of block
         most = counts.max(axis=2)
         rows, places = linear_sum_assignment(most[:, kind], maximize=True)
         given = kind[places]

@@ -17,7 +17,7 @@ __all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy"]
 class SessionState:
     """The state of a session between two rounds, as far as a policy sees it."""
 
-    rounds: int  # training rounds of this session so far, without probes
+    rounds: int  # number of training rounds of this session so far, without probes
     members_at_start: Set[int]
     members_now: Set[int]
     losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy requests them

@@ -43,7 +43,7 @@ class Algorithm(Component, RareVerbs):
     """Base class of all algorithms; each method defaults to federated averaging.
 
     The methods here, in the order of a round, are what nearly all algorithms need. Other methods are in `_rare.py`:
-    terms of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
+    terms of the loss that use outputs, personal models, early stopping, other uploads, the vectors in a transfer.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
     A device's vectors change only if its update reaches the server; otherwise the device keeps the earlier ones.
@@ -66,7 +66,7 @@ class Algorithm(Component, RareVerbs):
         return {}
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        """Return what a round's devices receive and start local training from; `model` [M] is the global model."""
+        """Return the models that a round's devices receive and train from; `model` [M] is the global model."""
         return Received(model)
 
     def correct(

@@ -19,8 +19,8 @@ class AdaptiveServer(FedAvg):
     weights devices by data size, as all algorithms here do (J 5), so that only the update rules differ.
 
     m and v are reset at the start of each session, because they follow the previous session's path, and the opening
-    model might not lie on it. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau grows,
-    since sqrt(v) tends to tau.
+    model might not lie on this path. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau
+    grows, since sqrt(v) tends to tau.
     """
 
     uses: ClassVar[str] = "mean"

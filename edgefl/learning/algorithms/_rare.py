@@ -127,7 +127,7 @@ class RareVerbs:
         """
         return Sent(trained.local)
 
-    # ---- when devices are tested
+    # ---- tests of devices
 
     def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
         """Return the model that serves these devices now: [M] for all, or [K, M] one for each device.

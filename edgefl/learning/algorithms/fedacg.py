@@ -17,7 +17,7 @@ class FedAcg(FedAvg):
     local models.) A transfer carries one vector, w + lambda m.
 
     m is reset to 0 at the start of each session, because m points along the previous session's path, and the opening
-    model might not lie on it. With lambda = beta = 0 this is FedAvg.
+    model might not lie on this path. With lambda = beta = 0 this is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

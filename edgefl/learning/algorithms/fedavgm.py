@@ -14,7 +14,7 @@ class FedAvgM(FedAvg):
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019. v is reset to 0 at the start of each session, because v points along the previous session's
-    path, and the opening model might not lie on it. With beta = 0 and server_lr = 1 this is FedAvg. With a downlink
+    path, which the opening model may have left. With beta = 0 and server_lr = 1 this is FedAvg. With a downlink
     codec, devices start from different models; the server then adds the mean of their changes to its own model.
     """
 

@@ -166,7 +166,7 @@ class Codec(Component):
 
 
 class FeedbackCodec(Codec):
-    """Base class of codecs with optional error feedback: what a message leaves out is added to the next change.
+    """Base class of codecs with optional error feedback, which adds a message's error to the next change.
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With

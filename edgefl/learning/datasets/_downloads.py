@@ -23,7 +23,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
         what: name of the data set, for messages.
         md5: md5 of the file, or of the file's uncompressed content if `unpack` is True.
     """
-    import urllib.request  # imported here, because it loads SSL, which is not needed to read files
+    import urllib.request  # a late import, since it loads SSL, which reading files does not need
 
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     # runs that start at the same time, perhaps on several machines, need different file names
@@ -31,7 +31,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            # logged only once the file's folder exists
+            # log the download only once the file's folder exists
             log.warning("%s is not on this machine: downloading %s", what, address)
             with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response:
                 shutil.copyfileobj(response, file, CHUNK)

@@ -34,7 +34,7 @@ class Svhn(FileDataset):
 
 def read_samples(content: bytes) -> Split:
     """Parse the samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10."""
-    # imported here, because only this data set needs SciPy's reader
+    # import it here, because only this data set needs SciPy's reader
     from scipy.io import loadmat
 
     arrays = loadmat(io.BytesIO(content), variable_names=("X", "y"))

@@ -191,7 +191,7 @@ class TrainStage(_SessionStage):
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
-        # tested for the devices present, or for the session's members if none is present
+        # test for the devices present, or for the session's members if none is present
         tested, moment = (
             list(present) or sorted(now.members),
             now.round.moment,

@@ -87,7 +87,7 @@ def _errors(z, width, bias, y, weight):
 
 @compiled
 def _carry(row, dims, table, work, back):
-    """Copy a model [M] into the panels of `work`, which are 0 outside the model's weights, or back from them."""
+    """Copy a model [M] into the panels of `work`, which are 0 outside the model's weights, or copy it back."""
     place, last = 0, len(dims) - 2
     for layer in range(last + 1):
         inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
@@ -258,7 +258,7 @@ def workspace(dims, batch):
         table[layer, 1] = place
         place += LANES * panels.py_func(dims[layer + 1])
     table[last + 1, 0] = place
-    # the received model, the velocity, the local model, and a sample
+    # the memory begins with the received model, the velocity, the local model, and a sample
     place = 3 * place + LANES * panels.py_func(dims[0])
     for layer in range(last + 1):
         rows = LANES * rows_of.py_func(batch)

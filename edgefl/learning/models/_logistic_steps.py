@@ -115,12 +115,12 @@ class _Block:
 
     def __call__(self, step: int, read: Read) -> None:
         x = read(step, self._begin, self._end)
-        if x is not self._x:  # usually the same buffer with new content
+        if x is not self._x:  # x is usually the same buffer with new content
             self._x, self._flat = x, x.flatten(2)
             self._turned = self._flat.transpose(1, 2)
         width, weight, delta = x.shape[1], self._weight[step], self._delta
         whole = width == self._batch
-        # the logits of the local models and of each reference
+        # compute the logits of the local models and of each reference
         torch.baddbmm(
             self._offset,
             self._weights,

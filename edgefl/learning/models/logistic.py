@@ -49,5 +49,5 @@ class Logistic(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes
-        # one product in the forward pass, and one for the weights' gradient
+        # there is one product in the forward pass, and one for the weights' gradient
         return Size(weights + classes, flops_per_sample=4 * weights)

@@ -82,7 +82,7 @@ class _LstmLayers(Recurrent):
         no_bias = x.new_zeros(4 * self.hidden)
         weights: list[Tensor] = []
         for first in range(0, len(self.weights), 3):
-            # indexed one by one: a slice of a ParameterList has new parameters, which stacked training cannot update
+            # index one by one: a slice of a ParameterList has new parameters, which stacked training cannot update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
         # with train=True cuDNN keeps what the backward pass needs; nothing else changes, as there is no dropout
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)

@@ -100,7 +100,7 @@ def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
     import torch
 
     first, first_bias, head, head_bias = tensors.values()
-    if first.dim() == 2:  # one product for the samples of all devices
+    if first.dim() == 2:  # one model: a single product for the samples of all devices
         hidden = torch.nn.functional.linear(inputs, first, first_bias).relu_()
         return Outputs(torch.nn.functional.linear(hidden, head, head_bias), hidden)
     hidden = torch.baddbmm(first_bias.unsqueeze(1), inputs, first.transpose(1, 2)).relu_()

@@ -177,7 +177,7 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
         given = read(path)
         fitting = _fitting(module, given, path, partial=partial)
         own = module.state_dict()
-        for name in fitting:  # converted to the module's type, in which a large double may be infinite
+        for name in fitting:  # convert to the module's type, in which a large double may be infinite
             if own[name].is_floating_point() and not torch.isfinite(given[name].to(own[name].dtype)).all():
                 raise EdgeflError(f"{path}: {name} is not finite")
         module.load_state_dict({name: given[name] for name in fitting}, strict=False)

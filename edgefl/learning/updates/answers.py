@@ -37,7 +37,7 @@ def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, 
 
 
 def models(method: Method, answer: object, count: int, size: int, *, for_all: bool = True) -> Tensor:
-    """Return the models of `count` devices, [count, size], or if `for_all` one for all of them, [size]."""
+    """Return the models of `count` devices, [count, size], or if `for_all` one model for all devices, [size]."""
     shapes = (((size,),) if for_all else ()) + ((count, size),)
     found = _tensor(method, answer, shapes, "one model for all devices or one for each," if for_all else ROWS)
     if not torch.isfinite(found.sum()):

@@ -40,7 +40,7 @@ class CloudModels:
         if not others:
             return self._models[first]
         whole = sum(self._samples[cell] for cell in cells)
-        # cell after cell, so that every processor rounds the same
+        # add cell after cell, so that every processor rounds the same
         mean = self._models[first] * (self._samples[first] / whole)
         for cell in others:
             mean = mean + self._models[cell] * (self._samples[cell] / whole)

@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base class of all warm starts. With all of them, pilot sessions 1 to P start with the last session's model."""
+    """Base class of all warm starts. Pilot sessions 1 to P always start with the last session's model."""
 
     # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False

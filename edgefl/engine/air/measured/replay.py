@@ -147,7 +147,7 @@ class MeasuredGains(LargeScaleGains):
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         bit_s = self.rates.bit_s("downlink", ids, self.now_s())
-        gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # over 1 Tbit/s
+        gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # dB relative to 1 Tbit/s
         distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
         return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
 
