@@ -164,7 +164,7 @@ def test_an_installed_package_that_does_not_work_spoils_no_list(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("NoSize", "Size: `edgefl validate` counts it"),
+        ("NoSize", "Size: see `edgefl validate`"),
         ("Fails", "Size: cannot be counted for 3 inputs and 2 classes: RuntimeError: no such luck"),
         ("Lazy", "Size: cannot be counted"),
     ],
