@@ -91,7 +91,7 @@ def _uncovered(runs: Runs) -> Iterator[str]:
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
         never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
         named = (
-            f"; devices in no round, for this or another reason: {', '.join(map(str, never))}"
+            f"; in no round, for this or another reason: {', '.join(map(str, never))}"
             if never
             else ""
         )
