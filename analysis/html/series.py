@@ -39,10 +39,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     about = "Time from a round's start until the new model is made, as a mean over all cells."
     charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = (
-        "Mean over all cells, without devices that have no link; completed participants are those whose update"
-        " arrived."
-    )
+    about = "Mean over all cells, without devices that have no link; an update arrived from completed ones."
     charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 

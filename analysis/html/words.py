@@ -265,7 +265,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
         sentences.append(
-            f"There were {count_of(len(handovers), 'handover')}, {back} of them straight back to the previous cell."
+            f"{back} of {count_of(len(handovers), 'handover')} went straight back to the last cell."
         )
     return sentences
 

@@ -254,16 +254,14 @@ def _explanations(comparison: Comparison) -> list[str]:
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
             "The dip is the last accuracy of the previous session minus the lowest of this one. Recovery is the"
-            " number of training rounds until accuracy is within one point of its previous level (∞: not in this"
-            " session)."
+            " number of training rounds until accuracy is within one point of its previous level (∞: never)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
-            f"Tests are of each seed's mean minus that of {comparison.reference} on the same seed, with p of the"
-            " paired t test (two-sided, for normal differences) and of Wilcoxon's signed-rank test (exact, and with"
-            " n pairs never below 2^(1-n)), not corrected for the number of comparisons. Pairs in which a target"
-            " was missed are left out. Tests compare differences; intervals of ratios are computed from logarithms,"
-            " so the two may disagree."
+            f"Tests are of each seed's mean minus that of {comparison.reference} on the same seed: the paired t test"
+            " (two-sided, for normal differences) and Wilcoxon's signed-rank test (exact; with n pairs p is at least"
+            " 2^(1-n)), not corrected for the number of comparisons. Pairs in which a target was missed are left out."
+            " Tests compare differences; intervals of ratios are computed from logarithms, so the two may disagree."
         )
     return lines
 

@@ -259,10 +259,9 @@ EXPLANATIONS = (
     " depend on the radiated power, with waits and access; wasted is what updates cost that were not aggregated;"
     " idle is what devices draw without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Times of participations are those of completed ones in rounds that train the global model. Access is the time"
-    " until the network lets a device receive or send (radio.access); waiting is queueing between the steps, which"
-    " is unknown with an asynchronous server. The slowest device's steps add up to the latency of a synchronous"
-    " round in which all devices complete.",
+    "Times of participations are those of completed ones in rounds that train the global model. Access is the wait"
+    " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
+    " slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
     "The stages (journal paper, section V) are the pilot sessions, the gradient stage with the V probe rounds of"
     " each later session, and training. A round has one broadcast, and only uploads that arrived count. All cells"
     " keep the same number of models, each of the size of a transfer.",

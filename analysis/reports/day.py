@@ -80,12 +80,7 @@ def report_day(
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
     openings = spells.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
     figure = _day_figure(day, own, openings, styles, clock=clock, cell=cell)
-    heading(
-        figure,
-        0.375,
-        f"Accuracy and costs of an opening: {scope}",
-        _explained(spent, goal.named(both.reference)),
-    )
+    heading(figure, 0.375, f"Openings of sessions: {scope}", _explained(spent, goal.named(both.reference)))
     _draw_openings(figure, OPENINGS, spent, styles, goal.short)
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
@@ -155,11 +150,7 @@ def _openings(
 
 def _explained(spent: pd.DataFrame, goal: str) -> str:
     """Explain the figure of the sessions' openings: circles, the target, and marks of missed targets."""
-    seeds = (
-        f"Means of {spent['seed'].nunique()} seeds; each circle is a seed. "
-        if spent["seed"].nunique() > 1
-        else ""
-    )
+    seeds = f"Means of {spent['seed'].nunique()} seeds (circles). " if spent["seed"].nunique() > 1 else ""
     missed = " >: the target was not reached by the end of a session." if spent["missed"].any() else ""
     return f"{seeds}Target: {goal}.{missed}"
 
@@ -182,9 +173,7 @@ def _day_figure(
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
-    what = (
-        "Lines are means of ten minutes; circles are the models that open sessions, before training in them."
-    )
+    what = "Lines are means of ten minutes; circles are the models that open sessions, before training."
     what += f" Curves are means of {seeds} seeds; sessions are those of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)

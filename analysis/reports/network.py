@@ -90,11 +90,7 @@ def _uncovered(runs: Runs) -> Iterator[str]:
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
         never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
-        named = (
-            f"; devices that took part in no round, for this or another reason: {', '.join(map(str, never))}"
-            if never
-            else ""
-        )
+        named = f"; in no round, for this or another reason: {', '.join(map(str, never))}" if never else ""
         yield f"When a round began, {amount(out.mean())} devices had no link on average{named}."
 
 

@@ -259,14 +259,10 @@ def _caption(sweep: Sweep) -> str:
 def _explanations(sweep: Sweep) -> Iterator[str]:
     """Yield sentences that define the numbers in the sweep's table."""
     if sweep.costs == ("accuracy_first",):
-        yield (
-            "Accuracies are means over the first training rounds of each session, and over recurring sessions, if"
-            " there are any."
-        )
+        yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
         yield (
-            "Round latency is the time until the slowest device is done, and energy that of all devices, without"
-            " probe rounds."
+            "Round latency lasts until the slowest device is done; energy is that of all devices, without probes."
         )
     else:
         yield (

@@ -41,9 +41,7 @@ class GaussMarkov(LargerArea):
     speed_std_m_s: float = Field(
         1.5, ge=0, le=20, description="standard deviation of the speed; at most a third of the mean"
     )
-    alpha: float = Field(
-        0.85, ge=0, le=1, description="memory of speed and heading: 0 for none, 1 for no change"
-    )
+    alpha: float = Field(0.85, ge=0, le=1, description="memory of speed and heading, from 0 (none) to 1")
     heading_std_deg: ClassVar[float] = 45.0  # standard deviation of the heading around its mean; our choice
     step_s: ClassVar[float] = 1.0  # time between changes of speed and heading
 

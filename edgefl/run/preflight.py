@@ -194,7 +194,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     """Yield the parts of a transfer that the costs leave out, which are all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all but one of the models sent in the downlink"
+        yield "all but one of the models in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
@@ -208,7 +208,7 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"
     if algorithm.chooses_model:
-        yield "the forward passes with which devices choose a model"
+        yield "the passes in which devices choose a model"
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
         yield "the forward passes that decide when devices stop"
     if algorithm.whole_gradients:

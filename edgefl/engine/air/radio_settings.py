@@ -50,7 +50,7 @@ class RadioSettings(Section):
         ge=1e5,
         le=4e9,
         description="system bandwidth W; with preset: nr, the default of a site's power (budget.server_power_dbm)"
-        " follows from it",
+        " follows it",
     )
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi",

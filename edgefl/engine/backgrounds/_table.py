@@ -48,8 +48,7 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
             raise table.error(line, f"the first row of {of} is at {time_s:g} s: it must be at 0")
         if steps.times_s and time_s <= steps.times_s[-1]:
             raise table.error(
-                line,
-                f"a row of {of} at {time_s:g} s follows one at {steps.times_s[-1]:g} s: sort the rows by time",
+                line, f"a row of {of} at {time_s:g} s follows {steps.times_s[-1]:g} s: sort the rows by time"
             )
         steps.times_s.append(time_s)
         for name, direction in LOADS.items():

@@ -111,7 +111,7 @@ def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Wr
         "transmit: amplifier": (2, 5),
         "transmit: circuits": (5, 6),
         "compute": (6, 9),
-        "idle, not counted": (9, 14),
+        "idle, not included": (9, 14),
     }
     assert [text.get_text() for text in ax.texts] == [
         "9.00 J",

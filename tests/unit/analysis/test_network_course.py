@@ -100,7 +100,7 @@ def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write
     assert report_network(root).sentences == [
         "Broken participations: 1 because the device left the cell.",
         "Wasted: 5.00 J because the device left the cell.",
-        "Without a link when a round began: 1.00 devices on average; in no round, for this or another reason: 7.",
+        "When a round began, 1.00 devices had no link on average; in no round, for this or another reason: 7.",
     ]
 
 

@@ -47,8 +47,7 @@ def test_every_key_of_a_scenario_is_described(place: str) -> None:
 
 def test_a_key_is_described_with_unit_range_and_default() -> None:
     assert describe("radio.bandwidth_hz").partition("\n\nExample")[0].splitlines()[2:] == [
-        "system bandwidth W; with preset: nr, the default of a site's power (budget.server_power_dbm) follows from"
-        " it",
+        "system bandwidth W; with preset: nr, the default of a site's power (budget.server_power_dbm) follows it",
         "",
         "  type:    a number",
         "  unit:    Hz",
@@ -81,10 +80,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
-        (
-            "energy",
-            "these names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess",
-        ),
+        ("energy", "names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
@@ -164,7 +160,7 @@ def test_an_installed_package_that_does_not_work_spoils_no_list(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("NoSize", "Size: `edgefl validate` counts it"),
+        ("NoSize", "Size: see `edgefl validate`"),
         ("Fails", "Size: cannot be counted for 3 inputs and 2 classes: RuntimeError: no such luck"),
         ("Lazy", "Size: cannot be counted"),
     ],

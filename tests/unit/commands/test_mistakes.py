@@ -51,7 +51,7 @@ a class without a name |   count: 4\n |   count: 4\n  classes: {share: 0.5}\n | 
 megahertz | 20.0e+6 | 20 | 7 | must be >= 100000, got 20: 20 MHz is 20.0e+6
 a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
 another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
-percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, 80 % is 0.8
+percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, so write 0.8 for 80 %
 watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must be <= 70, got 2000 (downlink power
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?

@@ -142,8 +142,7 @@ BOTH_WAYS = "1 of 2 vectors in the downlink and 1 of 2 vectors in the uplink"
 AS_IT_BEGINS = "a further vector in the downlink until a device's first update of a session"
 STOPS = "the forward passes that decide when devices stop"
 COMPARED = "the passes of the model%s compares with the trained one"
-CHOICE = "the forward passes with which devices choose a model"
-ONE_MODEL = "all but one of the models sent in the downlink"
+CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one of the models in the downlink"
 
 
 @pytest.mark.parametrize(
