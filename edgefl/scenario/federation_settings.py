@@ -20,7 +20,7 @@ TASKS = ("learning", "workload")
 # the scenario's sections that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
 # keys of `rounds` that concern the world, which federations share
-OF_ALL = ("movement_tick_s", "max_wait_s")
+OF_ALL = ("max_wait_s",)
 SNAPSHOTS = "snapshots"  # name of a folder in every run directory, which no federation may have
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
