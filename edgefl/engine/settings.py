@@ -206,7 +206,7 @@ class DeviceSettings(EveryDevice):
 
 
 class RoundSettings(Section):
-    """Start and end of rounds, their participants, and the sampling of movement."""
+    """Start and end of rounds, and their participants."""
 
     every_s: float | None = Field(
         None,
