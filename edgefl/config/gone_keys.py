@@ -43,6 +43,10 @@ GONE = {
     ),
     "radio.server_pa_efficiency": "include the amplifier's loss in server_power_dbm",
     "record.personal_models": "write record.models: personal",
+    **dict.fromkeys(
+        ("selector.least_power", "selector.least_clock_hz"),
+        "fedl now sets any power and clock up to the maximum",
+    ),
     "server.at_session_end": "work under way when a session ends is always cut off",
     **dict.fromkeys(
         ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),

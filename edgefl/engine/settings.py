@@ -206,7 +206,7 @@ class DeviceSettings(EveryDevice):
 
 
 class RoundSettings(Section):
-    """Start and end of rounds, their participants, and the sampling of movement."""
+    """Start and end of rounds, and their participants."""
 
     every_s: float | None = Field(
         None,
@@ -237,12 +237,8 @@ class RoundSettings(Section):
         validate_default=True,
         description="server: when devices are dispatched, and when a new model is made",
     )
-    movement_tick_s: float = Field(
-        0.1,
-        ge=1e-3,
-        le=60,
-        description="interval at which moving devices are checked for crossing the cell edge",
-    )
+    # s, between two checks of whether devices have crossed the edge of the only cell, in which a car moves 3 m
+    movement_tick_s: ClassVar[float] = 0.1
     deadline_s: float | None = Field(
         None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; late devices are cut off"
     )

@@ -128,9 +128,7 @@ class _Seen(Nowhere):
                 "Recording(duration_s=3600)), or give the scenario a duration_s",
                 ("duration_s",),
             )
-        several = scenario.layout.several
-        tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
-        self.every_s = how.every_s or tick_s
+        self.every_s = how.every_s or self.world.tick_s
         self.duration_s, self.links_s = duration_s, how.links_s
         # one more sample, since a device is absent after its last one
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2

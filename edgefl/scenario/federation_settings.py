@@ -19,8 +19,6 @@ from edgefl.learning.settings import LearningSettings
 TASKS = ("learning", "workload")
 # the scenario's sections that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
-# keys of `rounds` that concern the world, which federations share
-OF_ALL = ("movement_tick_s", "max_wait_s")
 SNAPSHOTS = "snapshots"  # name of a folder in every run directory, which no federation may have
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
@@ -124,12 +122,11 @@ def check_members(
     by_share = federations[first].share is not None
     taken: dict[str, str] = {}
     for name, one in federations.items():
-        for key in OF_ALL:
-            if getattr(one.rounds or rounds, key) != getattr(rounds, key):
-                raise EdgeflError(
-                    f"is the same for all federations: set rounds.{key} at the top level",
-                    ("federations", name, "rounds", key),
-                )
+        if (one.rounds or rounds).max_wait_s != rounds.max_wait_s:
+            raise EdgeflError(
+                "is the same for all federations: set rounds.max_wait_s at the top level",
+                ("federations", name, "rounds", "max_wait_s"),
+            )
         if (one.share is None) == (one.classes is None):
             both = "not by both" if one.share is not None else "give one of the two"
             raise EdgeflError(f"set its devices by share or by classes: {both}", ("federations", name))

@@ -55,6 +55,9 @@ class World:
         self.extent, self.devices, self.handover = scenario.extent, scenario.devices, scenario.handover
         self.federations, self.sections = scenario.by_federation, scenario.sections
         self.only: frozenset[int] | None = None
+        # time between two checks of the devices
+        several, edge_s = self.layout.several, scenario.rounds.movement_tick_s
+        self.tick_s = self.handover.measurement_interval_s if several else edge_s
         self._map = scenario.areas, scenario.origin_lon_lat, scenario.streets
 
     @property
@@ -315,7 +318,7 @@ class World:
                 idle_power_w=fleet.idle_power_w,
                 draws=fleet.draws(),
             ),
-            tick_s=handover.measurement_interval_s if several else self.sections.rounds.movement_tick_s,
+            tick_s=self.tick_s,
             handover=handover,
             recorder=recorder,
             coverage=coverage,

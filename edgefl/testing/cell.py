@@ -32,6 +32,7 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 PAYLOAD_BITS = 3_000_000
+TICK_S = 0.01  # time between two checks of the devices in one cell
 HAND_RADIO: dict[str, Any] = {
     "preset": "journal",
     "bandwidth_hz": 10e6,
@@ -229,7 +230,6 @@ def small_world(
     crossings_s: Mapping[int, Sequence[float]] | None = None,
     switches_s: Sequence[Sequence[float]] | None = None,
     doppler_speed_m_s: float = 0.0,
-    tick_s: float = 0.01,
     seed: int = 7,
     radio: Mapping[str, Any] | None = None,
     devices: Mapping[str, Any] | None = None,
@@ -248,13 +248,12 @@ def small_world(
         crossings_s: device -> times at which it leaves the cell, returns, leaves again ...; effective at the tick of
             that time, or at the next tick.
         switches_s: per device, times at which it is switched on, off, on ...; by default all devices are always on.
-        tick_s: time between two measurements of the devices.
         radio, devices, rules: keys of the scenario's sections radio, devices and rounds.
         sections: further sections of the scenario, each complete.
     """
     here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
     # cross half a tick early, so that rounding errors in the ticks' times do not matter
-    crossings = {id_: [time_s - tick_s / 2 for time_s in times] for id_, times in (crossings_s or {}).items()}
+    crossings = {id_: [time_s - TICK_S / 2 for time_s in times] for id_, times in (crossings_s or {}).items()}
     mobility = Placed(places_m=here, crossings_s=crossings, doppler_speed_m_s=doppler_speed_m_s)
     churn = {} if switches_s is None else {"churn": SwitchedAt(times_s=switches_s)}
     scenario = Scenario.model_validate(
@@ -263,13 +262,15 @@ def small_world(
             "seed": seed,
             "devices": {"count": len(here), "mobility": mobility, **churn, **(devices or {})},
             "radio": within(HAND_RADIO, radio or {}),
-            "rounds": {"movement_tick_s": tick_s, **(rules or {})},
+            "rounds": rules or {},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the scripted learner replaces it
             **sections,
         }
     )
     world, rows = World(scenario, Streams(seed)), Rows()
+    if not world.layout.several:
+        world.tick_s = TICK_S
     learner = learner or Scripted()
     simulation, servers = compose(world, world.radio(Clock()), rows, {0: learner})
     return SmallWorld(simulation, servers[0], learner, rows)

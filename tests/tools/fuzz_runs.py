@@ -42,7 +42,6 @@ MOST: dict[tuple[str, ...], float] = {
     ("learning", "warm_start", "probe_rounds"): 2,
 }
 LEAST: dict[tuple[str, ...], float] = {
-    ("rounds", "movement_tick_s"): 0.02,
     ("handover", "measurement_interval_s"): 0.05,
     ("radio", "bandwidth_hz"): 1.0e6,
     ("sessions", "max_rounds"): 2,

@@ -15,21 +15,15 @@ class Fedl(CountedDecider):
 
     Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W:
     see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send together,
-    each on a share of the band. Left out: the paper's choice of the local accuracy (SUB3).
+    each on a share of the band. Left out: the paper's choice of the local accuracy (SUB3), and its minimum
+    power and clock, which `allocation.fedl` has.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     kappa: float = Field(1.0, gt=0, le=1e9, description="price of a round's duration, J/s")
-    least_power: float = Field(
-        0.0, ge=0, le=1, description="lowest transmit power, as a share of a device's maximum"
-    )
-    least_clock_hz: float = Field(
-        0.0, ge=0, le=1e12, description="lowest clock; a device with a lower maximum uses its maximum"
-    )
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        least = self.kappa, self.least_power, self.least_clock_hz
         chosen = drawn(candidates, number, rng)
-        return decision(chosen, lambda _: lambda of, near: allocation.fedl(of, *least))
+        return decision(chosen, lambda _: lambda of, near: allocation.fedl(of, self.kappa))

@@ -278,7 +278,6 @@ def extremes(data: Data, rng: Random) -> None:
         ("radio", "link", "control_overhead"): (0.9,),
         ("radio", "link", "harq_bler"): (0.5,),
         ("rounds", "deadline_s"): (1e-6, 1e-3),
-        ("rounds", "movement_tick_s"): (0.01, 5.0),
         ("handover", "measurement_interval_s"): (0.01, 2.0),
         ("devices", "clock_hz"): (1e6, 1e11),
         ("devices", "transmit_power_dbm"): (-40.0, 40.0),

@@ -21,7 +21,7 @@ from edgefl.scenario.world import World
 DAY_S = 2400.0  # an hour of this day lasts 100 s
 HOUR_S = DAY_S / 24
 BEGIN_H, WORK_H, HOME_H = 4, 8, 17
-EVERY_S, TICK_S = 30.0, 0.5
+EVERY_S, TICK_S = 30.0, 0.1
 SPEED_M_S, EDGE_M, HOME_M, WORK_M = 10.0, 100.0, 800.0, 50.0
 SPOT_M = 1e-4
 FLOPS = 1e6
@@ -61,7 +61,7 @@ def scenario(**more: Any) -> Scenario:
             "devices": {"count": 2, "idle_power_w": 1.0, "classes": classes, "classes_by": "ids"},
             "radio": {"preset": "journal", "propagation": {"shadowing": "spatial", "shadowing_std_db": 0}},
             "sessions": {"name": "daily", "at_hours": [6, 12], "begin_hour": BEGIN_H, "day_s": DAY_S},
-            "rounds": {"every_s": EVERY_S, "movement_tick_s": TICK_S},
+            "rounds": {"every_s": EVERY_S},
             "workload": {
                 "payload_bits": 1_000_000,
                 "flops_per_sample": FLOPS,

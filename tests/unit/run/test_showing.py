@@ -126,7 +126,7 @@ def test_a_scenario_is_short_in_a_terminal_and_whole_in_a_notebook() -> None:
         "selector all)"
     )
     assert "payload_bits: 1000000" in scenario._repr_html_()
-    assert "movement_tick_s" in scenario._repr_html_()
+    assert "max_wait_s" in scenario._repr_html_()
 
 
 def test_commands_have_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,6 @@ sessions | max_rounds | sessions={name: membership, count: 1, min_rounds: 5, max
 sessions | at_hours | sessions={name: daily, count: 1, at_hours: [17, 8]}
 sessions.at_hours.1 | 24 | sessions={name: daily, count: 1, at_hours: [8, 24]}
 devices.mobility | begin_hour | sessions={name: daily, count: 1, at_hours: [8], begin_hour: 7}; ATTRACTION={name: attraction, begin_hour: 6, day_s: 86400}
-rounds.movement_tick_s | 0.001 | rounds.movement_tick_s=1e-300
 rounds.deadline_s | 0.000001 | rounds.deadline_s=1e-300
 rounds.min_updates | 7 exceeds the number of participants | rounds.min_updates=7
 rounds.min_updates | 3 exceeds the number of participants | rounds.selector={name: uniform, count: 2}; rounds.min_updates=3
