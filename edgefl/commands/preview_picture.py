@@ -35,12 +35,22 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
     _population(beside, preview, drawn) if _changes(preview) else _links(beside, preview)
     if preview.mix:
         _labels(figure.add_axes(BOTTOM), preview)
-    name, probe = preview.world.scenario.name, preview.forecast.probe
-    round_costs = f"{float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J"
-    title = f"{name}: {count_of(preview.forecast.devices, 'device')}, a round of {round_costs}"
+    title = (
+        f"{preview.world.scenario.name}: {count_of(preview.forecast.devices, 'device')}, {_costs(preview)}"
+    )
     heading(figure, 0.965, title, _explained(preview))
     quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
     canvas.print_figure(path, dpi=dpi, **quality)
+
+
+def _costs(preview: Preview) -> str:
+    """Return the mean time and energy of the first rounds, and of how many rounds each is the mean."""
+    probe = preview.forecast.probe
+    latency_s, energy_j = (f"{float(f'{each:.3g}'):,g}" for each in (probe.latency_s, probe.energy_j))
+    timed, counted = (
+        f"first{f' {n} rounds' if n > 1 else ' round'}" for n in (probe.rounds, probe.energy_rounds)
+    )
+    return f"{timed} of {latency_s} s{' and' if timed == counted else f', {counted} of'} {energy_j} J"
 
 
 def _explained(preview: Preview) -> str:

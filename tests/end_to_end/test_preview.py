@@ -17,7 +17,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from edgefl.commands.preview_data import Preview, _sessions, make_preview
-from edgefl.commands.preview_picture import _explained, draw
+from edgefl.commands.preview_picture import _costs, _explained, draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.api import simulate
@@ -130,6 +130,22 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
         f"mean of the first {probe.rounds}, and {probe.energy_j:.3g} J for 1 participant, of the first only"
         in told
     )
+
+
+@pytest.mark.parametrize(
+    ("rounds", "counted", "told"),
+    [
+        (1, 1, "first round of 1,130 s and 23.4 J"),
+        (2, 1, "first 2 rounds of 1,130 s, first round of 23.4 J"),
+        (14, 14, "first 14 rounds of 1,130 s and 23.4 J"),
+        (14, 9, "first 14 rounds of 1,130 s, first 9 rounds of 23.4 J"),
+    ],
+)
+def test_the_title_tells_which_rounds_cost_this(
+    preview: Preview, rounds: int, counted: int, told: str
+) -> None:
+    probe = Probe(rounds, 1130.2, 1.0, 1.0, 1.0, 1.0, energy_j=23.43, energy_rounds=counted)
+    assert _costs(replace(preview, forecast=replace(preview.forecast, probe=probe))) == told
 
 
 def test_everybody_is_somewhere(preview: Preview) -> None:
