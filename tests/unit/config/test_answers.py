@@ -36,6 +36,7 @@ QSGD = {"learning": {"uplink_codec": "WRONG"}}
 WARM = {"learning": {"warm_start": "WRONG"}}
 WALK = {"devices": {"mobility": "WRONG"}}
 SCHEDULER = {"radio": {"scheduler": "WRONG"}}
+PER_ROUND = {"radio": {"preset": "journal", "scheduler": "WRONG"}}
 SERVER = {"rounds": {"server": {"name": "WRONG", "buffer": 2}}, "radio": {"sharing": "dynamic"}}
 LOAD = {"name": "WRONG", "uplink_load": 0.1}
 BACKGROUND = {
@@ -180,6 +181,15 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         SCHEDULER,
         "give each of 4 flows a share",
     ),
+    *(
+        ("channel.schedulers.equal_share:EqualShare", "shares", answer, patch, words)
+        for patch in (SCHEDULER, PER_ROUND)
+        for answer, words in (
+            ("2 * right", "sum to at most 1, got 2.0"),
+            ("-right", "a share >= 0"),
+            ("right + float('nan')", "a share >= 0"),
+        )
+    ),
 ]
 
 
@@ -261,3 +271,13 @@ def test_a_selector_may_return_an_array(folder: Path) -> None:
         assert code_of("run", file, "--allow-code", "--out", folder / f"run-{len(answer)}", "--quiet") == 0
     one, other = (folder / f"run-{len(answer)}" / "devices.csv" for answer in ("right", array))
     assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("answer", ["2 * right", "-right", "right + float('nan')"])
+def test_wrong_shares_in_every_slot_are_refused(
+    answer: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With resource blocks such shares only rank the flows, so that wrong ones would otherwise go unnoticed."""
+    file = written(folder, "examples.my_scheduler:ShortestJobFirst", "shares", answer, SCHEDULER)
+    assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
+    assert "wrong_part:Wrong.shares() must give " in capsys.readouterr().err
