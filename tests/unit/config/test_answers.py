@@ -148,6 +148,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         "a tuple of (seconds",
     ),
     (IID, "assign", "[ids - 1 for ids in right]", {"learning": {"partition": "WRONG"}}, "from 0 to "),
+    (IID, "assign", "[right[0]] * len(right)", {"learning": {"partition": "WRONG"}}, "each sample once"),
     ("channel.path_loss.umi:UMi", "lines", "None", {"radio": {"path_loss": "WRONG"}}, "return LossLines"),
     (
         "channel.path_loss.umi:UMi",
