@@ -263,6 +263,34 @@ def test_a_model_that_is_not_finite_names_its_method(
     assert "wrong_part.py:7 aggregate(), is not finite" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("base", "method", "answer", "patch"),
+    [
+        ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, rows=right.rows * float('nan'))", QSGD),
+        (CLASSES, "losses", "right * float('nan')", {"learning": {"task": "WRONG"}}),
+        (
+            "learning.optimisers.sgd:Sgd",
+            "step",
+            "given[0].fill_(float('nan'))",
+            {"learning": {"local": {"optimiser": "WRONG"}}},
+        ),
+    ],
+)
+def test_numbers_that_are_not_finite_name_the_own_method_behind_them(
+    base: str,
+    method: str,
+    answer: str,
+    patch: Mapping,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(folder, base, method, answer, patch)
+    assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
+    told = capsys.readouterr().err
+    assert f"wrong_part.py:7 Wrong.{method}()" in told
+    assert "is not finite" in told
+
+
 def test_a_selector_may_return_an_array(folder: Path) -> None:
     """Ids of NumPy, which overflow in keys of random streams, become plain integers."""
     array = "__import__('numpy').array(right)"
