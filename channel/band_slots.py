@@ -15,8 +15,6 @@ from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
 NEVER = 2**62  # a slot that no run reaches
-# Tolerance of a sum of shares
-_SHARE_ROUNDING = 1e-9
 # Initial state of a flow, before it starts sending
 _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
@@ -278,10 +276,7 @@ class BandRules:
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
         """Return the shares if they are valid: one per flow, >= 0, and summing to at most 1."""
-        if shares.shape != (flows,) or not np.all(shares >= 0):
-            raise ValueError(f"{self._method} must give each of {flows} flows a share >= 0, got {shares}")
-        if shares.sum() > 1.0 + _SHARE_ROUNDING:
-            raise ValueError(f"{self._method} must give shares that sum to at most 1, got {shares.sum()}")
+        shares = self.scheduler.checked(shares, flows)
         if flows and not self.scheduler.per_slot and not shares.any():  # these shares stay until a flow ends
             raise ValueError(
                 f"{self._method} must give some flow a share > 0, or no transfer ends; got {shares}"

@@ -103,7 +103,7 @@ def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
     by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
     for values, group in groups.items():
         words = ", ".join(
-            f"{key.rpartition('.')[2]} {value.strip(chr(39))}"
+            f"{key.rpartition('.')[2]} {'none' if value == 'None' else value.strip(chr(39))}"
             for key, value in zip(others, values, strict=True)
         )
         for place in group:

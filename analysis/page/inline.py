@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 DPI = 144
 WIDEST_INCH = 8.0  # maximum width of a figure in a cell; smaller figures keep their size
+NARROW_INCH = 4.0  # wider figures keep their words readable on a phone, and scroll sideways
 # colours follow the page, light or dark; figures have a white background, since their lines are dark
 STYLE = """<style>
 .edgefl {max-width: 60em; line-height: 1.45}
@@ -24,7 +25,9 @@ STYLE = """<style>
 .edgefl th:first-child {text-align: left; font-weight: inherit; white-space: normal; padding-left: 0}
 .edgefl th[scope=col] {white-space: normal; vertical-align: bottom; min-width: 4em}
 @media (max-width: 500px) {.edgefl table {font-size: .76em}
-  .edgefl th, .edgefl td, .edgefl th[scope=col] {padding: .2em .25em; min-width: 0; white-space: normal}}
+  .edgefl th, .edgefl td, .edgefl th[scope=col] {padding: .2em .25em; min-width: 0}
+  .edgefl .scroll img {max-width: 36em}}
+.edgefl .scroll:has(img) {margin: 0}
 .edgefl img {box-sizing: content-box; max-width: calc(100% - 1.6em); height: auto; background: white;
   padding: .8em; border-radius: 6px; margin: .4em 0}
 </style>"""
@@ -78,4 +81,5 @@ def image(data: bytes, text: str, width_inch: float = WIDEST_INCH) -> str:
     """Embed a picture in the HTML, at most as wide as the notebook's cell."""
     coded = base64.b64encode(data).decode()
     width = f"width: {96 * width_inch:.0f}px"
-    return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/png;base64,{coded}">'
+    shown = f'<img style="{width}" alt="{html.escape(text)}" src="data:image/png;base64,{coded}">'
+    return f'<div class="scroll">{shown}</div>' if width_inch > NARROW_INCH else shown

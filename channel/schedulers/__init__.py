@@ -19,6 +19,7 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["Flows", "Scheduler", "all_to"]
 
+_SHARE_ROUNDING = 1e-9  # tolerance of a sum of shares
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -105,7 +106,16 @@ class Scheduler(ChannelComponent, ABC):
 
     def order(self, flows: Flows) -> npt.NDArray[np.intp]:
         """Return [n] the flows in the order in which they get resource blocks, in a scheduler with `per_slot`."""
-        return np.argsort(-self.shares(flows), kind="stable")
+        return np.argsort(-self.checked(self.shares(flows), len(flows)), kind="stable")
+
+    def checked(self, shares: FloatArray, flows: int) -> FloatArray:
+        """Return shares that this scheduler gave if they are valid: one per flow, >= 0, with a sum of at most 1."""
+        method = f"{type(self).__module__}:{type(self).__name__}.shares()"
+        if getattr(shares, "shape", None) != (flows,) or not np.all(shares >= 0):
+            raise ValueError(f"{method} must give each of {flows} flows a share >= 0, got {shares!s:.200}")
+        if shares.sum() > 1.0 + _SHARE_ROUNDING:
+            raise ValueError(f"{method} must give shares that sum to at most 1, got {shares.sum()}")
+        return shares
 
 
 def all_to(winner: np.intp, flows: int) -> FloatArray:

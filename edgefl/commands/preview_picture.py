@@ -21,6 +21,7 @@ MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
 WHOLE, TOP, BOTTOM = (0.55, 0.135, 0.41, 0.72), (0.55, 0.565, 0.41, 0.29), (0.55, 0.088, 0.41, 0.31)
 SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # a weak signal is dark
 SHADES = "Blues"
+SAME_DB = 0.5  # an SNR that varies less over the map has one tick
 MOST_CELLS = 5  # maximum number of cells drawn as lines; more become rows of a heat map
 MOST_LABELS = 20  # maximum number of labels with names
 FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
@@ -35,12 +36,22 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
     _population(beside, preview, drawn) if _changes(preview) else _links(beside, preview)
     if preview.mix:
         _labels(figure.add_axes(BOTTOM), preview)
-    name, probe = preview.world.scenario.name, preview.forecast.probe
-    round_costs = f"{float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J"
-    title = f"{name}: {count_of(preview.forecast.devices, 'device')}, a round of {round_costs}"
+    title = (
+        f"{preview.world.scenario.name}: {count_of(preview.forecast.devices, 'device')}, {_costs(preview)}"
+    )
     heading(figure, 0.965, title, _explained(preview))
     quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
     canvas.print_figure(path, dpi=dpi, **quality)
+
+
+def _costs(preview: Preview) -> str:
+    """Return the mean time and energy of the first rounds, and of how many rounds each is the mean."""
+    probe = preview.forecast.probe
+    latency_s, energy_j = (f"{float(f'{each:.3g}'):,g}" for each in (probe.latency_s, probe.energy_j))
+    timed, counted = (
+        f"first{f' {n} rounds' if n > 1 else ' round'}" for n in (probe.rounds, probe.energy_rounds)
+    )
+    return f"{timed} of {latency_s} s{' and' if timed == counted else f', {counted} of'} {energy_j} J"
 
 
 def _explained(preview: Preview) -> str:
@@ -91,6 +102,9 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     reach_m = preview.reach_m
     # without these limits a few places close to sites would use half of the shades
     low, high = np.nanpercentile(preview.snr_db, [2, 98])
+    same_db = round(float(low + high) / 2, 1) if high - low < SAME_DB else None
+    if same_db is not None:
+        low, high = same_db - SAME_DB, same_db + SAME_DB
     image = axes.imshow(
         preview.snr_db,
         extent=(-reach_m, reach_m, -reach_m, reach_m),
@@ -106,10 +120,13 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     )
     bar.outline.set_edgecolor("#9aa0a6")
     bar.set_label("SNR without fading (dB); above: bit/s/Hz at this SNR", fontsize=8.5, color=INK)
-    ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
-    carried = preview.carried(ticks_db)
+    ticks_db = [tick for tick in bar.get_ticks() if low <= tick <= high] if same_db is None else [same_db]
+    bar.set_ticks(ticks_db)  # else the bar chooses others later than the axis above it
+    carried = [f"{each:.1f}" for each in preview.carried(np.array(ticks_db))]
+    if len(set(carried)) == 1:
+        ticks_db, carried = [float(np.mean(ticks_db))], carried[:1]
     above = bar.ax.secondary_xaxis("top")
-    above.set_xticks(ticks_db, [f"{each:.1f}" for each in carried])
+    above.set_xticks(ticks_db, carried)
     for axis in (bar.ax, above):
         axis.tick_params(labelsize=8, color="#9aa0a6", labelcolor=INK, length=3)
 

@@ -14,10 +14,12 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from PIL import Image, ImageChops
 
 from edgefl.commands.preview_data import Preview, _sessions, make_preview
-from edgefl.commands.preview_picture import _explained, draw
+from edgefl.commands.preview_picture import _costs, _explained, _signal, draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.api import simulate
@@ -132,6 +134,22 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     )
 
 
+@pytest.mark.parametrize(
+    ("rounds", "counted", "told"),
+    [
+        (1, 1, "first round of 1,130 s and 23.4 J"),
+        (2, 1, "first 2 rounds of 1,130 s, first round of 23.4 J"),
+        (14, 14, "first 14 rounds of 1,130 s and 23.4 J"),
+        (14, 9, "first 14 rounds of 1,130 s, first 9 rounds of 23.4 J"),
+    ],
+)
+def test_the_title_tells_which_rounds_cost_this(
+    preview: Preview, rounds: int, counted: int, told: str
+) -> None:
+    probe = Probe(rounds, 1130.2, 1.0, 1.0, 1.0, 1.0, energy_j=23.43, energy_rounds=counted)
+    assert _costs(replace(preview, forecast=replace(preview.forecast, probe=probe))) == told
+
+
 def test_everybody_is_somewhere(preview: Preview) -> None:
     assert (preview.population.sum(axis=1) == 12).all()
     assert preview.population.shape[1] == 7
@@ -176,6 +194,29 @@ def test_the_bar_of_the_map_obeys_the_rates(
     world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
     found = replace(preview, world=cast(World, world)).carried(np.array([0.0, 60.0]))
     assert found == pytest.approx([at_0_db, at_60_db])
+
+
+@pytest.mark.parametrize(
+    ("snr_db", "most", "below", "above"),
+    [
+        (np.full((4, 4), 8.3), 20.0, ["8.3"], ["3.0"]),  # log2(1 + 10^0.83) = 2.96
+        (np.linspace(8.28, 8.31, 16).reshape(4, 4), 20.0, ["8.3"], ["3.0"]),
+        (np.linspace(28.0, 52.0, 16).reshape(4, 4), 8.3, ["30", "35", "40", "45", "50"], ["8.3"]),
+    ],
+)
+def test_equal_values_have_one_tick(
+    scenario: Scenario, preview: Preview, snr_db: np.ndarray, most: float, below: list[str], above: list[str]
+) -> None:
+    radio = within({"preset": "journal", "link": {"max_efficiency": most}}, {})
+    settings = RadioSettings.model_validate(radio)
+    world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
+    figure = Figure()
+    seen = replace(preview, world=cast(World, world), snr_db=snr_db)
+    _signal(figure, figure.add_axes((0, 0.2, 1, 0.8)), seen)
+    FigureCanvasAgg(figure).draw()
+    bar = figure.axes[-1]
+    shown = [[label.get_text() for label in axes.get_xticklabels()] for axes in (bar, bar.child_axes[-1])]
+    assert shown == [below, above]
 
 
 def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:

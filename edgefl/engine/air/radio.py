@@ -289,7 +289,7 @@ class Radio:
                 answer = scheduler.shares(flows)
                 wanted = "a share for each flow, an array"
                 must_be_shaped(scheduler.shares, answer, ((len(flows),),), wanted, "radio", "scheduler")
-                shares[busy] = answer
+                shares[busy] = scheduler.checked(answer, len(flows))
         return shares
 
 

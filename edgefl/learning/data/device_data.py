@@ -84,6 +84,8 @@ class DeviceData:
                 f"a list of {devices} arrays, the indices of each device's samples, from 0 to {known - 1:,}"
             )
             raise wrong(assign, dealt, wanted)
+        if dealt and np.bincount(np.concatenate(dealt).astype(np.int64)).max(initial=0) > 1:
+            raise wrong(assign, dealt, f"each sample once: of {devices} devices, some hold the same sample")
         return dealt
 
     @property

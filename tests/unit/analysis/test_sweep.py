@@ -16,6 +16,7 @@ from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
+from edgefl.analysis.measures.sweep import _series
 from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.reports.sweep import grid_key, headline, sweep, verdicts
 from edgefl.analysis.runs.choices import Metric
@@ -93,6 +94,15 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     for figure in found.figures:
         assert figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
         assert Image.open(figure).width == round(WIDTH_INCH * COLUMN_DPI)
+
+
+def test_a_series_without_a_value_is_called_none() -> None:
+    points = {
+        (setting, "all"): {"devices.count": count, "learning.uplink_codec": codec}
+        for setting, (codec, count) in enumerate([(None, 5), (None, 10), ("qsgd", 5), ("qsgd", 10)])
+    }
+    names = _series(points, ["devices.count"])
+    assert set(names.values()) == {"uplink_codec none", "uplink_codec qsgd"}
 
 
 def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:

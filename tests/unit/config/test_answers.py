@@ -36,6 +36,7 @@ QSGD = {"learning": {"uplink_codec": "WRONG"}}
 WARM = {"learning": {"warm_start": "WRONG"}}
 WALK = {"devices": {"mobility": "WRONG"}}
 SCHEDULER = {"radio": {"scheduler": "WRONG"}}
+PER_ROUND = {"radio": {"preset": "journal", "scheduler": "WRONG"}}
 SERVER = {"rounds": {"server": {"name": "WRONG", "buffer": 2}}, "radio": {"sharing": "dynamic"}}
 LOAD = {"name": "WRONG", "uplink_load": 0.1}
 BACKGROUND = {
@@ -147,6 +148,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         "a tuple of (seconds",
     ),
     (IID, "assign", "[ids - 1 for ids in right]", {"learning": {"partition": "WRONG"}}, "from 0 to "),
+    (IID, "assign", "[right[0]] * len(right)", {"learning": {"partition": "WRONG"}}, "each sample once"),
     ("channel.path_loss.umi:UMi", "lines", "None", {"radio": {"path_loss": "WRONG"}}, "return LossLines"),
     (
         "channel.path_loss.umi:UMi",
@@ -179,6 +181,15 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         "None",
         SCHEDULER,
         "give each of 4 flows a share",
+    ),
+    *(
+        ("channel.schedulers.equal_share:EqualShare", "shares", answer, patch, words)
+        for patch in (SCHEDULER, PER_ROUND)
+        for answer, words in (
+            ("2 * right", "sum to at most 1, got 2.0"),
+            ("-right", "a share >= 0"),
+            ("right + float('nan')", "a share >= 0"),
+        )
     ),
 ]
 
@@ -252,6 +263,34 @@ def test_a_model_that_is_not_finite_names_its_method(
     assert "wrong_part.py:7 aggregate(), is not finite" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("base", "method", "answer", "patch"),
+    [
+        ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, rows=right.rows * float('nan'))", QSGD),
+        (CLASSES, "losses", "right * float('nan')", {"learning": {"task": "WRONG"}}),
+        (
+            "learning.optimisers.sgd:Sgd",
+            "step",
+            "given[0].fill_(float('nan'))",
+            {"learning": {"local": {"optimiser": "WRONG"}}},
+        ),
+    ],
+)
+def test_numbers_that_are_not_finite_name_the_own_method_behind_them(
+    base: str,
+    method: str,
+    answer: str,
+    patch: Mapping,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(folder, base, method, answer, patch)
+    assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
+    told = capsys.readouterr().err
+    assert f"wrong_part.py:7 Wrong.{method}()" in told
+    assert "is not finite" in told
+
+
 def test_a_selector_may_return_an_array(folder: Path) -> None:
     """Ids that are NumPy integers, which would overflow in keys of random streams, become plain integers."""
     array = "__import__('numpy').array(right)"
@@ -261,3 +300,13 @@ def test_a_selector_may_return_an_array(folder: Path) -> None:
         assert code_of("run", file, "--allow-code", "--out", folder / f"run-{len(answer)}", "--quiet") == 0
     one, other = (folder / f"run-{len(answer)}" / "devices.csv" for answer in ("right", array))
     assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("answer", ["2 * right", "-right", "right + float('nan')"])
+def test_wrong_shares_in_every_slot_are_refused(
+    answer: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With resource blocks such shares only rank the flows, so that wrong ones would otherwise go unnoticed."""
+    file = written(folder, "examples.my_scheduler:ShortestJobFirst", "shares", answer, SCHEDULER)
+    assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
+    assert "wrong_part:Wrong.shares() must give " in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import edgefl
+from edgefl.analysis.page import inline
 from edgefl.run import showing
 from tests.tables import sections
 
@@ -67,6 +68,11 @@ def test_an_error_leaves_no_waiting_display(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(edgefl.EdgeflError):
         edgefl.simulate({**SMALL, "rounds": {"every": 1}}, tmp_path / "run")
     assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is back"
+
+
+@pytest.mark.parametrize(("width_inch", "scrolls"), [(3.5, False), (8.0, True)])
+def test_a_wide_figure_scrolls_instead_of_shrinking(width_inch: float, scrolls: bool) -> None:
+    assert inline.image(b"", "a figure", width_inch).startswith('<div class="scroll">') is scrolls
 
 
 def test_results_and_studies_describe_themselves(tmp_path: Path) -> None:
