@@ -154,6 +154,9 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     limits = {
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest;"
         f" more rounds would have taken too long: {PLAN} includes them": seen.cut_short,
+        f"the first round has {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
+            seen.connecting_s > 0
+        ),
         "devices switch on and off too often to be shown: the picture shows all as on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,

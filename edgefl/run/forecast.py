@@ -118,13 +118,13 @@ class Forecast:
 
     def _courses(self) -> list[tuple[Range, Range]]:
         cells = len(self.scenario.layout.served)
-        return [_course(one, cells, self.probe.latency_s) for one in self.scenario.by_federation.values()]
+        return [_course(one, cells, self.probe) for one in self.scenario.by_federation.values()]
 
 
-def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Range]:
+def _course(own: OwnSections, cells: int, probe: Probe) -> tuple[Range, Range]:
     """Return a federation's number of rounds in all its cells, and the time at which the last round ends, s."""
     rules = own.rounds
-    taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
+    taken_s, probes = probe.later_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = own.latest_end_s
     # with every_s, probe rounds do not occupy times of the grid
@@ -133,7 +133,8 @@ def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Rang
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
     rounds = Range(*(cells * (number + probes) for number in each))
     # a run with a duration lasts that long, regardless of its rounds, unless its sessions end earlier
-    in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
+    further_s = 0.0 if rules.every_s else probing_s + probe.connecting_s
+    in_sequence_s = [number * spacing_s + further_s for number in each]
     simulated_s = Range(
         *(
             end_s if number == by_time else min(end_s, lasts_s - rules.pause_s)

@@ -28,6 +28,7 @@ class Probe:
         rounds: how many rounds the probe ran.
         latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round. energy_rounds,
             participants: how many rounds this energy is the mean of, and their mean number of participants.
+        connecting_s: by how much a server's first round, in which devices connect, is longer than the next one.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
@@ -43,7 +44,13 @@ class Probe:
     energy_j: float = 0.0
     energy_rounds: int = 0
     participants: float = math.nan
+    connecting_s: float = 0.0
     cut_short: bool = False
+
+    @property
+    def later_s(self) -> float:
+        """Mean simulated latency of a round in which devices are connected already."""
+        return self.latency_s - self.connecting_s / PROBE_ROUNDS
 
 
 UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
@@ -86,10 +93,14 @@ def probe(
         energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # rounds that began with the run
+    latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
+    longer_s = 2.0 * float(
+        np.mean(latencies_s[:servers]) - np.mean(latencies_s)
+    )  # as half of the rounds are first
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
-        latency_s=float(np.mean([row.latency_s for row in rows])),
+        latency_s=float(np.mean(latencies_s)),
         start_wall_s=plan.took_s + max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
         memory_bytes=memory.peak_bytes(),
@@ -97,6 +108,7 @@ def probe(
         energy_j=float(np.mean(energies_j)),
         energy_rounds=len(energies_j),
         participants=float(np.mean(participants)),
+        connecting_s=min(max(0.0, longer_s), access.setup_s) if access and len(rows) == most_rounds else 0.0,
         cut_short=len(rows) < most_rounds and over(),
     )
 

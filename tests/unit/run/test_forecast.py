@@ -59,6 +59,18 @@ def test_rounds_back_to_back_with_pauses() -> None:
     assert "  rounds          30" in found.costs()
 
 
+def test_devices_connect_in_the_first_round_only() -> None:
+    """Of two rounds of 0.5 and 0.1 s at most the 0.36 s of access.setup_s recur in no later round."""
+    access = {"preset": "nr", "access": {"setup_s": 0.36}}
+    shape = scenario(radio=access, sessions={"name": "schedule", "count": 1, "rounds": 32})
+    seen = probe(prepare(shape))
+    assert 0.0 < seen.connecting_s <= 0.36
+    assert seen.later_s == pytest.approx(seen.latency_s - seen.connecting_s / 2)
+    assert expected(shape, seen).simulated_s.least == pytest.approx(32 * seen.later_s + seen.connecting_s)
+    without = {**access, "access": {"setup_s": 0.0}}
+    assert probe(prepare(scenario(radio=without, sessions=shape.sessions))).connecting_s == 0.0
+
+
 def test_each_federation_has_rounds_of_its_own() -> None:
     """With 3 x 10 rounds back to back in a and 2 x 5 rounds every 8 s in b, the longer federation ends the run."""
     both = scenario(
