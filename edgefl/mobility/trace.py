@@ -19,6 +19,7 @@ from edgefl.rng import Streams
 PLACE = ("devices", "mobility", "path")
 # twice the 30 s in which a satellite sends the ephemeris that a receiver needs after a loss (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
+WALK_M_S = 0.1  # devices that move, all more slowly than this, are probably given in other units
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
@@ -158,6 +159,11 @@ class Trace(Mobility):
         if self.max_gap_s is None:
             limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
         movement = _Recorded(rows, counts, limits_s, devices)
+        if 0.0 < (fastest_m_s := _fastest_m_s(rows, counts)) < WALK_M_S:
+            self.places.notes.append(
+                f"{self.path}: no device is faster than {fastest_m_s:.2g} m/s; x and y must be in metres, and t in"
+                " seconds (for milliseconds set devices.mobility.time_scale: 0.001)"
+            )
         if self.max_gap_s is None and movement.gaps:
             self.places.notes.append(
                 f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}, the longest"
@@ -287,6 +293,12 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
     return np.divide(way_m, time_s, out=np.zeros(devices), where=time_s > 0)
+
+
+def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
+    """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
+    steps = np.delete(np.diff(samples, axis=0), np.cumsum(counts)[:-1] - 1, axis=0)
+    return float((np.hypot(steps[:, 1], steps[:, 2]) / steps[:, 0]).max(initial=0.0))
 
 
 def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:

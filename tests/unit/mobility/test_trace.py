@@ -40,6 +40,18 @@ def start(model: Trace, devices: int) -> Movement:
     return model.start(np.zeros((devices, 2)), cell_radius_m=250.0, min_distance_m=10.0, streams=Streams(0))
 
 
+@pytest.mark.parametrize(("unit_m", "unit_s", "noted"), [(1.0, 1.0, 0), (1000.0, 1.0, 1), (1.0, 0.001, 1)])
+def test_a_trace_in_kilometres_or_milliseconds_is_noted(
+    write: Write, unit_m: float, unit_s: float, noted: int
+) -> None:
+    """Device 0 walks 80 m in a minute, 1.3 m/s; device 1 stands a kilometre away, where no step leads."""
+    rows = [(0, 0, 0.0), (60, 0, 80.0), (0, 1, 1000.0), (60, 1, 1000.0)]
+    text = "t,id,x,y\n" + "".join(f"{t / unit_s:g},{id_},{x / unit_m:g},0\n" for t, id_, x in rows)
+    model = Trace(path=str(write(text)))
+    start(model, 2)
+    assert sum("m/s; x and y must be in metres" in note for note in model.places.notes) == noted
+
+
 def walk(path: Path, devices: int, times: list[float], **parameters: object) -> list[list[list[float]]]:
     movement = start(Trace(path=path, **parameters), devices)
     return [movement.positions_m(t).tolist() for t in times]
