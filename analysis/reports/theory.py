@@ -52,7 +52,8 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
-            f"the runs in {runs.path} have measured no gradients: run them with --set learning.theory=10"
+            f"the runs in {runs.path} have measured no gradients: run them with"
+            " --set learning.theory=10 --set learning.local.momentum=0"
         )
     return rounds[rounds[MEASURED].notna()]
 

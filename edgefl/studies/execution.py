@@ -59,6 +59,8 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
 
 
 def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, load: Loaded) -> Path:
+    if options.jobs is not None and options.jobs < 1:
+        raise EdgeflError(f"jobs is {options.jobs}: must be at least 1")
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)

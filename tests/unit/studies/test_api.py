@@ -235,6 +235,12 @@ def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
         edgefl.compare(tmp_path / "nowhere")
 
 
+def test_no_process_at_all_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with refused_at("", "jobs is 0", "at least 1"):
+        edgefl.study(SMALL, {"a": None}, out=tmp_path / "out", jobs=0)
+    assert not (tmp_path / "out").exists()
+
+
 def test_everything_is_to_be_seen() -> None:
     for name in edgefl.__all__:
         assert name in dir(edgefl)
