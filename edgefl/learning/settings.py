@@ -1,6 +1,6 @@
 """Settings of learning: model, data, algorithm, local training, evaluation and costs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -318,6 +318,12 @@ class LearningSettings(Section):
         for key, what in BEYOND_THEORY.items():
             if attrgetter(key)(self):
                 yield key, f"this setting {what}", "leave it out"
+
+    @property
+    def methods_on_models(self) -> tuple[Callable[..., Any], ...]:
+        """The methods of components that compute models of devices, besides the algorithm's."""
+        codecs = (each for each in (self.uplink_codec, self.downlink_codec) if each is not None)
+        return (self.local.optimiser.step, *(each.encode for each in codecs))
 
     @property
     def copies_in_transfers(self) -> int:

@@ -50,7 +50,7 @@ FEATURES = {
             "scenario/federation_settings",
             "scenario/own_sections",
         ),
-        10,
+        11,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",

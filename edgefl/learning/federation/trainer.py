@@ -323,14 +323,7 @@ class Trainer:
         if diverged.device is not None:
             whose = f"the model of device {self.training_data.devices.ids[diverged.device]}"
             further = ", or let the server drop such updates (rounds.not_finite: drop)"
-        codecs = [
-            each for each in (self.settings.uplink_codec, self.settings.downlink_codec) if each is not None
-        ]
-        parts = (
-            self.training_data.task.losses,
-            self.settings.local.optimiser.step,
-            *(each.encode for each in codecs),
-        )
+        parts = self.training_data.task.losses, *self.settings.methods_on_models
         places = {part: outside.place_of(getattr(part, "__code__", None)) for part in parts}
         if own := ", ".join(f"{where}{part.__qualname__}()" for part, where in places.items() if where):
             further += f"; or correct your own {own}"
