@@ -16,8 +16,8 @@ class Distances:
 
     Args:
         sites_m: [S, 2] positions of the base stations.
-        nearest_m: smallest distance, which also counts for closer places.
-        range_m: largest distance, which also counts for farther places; these do not receive the site.
+        nearest_m: smallest distance; shorter ones are clamped to it.
+        range_m: largest distance; longer ones are clamped to it, and such places do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
         wraparound: how the sites' layout repeats, or None if it does not.

@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 _KEPT = 16
 # Blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
-# Transmitters with one table of sums: 2^7 sums take the time of a few hundred slots
+# Number of transmitters per table of sums; computing 2^7 sums costs as much as a few hundred slots
 _GROUP = 7
 
 IntArray = npt.NDArray[np.intp]

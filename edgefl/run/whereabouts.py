@@ -16,7 +16,7 @@ from edgefl.scenario.world import World
 MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
 DAY_S = 86_400.0  # longest time for which a mobility model is checked; a file is checked to its end
-# number of times at which all devices are checked, and factor on it for devices that were never in range
+# number of times at which all devices are checked, and its multiplier for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
 MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
 MOST_NAMED = 20  # maximum number of cells that a note names

@@ -114,7 +114,7 @@ class Loan:
                 )
         self.on_end(self.rounds)
 
-    # the training whose state the borrower's own journal saves
+    # snapshots of the borrower's own training, for its own journal
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the training state of the borrower's own learners, for a snapshot."""
         return self.training.state()

@@ -72,7 +72,7 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return the memory need of a world's line of sight and shadowing, a few bytes per site and square metre.
+    """Return the memory needed for a world's line of sight and shadowing, a few bytes per site and square metre.
 
     Both are drawn at the first measurement; the need includes the memory for drawing.
     """

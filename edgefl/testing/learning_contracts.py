@@ -174,7 +174,7 @@ def models(model: Model) -> None:
     must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
-        "build() does not depend on torch's seed only: initialise from torch's random numbers",
+        "two build() calls with the same torch seed differ: draw all initial values from torch's random numbers",
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))

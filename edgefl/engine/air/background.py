@@ -19,7 +19,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # highest load that traffic in bit/s may cause; above it, files queue up without bound
+MOST_LOAD = 0.95  # highest load of background traffic in bit/s; at higher loads the queue grows without bound
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]

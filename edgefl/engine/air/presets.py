@@ -144,7 +144,7 @@ def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
         given: Any = data
         for name in place.split("."):
             given = given_keys((given or {}).get(name, {}))
-        # a section that is not a mapping has its own check
+        # a section that is not a mapping is refused elsewhere
         missing += [f"{place}.{key}" for key in keys if given is not None and key not in given]
     return missing
 
@@ -246,6 +246,6 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"
-        case "t311_s":  # T311 counts from a link failure, and without T310 no link fails
+        case "t311_s":  # T311 runs after a radio link failure, and without T310 none is declared
             return given.get("t310_s") is not None
     return True

@@ -1,7 +1,7 @@
 """Data sets, which provide training samples for devices, and test samples.
 
-A new data set is a module here with one `Dataset`. `_files` has the base of data sets that read published files; it
-finds, downloads and verifies the files.
+To add a data set, add a module here that defines one `Dataset`. `_files` has the base of data sets that read
+published files; it finds, downloads and verifies the files.
 """
 
 from abc import abstractmethod

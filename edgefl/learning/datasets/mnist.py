@@ -40,7 +40,7 @@ class Mnist(FileDataset):
 
     scale: Literal["all", "unit"] = Field(
         "all",
-        description="how inputs are scaled. all: all numbers together, by their mean and deviation; unit: 0 to 1",
+        description="scaling of inputs. all: by one mean and standard deviation of all pixels; unit: to 0 to 1",
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

@@ -32,9 +32,9 @@ class EveryToken(Task):
             x, y = split.x, split.y
             if not np.issubdtype(y.dtype, np.integer) or y.ndim != 2 or y.shape != x.shape:
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples {list(x.shape)}: every_token"
-                    " needs an integer at each position of a text, both [n, length] (for one target per text choose"
-                    " learning.task: next_token)"
+                    f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples are {list(x.shape)}:"
+                    " every_token needs one integer per token, so that both are [n, length] (for one target per text"
+                    " choose learning.task: next_token)"
                 )
             if y.size and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
                 raise EdgeflError(

@@ -285,7 +285,7 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """The early SVHN CNN equals I's listing 2, where pooling precedes the rectifier, as the two commute."""
+    """The early SVHN CNN equals listing 2 of paper I; there pooling precedes the rectifier, but the two commute."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (
