@@ -177,7 +177,7 @@ no clients | {}
 '7' | {"7": 3}
 finish_time | {"7": {"active": [1], "inactive": [2]}}
 'activ' | {"7": {"activ": [1], "inactive": [2], "finish_time": 10}}
-2 times in active, 1 in inactive | {"7": {"active": [1, 3], "inactive": [2], "finish_time": 9}}
+2 times in active, but 1 in inactive | {"7": {"active": [1, 3], "inactive": [2], "finish_time": 9}}
 active[0] 3 and inactive[0] 2 | {"7": {"active": [3], "inactive": [2], "finish_time": 9}}
 active[1] 1 | {"7": {"active": [1, 1], "inactive": [2, 3], "finish_time": 9}}
 finish_time 9 | {"7": {"active": [1], "inactive": [12], "finish_time": 9}}

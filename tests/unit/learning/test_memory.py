@@ -238,7 +238,7 @@ def test_models_that_are_too_large_are_refused_before_they_are_made(
         simulate(wide, tmp_path / "out", device="cpu")
     for part in (
         "--set devices.count=10 devices.count: needs at least 3.6 GB",
-        "for 12 models of 75,000,075 n",
+        "for 12 models of 75,000,075 p",
     ):
         assert part in str(error.value)
     assert not (tmp_path / "out").exists()

@@ -127,5 +127,5 @@ def test_the_error_of_a_deserted_cell_names_the_key_that_leaves_cells_out(tmp_pa
         "rounds": {"max_wait_s": 5},
         "workload": {"payload_bits": 1000, "flops_per_sample": 1.0e6},
     }
-    with refused_at("rounds.max_wait_s", "no device", "federations of layout"):
+    with refused_at("rounds.max_wait_s", "no device", "layout.federations"):
         simulate(load(scenario), out=tmp_path / "run")

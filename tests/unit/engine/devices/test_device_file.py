@@ -163,7 +163,7 @@ def test_a_class_without_the_file_of_all_devices(tmp_path: Path) -> None:
         ("clock_ghz\n1.8\n2400\n", {}, ("phones.csv:3", "clock_ghz", "times 1e+09", "<=")),
         ("name,battery_j\nx,full\n", {}, ("phones.csv:2", "'battery_j'", "'full'", "12.5")),
         ("battery_j\n15 Wh\n", {}, ("phones.csv:2", "15 Wh", "write 54000")),
-        ("pa_efficiency\n40\n", {}, ("phones.csv:2", "40 % is 0.4")),
+        ("pa_efficiency\n40\n", {}, ("phones.csv:2", "write 0.4 for 40 %")),
         ("clock_hz\n1e9,2\n", {}, ("phones.csv:2", "2 cells", "1 columns")),
         ("clock_hz,clock_hz\n1,2\n", {}, ("phones.csv:1", "twice")),
         ("clock_hz,clock_ghz\n1e9,1\n", {}, ("'clock_hz' and 'clock_ghz'", "remove one")),
