@@ -22,6 +22,7 @@ from edgefl.config.registry import MEANINGS, did_you_mean, nearest
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
+from edgefl.run_directory.results import TABLES
 from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.study_file import Study
@@ -113,6 +114,8 @@ def _full_names(bare: str) -> list[str]:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
         raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
+    if tables := [file for row, file in TABLES.items() if bare in row.__dataclass_fields__]:
+        raise EdgeflError(f"'{bare}' is a column of {', '.join(tables)}: docs/run-directory.md describes it")
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
     named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
