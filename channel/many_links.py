@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
     """Return the power of many links at once, with the same numbers as each link's `power`.
 
-    Missing pages of links of one kind that fade are drawn together.
+    Missing pages of fading links of the same kind are drawn together.
 
     Args:
         first_slots: [links] first slot to read of each link, >= 0.

@@ -16,7 +16,7 @@ __all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
 
-# From x = 1/snr = 30 on, the continued fraction of e^x E1(x) cut at this depth is exact to 1e-15.
+# From x = 1/snr = 30 on, the continued fraction of e^x E1(x) truncated at this depth is accurate to 1e-15.
 _FRACTION_FROM = 30.0
 _FRACTION_DEPTH = 24
 

@@ -54,8 +54,8 @@ reestablished, so that devices can finish their part. Each row leaves out one la
 replaces this law. The last two columns divide the time and energy of the whole preset by those of the row, for the
 same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's devices) are per
 round and cell. A round ends when its slowest device has finished. Two rows cover a different set of devices. Without
-reestablishment, a link failure ends the device's part of the round. If devices cannot transmit on a part of their
-share, fewer devices have coverage, and the round does not wait for devices without coverage.
+reestablishment, a link failure ends the device's part of the round. If devices must always transmit on
+their whole share, fewer of them have coverage, and the round does not wait for devices without coverage.
 `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\

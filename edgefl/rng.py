@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # number of streams from which computing all states together is faster
+_FROM = 8  # smallest number of streams for which computing all states together is faster
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 

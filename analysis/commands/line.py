@@ -202,10 +202,10 @@ def report(
             " (.gif, .webp)."
         ),
     ] = None,
-    cell: Annotated[int, typer.Option(help="Cell that the picture's curves describe.")] = 0,
+    cell: Annotated[int, typer.Option(help="Cell whose curves the picture shows.")] = 0,
     at: Annotated[
         float | None,
-        typer.Option(metavar="HOUR", help="Time of the picture. Default: the middle of the run."),
+        typer.Option(metavar="HOUR", help="Time that the picture shows. Default: the middle of the run."),
     ] = None,
     phone: Annotated[
         bool, typer.Option("--phone", help="Put the picture's map on top, for narrow pages.")

@@ -1,4 +1,4 @@
-"""Divide energy by class of device and by use, and convert it to battery charge."""
+"""Break energy down by class of device and by use, and convert it to battery charge."""
 
 import math
 from collections.abc import Sequence

@@ -115,7 +115,7 @@ def _full_names(bare: str) -> list[str]:
     if bare in gone_keys.ABROAD:
         raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
     if tables := [file for row, file in TABLES.items() if bare in row.__dataclass_fields__]:
-        raise EdgeflError(f"'{bare}' is a column of {', '.join(tables)}: docs/run-directory.md describes it")
+        raise EdgeflError(f"'{bare}' is a column of {', '.join(tables)}: see the page `Run directory`")
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
     named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
@@ -125,7 +125,7 @@ def _full_names(bare: str) -> list[str]:
 
 
 def _components(bare: str) -> list[str]:
-    """Return KIND/NAME of every component with a bare name."""
+    """Return KIND/NAME of every component with this bare name."""
     return [full for full in full_names().get(bare, []) if "/" in full]
 
 

@@ -62,7 +62,7 @@ def study(
         str | None, typer.Option(help="Ray cluster: auto, local (start one here) or HOST:PORT.")
     ] = None,
     gpus: Annotated[
-        float | None, typer.Option(min=0, help="With ray: share of a GPU per run, such as 0.25.")
+        float | None, typer.Option(min=0, help="With ray: fraction of a GPU per run, such as 0.25.")
     ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[

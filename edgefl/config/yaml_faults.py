@@ -47,7 +47,9 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
     if ends and loader.flow_level > 0 and loader.marks:
         opened = loader.marks[-1]
         bracket = text[opened.index : opened.index + 1]
-        lacks = f"the {bracket} in this line is not closed, or a comma is missing, by line {line}"
+        lacks = (
+            f"the {bracket} opened in this line is not closed by line {line}, or a comma before it is missing"
+        )
         return opened.line + 1, f"{lacks}{_near(lines, line)}"
     if (
         error.context

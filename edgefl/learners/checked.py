@@ -233,10 +233,10 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         return None
     number = _plain(value)
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise where.wrong(f"{name} is {quoted(value)}; must be a number, or None for an empty cell")
+        raise where.wrong(f"{name} is {quoted(value)}; must be a number, or None for no value")
     if not math.isfinite(number):
         raise where.wrong(
-            f"{name} is {number}, which is not finite: use smaller steps, or return None for an empty cell"
+            f"{name} is {number}, which is not finite: use smaller steps, or return None for no value"
         )
     return float(number)
 

@@ -131,7 +131,7 @@ def _corners(loop: np.ndarray) -> int:
 
 
 def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
-    """Cut disjoint polygons into trapezoids, along horizontal lines through all corners of each polygon.
+    """Cut disjoint polygons into trapezoids, along horizontal lines through all vertices of each polygon.
 
     Args:
         polygons: the rings of each polygon, outline and holes; the last corner of a ring is joined to the first,

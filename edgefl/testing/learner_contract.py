@@ -99,7 +99,7 @@ def _check_columns(name: str, answers: Answers) -> None:
             must(
                 given == names[0][1],
                 f"{name}: {question}: scalars {given}, but {names[0][1]} in the first round: return the same columns "
-                "in all rounds, with None for an empty cell",
+                "in all rounds, with None for no value",
             )
 
 

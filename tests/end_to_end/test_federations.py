@@ -205,7 +205,7 @@ def test_the_books_of_all_servers_hold(run: Results) -> None:
     rounds = {name: pd.read_csv(run / name / "rounds.csv") for name in "abc"}
     assert all(set(own["cell"]) == {0, 1} for own in rounds.values())
     assert [bool(own["accuracy"].notna().any()) for own in rounds.values()] == [True, True, False]
-    # only b has validation samples and overlapping rounds, and only a tests its devices' models
+    # only `b` has validation samples and overlapping rounds; only `a` tests its devices' own models
     for column, name in (("accuracy_validation", "b"), ("accuracy_personal", "a"), ("staleness_mean", "b")):
         assert [of for of, own in rounds.items() if column in own] == [name]
         assert rounds[name][column].notna().any()

@@ -119,7 +119,7 @@ def one_word(path: Path) -> None:
         ("b.xml.gz", packed(b"<fcd-export>", 1, b"<a  >" * 200_000), TRACE, "<a> is nested in 100 others"),
         ("a.csv.gz", packed(b""), TRACE, "line 1 is longer than 10,000,000 characters"),
         ("b.csv.gz", packed(b"t,id,x,y\n0,"), TRACE, "line 2 is longer than 10,000,000 characters"),
-        ("a.parquet", words, TRACE, "a word is longer than 1000 characters"),
+        ("a.parquet", words, TRACE, "a text is longer than 1000 characters"),
         ("b.parquet", one_word, TRACE, "a row group holds 260 MB"),
         ("c.parquet", words, LOADS, "has the column"),
         ("a.npz", arrays, NPZ, "x_train is uint8 [1, 1500000000], y_train has 10 labels"),

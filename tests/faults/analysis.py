@@ -155,7 +155,7 @@ FAULTS = (
         "analysis.ratio_plain",
         "a ratio's mean is arithmetic",
         "Student's interval on logarithms",
-        f"{UNIT}test_uncertainty.py::test_the_interval_of_a_ratio_is_students_on_logarithms",
+        f"{UNIT}test_uncertainty.py::test_the_interval_of_a_ratio_is_a_t_interval_of_its_logarithm",
         "1e-6 of each end",
         edited(
             "edgefl.analysis.measures.uncertainty:paired_ratio",

@@ -1,4 +1,4 @@
-"""Make scenarios to run from shipped scenarios with allowed changes, so small that they end soon."""
+"""Derive scenarios from the shipped ones by valid changes, small enough that their runs end quickly."""
 
 from random import Random
 from typing import Any

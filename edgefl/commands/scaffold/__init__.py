@@ -1,4 +1,4 @@
-"""Write the folder of `edgefl new`: a scenario, a study, optionally own parts, and a notebook, ready to run."""
+"""Write the folder of `edgefl new`: a scenario, a study, a notebook and, optionally, components, ready to run."""
 
 import re
 from importlib.resources import files

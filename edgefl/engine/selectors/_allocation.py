@@ -312,9 +312,9 @@ class _Priced:
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
     """Compute the best shares for sending times t at a price of the band, J per share.
 
-    Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price / t
-    watts. If this y needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
-    more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
+    Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and each further second saves b
+    price / t joules. If this y needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) =
+    z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0
@@ -328,7 +328,8 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
     if len(full):
         g, z = of.gain[full], of.bits_hz[full]
-        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # sending time with an infinite band
+        # at least the sending time at infinite bandwidth
+        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))
         least = least_share(z / t_full, g)
         q = g / least
         costs = share_costs(q)

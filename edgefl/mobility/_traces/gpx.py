@@ -1,4 +1,4 @@
-"""Read GPX, the format of GPS receivers and sport apps; each file is one device, with any number of tracks.
+"""Read GPX, the format of GPS receivers and sports apps; each file is one device, with any number of tracks.
 
 Source: https://www.topografix.com/GPX/1/1/
 """

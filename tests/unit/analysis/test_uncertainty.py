@@ -64,7 +64,7 @@ def test_pairs_with_an_infinite_number_are_left_out() -> None:
     assert math.isnan(paired([1], [0]).p_t)
 
 
-def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
+def test_the_interval_of_a_ratio_is_a_t_interval_of_its_logarithm() -> None:
     """Ratios 1, 2, 4 have logarithms 0, 1, 2 times log 2, so their mean is 2 and half width 4.302653 / sqrt(3)."""
     found = paired_ratio([1.0, 6.0, 20.0], [1.0, 3.0, 5.0])
     half = 4.302653 / math.sqrt(3)

@@ -80,7 +80,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
-        ("latency_s", "is a column of rounds.csv: docs/run-directory.md describes it"),
+        ("latency_s", "is a column of rounds.csv: see the page"),
         ("energy", "names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),

@@ -88,11 +88,11 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a:\n  - b\n  - c\n d: 1\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
         (
             "d: {count: 4\ns: {name: x}\n",
-            "a.yaml:1: the { in this line is not closed, or a comma is missing, by line 2",
+            "a.yaml:1: the { opened in this line is not closed by line 2, or a comma before it is missing",
         ),
         (
             "a: 1\nx: [1,\n  2\nb: 3\n",
-            "a.yaml:2: the [ in this line is not closed, or a comma is missing, by line 4",
+            "a.yaml:2: the [ opened in this line is not closed by line 4, or a comma before it is missing",
         ),
         ('a: 1\nb: "x\nc: 2\n', "a.yaml:2: the quote opened here is never closed"),
         ('a: "x\nb: "y"\nc: 2\n', "a.yaml:1: the quote opened here is closed only in line 2"),
@@ -267,7 +267,7 @@ def test_numbers_survive_being_written() -> None:
 
 def test_a_faulty_value_on_the_command_line() -> None:
     for text, message in [
-        ("[", "--set x: '[' is not a YAML value: the [ in this line is not closed"),
+        ("[", "--set x: '[' is not a YAML value: the [ opened in this line is not closed"),
         ("[" * 500, "nested deeper than 50 levels"),
         ("\udcff", "contains the character U+DCFF"),
         ("a: 1\n--- b", "a second document begins here"),

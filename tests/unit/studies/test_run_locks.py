@@ -85,7 +85,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
     theirs = another(tmp_path, age_s=age_s)
     beats = threading.Timer(0.1, os.utime, (theirs, (1.0, time.time() - age_s + 0.2)))
-    if lives:  # it beats again by its wrong clock
+    if lives:  # the other process sends another heartbeat, by its wrong clock
         beats.start()
     claim = run_locks.take(tmp_path, RUN)
     assert (claim is None) == lives

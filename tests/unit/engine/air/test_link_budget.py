@@ -47,7 +47,7 @@ def world(place_m: float, *, layout: dict[str, Any] | None = None, **radio: Any)
 
 
 def table(snr: float, times: list[float]) -> float:
-    """Return the best rate over layers, or parts of the band: l times the table's rate at 1/l of the SNR."""
+    """Return the best rate over all l in `times` (layers, or shares of the band): l times the rate at SNR / l."""
     gap = 10**0.2
     return max(
         time * max((rate for rate in EFFICIENCIES if gap * (2**rate - 1) <= snr / time), default=0.0)

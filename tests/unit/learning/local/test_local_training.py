@@ -50,7 +50,7 @@ from tests.unit.learning.six_devices import (
 )
 
 STEPS = [4, 1, 3, 4, 2, 4]
-ROUNDING = 1e-5  # float32 training of a few steps with sums in another order; models are of order 1
+ROUNDING = 1e-5  # tolerance for a few float32 steps whose sums differ in order; parameters are about 1
 BF16 = 2.0**-8  # relative rounding error of a product's inputs
 
 
