@@ -55,7 +55,7 @@ def test_command(chain: list[str], folder: Path) -> None:
         for command in chain:
             run(command, folder)
             if str(STUDY) in command:  # before later commands compare the runs at other targets
-                check_picture(folder / "runs" / "comparison")
+                check_picture(folder / "runs" / "quickstart")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
     assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes
 
