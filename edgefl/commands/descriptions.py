@@ -114,7 +114,7 @@ def _full_names(bare: str) -> list[str]:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
         raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
-    if tables := [file for row, file in TABLES.items() if bare in row.__dataclass_fields__]:
+    if tables := [file for row, file in TABLES.items() if bare in inspect.get_annotations(row)]:
         raise EdgeflError(f"'{bare}' is a column of {', '.join(tables)}: see the page `Run directory`")
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)

@@ -189,7 +189,7 @@ def watch(
 
 
 def record(
-    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    scenario: ScenarioFile,
     out: Annotated[Path, typer.Option(help="Folder to create; new or empty.")],
     duration_s: Annotated[
         float | None, typer.Option(min=1e-3, help="How long to record. Default: the scenario's duration_s.")

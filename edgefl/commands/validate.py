@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgefl.analysis.page.words import complain
-from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Override, ScenarioFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _awaited(lines: Iterable[str]) -> Iterator[str]:
 
 
 def preview(
-    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    scenario: ScenarioFile,
     set_: Override = None,
     out: Annotated[
         Path | None,
