@@ -212,7 +212,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:
         _print(console, "paper", _overview(papers()))
-        console.print("ran: has numbers of ours; ready: needs data or a GPU; closed: no run can give it;")
+        console.print("ran: has our numbers; ready: needs data or a GPU; closed: cannot be run;")
         console.print("elsewhere: another paper prints it, too")
         console.print("For details: edgefl papers NAME [TABLE]")
     elif result is None:
