@@ -27,7 +27,7 @@ class Grid:
     """A grid with steps of block^level slots, and how a page of it is drawn."""
 
     correlation: float  # correlation of neighbouring points
-    innovation_std: float  # deviation of real and imaginary part each
+    innovation_std: float  # standard deviation of real and imaginary part each
     log_step: float | None  # logarithm of |correlation|, or None if points are independent
     block: int  # points of a page
 

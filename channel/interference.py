@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 _KEPT = 16
 # Blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
-# Number of transmitters per table of sums; computing 2^7 sums costs as much as a few hundred slots
+# Number of transmitters per table of sums; its 2^7 sums cost as much as a few hundred slots
 _GROUP = 7
 
 IntArray = npt.NDArray[np.intp]
@@ -42,7 +42,7 @@ class TransmitterActivity:
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return for each group of transmitters the bit masks [BLOCK] of the senders, the first in the lowest bit."""
+        """Return each group's bit masks [BLOCK] of the transmitters that send, the first in the lowest bit."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))

@@ -33,14 +33,14 @@ class LargeScale:
       beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
       site, the link takes the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
-      with correlation exp(-dx/50 m) (UMi). Each place sees a site with exactly the model's probability, and places
-      close together mostly have the same state. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where
-      it has a kink or jumps.
+      with correlation exp(-dx/50 m) (UMi). Each place has line of sight to a site with exactly the model's
+      probability, and nearby places mostly share the state. P_LoS is read from a table, with an error below 1e-5, or
+      2e-4 where it has a kink or jumps.
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
       gives a correlation distance but no shape; a rough field would switch back and forth at each change instead of
       gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance.
-    - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
+    - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's standard deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
     - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
@@ -86,7 +86,7 @@ class LargeScale:
             keys: [S] one 128-bit key per site.
             line_of_sight: where sites are in sight: everywhere, nowhere, or by probability, with hard or soft
                 changes.
-            shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
+            shadowing_std_db: standard deviation of shadowing in both states, 0: no shadowing; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
             los_common: common part of the fields of line of sight to all sites; None if these are independent.
             wraparound: how the sites' layout repeats, or None if it does not.

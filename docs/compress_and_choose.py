@@ -27,7 +27,7 @@ def cost(rounds: pd.DataFrame) -> tuple[float, float] | None:
 
 
 def main(study: Path) -> None:
-    """Draw the picture: small marks are single seeds, large marks are geometric means over seeds."""
+    """Draw the picture: small marks are individual seeds, large marks are geometric means over seeds."""
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for file in sorted(study.glob("*/*/seed-*/rounds.csv")):
         setting, variant = file.parts[-4], file.parts[-3]

@@ -20,7 +20,7 @@ def powers(rng: np.random.Generator, k: float, *shape: int) -> FloatArray:
 
 
 def direct_path(name: str, snr_db: float) -> tuple[float, float]:
-    """Return the mean and the deviation of a slot's rate with a direct path, relative to those without one."""
+    """Return mean and standard deviation of a slot's rate with a direct path, relative to those without one."""
     k_db, parts = PARTS[name]
     both = []
     for k in (10 ** (k_db / 10), 0.0):

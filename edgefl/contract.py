@@ -210,7 +210,7 @@ class LocalRound:
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
             columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
-            devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
+            devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 
@@ -251,7 +251,7 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv that summarise a column of devices: mean, deviation, mean over samples."""
+    """Return the columns of rounds.csv for a column of devices: mean, standard deviation, mean over samples."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 

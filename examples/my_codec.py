@@ -13,7 +13,7 @@ class Halves(FeedbackCodec):
     Both ends draw the same places from a seed, which is sent too. What is not sent, or rounded off, stays for later.
     """
 
-    share: float = Field(0.5, gt=0, le=1, description="share of the numbers to send")
+    share: float = Field(0.5, gt=0, le=1, description="share of the values to send")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         count = max(1, round(self.share * sizes.count))

@@ -48,7 +48,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave figures empty in studies whose figures are not tested; tests/unit/analysis tests figures."""
+    """Skip drawing figures in studies whose figures are not tested; tests/unit/analysis tests figures."""
     from tests.tools.figures import leave_figures_empty
 
     leave_figures_empty(monkeypatch)

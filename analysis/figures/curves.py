@@ -13,11 +13,11 @@ from edgefl.analysis.measures.service import Service, Services
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 POINTS = 400  # number of points of a line
-Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN while a seed has no model yet
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, std; NaN while a seed has no model yet
 
 
 def curves_figure(comparison: Comparison, services: Services) -> Figure:
-    """Draw the accuracy of each variant's latest tested model, with a band of one deviation over seeds."""
+    """Draw the accuracy of each variant's latest tested model, with a band of one standard deviation over seeds."""
     rounds, variants = comparison.rounds, list(comparison.table["variant"])
     figure, axes = panels(2, 4.2, sharey=True)
     worst = float(rounds["accuracy"].min())

@@ -1,4 +1,4 @@
-"""Average quantities of variants over seeds, with deviations, 95 % intervals, and paired ratios and differences."""
+"""Average quantities of variants over seeds: standard deviations, 95 % intervals, paired ratios and differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

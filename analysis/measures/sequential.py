@@ -1,8 +1,8 @@
 """Confidence intervals of a mean that stay valid however often they are checked and whenever sampling stops.
 
-The differences x_1, x_2, ... of pairs are assumed independent and normal, with unknown mean mu and deviation sigma.
-For a hypothetical mean m let t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The distribution of the t
-statistics depends only on d = (mu - m) / sigma, not on sigma. The statistics' likelihood ratio of d against 0,
+The differences x_1, x_2, ... of pairs are assumed independent and normal, with unknown mean mu and standard deviation
+sigma. For a hypothetical mean m let t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The distribution of
+the t statistics depends only on d = (mu - m) / sigma, not on sigma. The statistics' likelihood ratio of d against 0,
 averaged over a weight d ~ N(0, g), is
 
     B_n(m) = k^(-1/2) * ((1 + r_n) / (1 + r_n / k))^(n / 2),    k = 1 + n g,    B_1(m) = 1.
@@ -91,10 +91,10 @@ def half_width_factor(pairs: int, error: float) -> float:
 
 
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
-    """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
+    """Return the number of pairs that make the interval narrow enough, if the standard deviation stays the same.
 
     The result is at least one pair more than the present number and at most twice that number, since few pairs give a
-    poor estimate of the deviation.
+    poor estimate of the standard deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
     for pairs in range(seen.pairs + 1, limit):

@@ -16,7 +16,7 @@ class Paired(NamedTuple):
     """The mean of paired differences, with its interval and p-value.
 
     Attributes:
-        pairs: number of pairs of finite numbers.
+        pairs: number of pairs of finite values.
         mean: mean of the differences.
         half_width: half the width of the mean's 95 % interval, by Student's t; NaN for fewer than two pairs.
         p_t: two-sided p-value of the paired t test, which assumes normal differences.
@@ -43,7 +43,7 @@ class Paired(NamedTuple):
 
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
-    """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two numbers."""
+    """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two values."""
     from scipy.special import stdtrit  # a late import keeps `edgefl --help` fast
 
     known = np.asarray(values, float)
@@ -82,7 +82,7 @@ class Ratio(NamedTuple):
     """Mean ratio of paired values, with its 95 % interval.
 
     Attributes:
-        pairs: number of pairs of positive finite numbers.
+        pairs: number of pairs of positive finite values.
         mean: the geometric mean of the ratios; NaN without a pair.
         low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN for
             fewer than two pairs. Assumes that the logarithms of the ratios are normally distributed.
@@ -119,7 +119,7 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
 
 
 def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
-    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two seeds' numbers."""
+    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two seeds' values."""
     return (mean - half / OF_TWO, mean + half / OF_TWO) if seeds == 2 else ends(mean, half)
 
 

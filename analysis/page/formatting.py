@@ -87,7 +87,7 @@ def with_unit(value: float, units: Units, blank: str = " ") -> str:
 
 
 def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
-    """Write `mean ± std`, or only the mean if the deviation is unknown or the mean infinite."""
+    """Write `mean ± std`, or only the mean if the standard deviation is unknown or the mean infinite."""
     if not math.isfinite(mean):
         return amount(mean)
     decimals = _decimals_of(mean) if decimals is None else decimals

@@ -238,7 +238,7 @@ def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
 
 def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
     """List the gaps in one device's service, from its events (time, name) in order of time."""
-    lacks: dict[str, float] = {}  # condition -> its begin
+    lacks: dict[str, float] = {}  # condition -> its start
     known: set[str] = set()
     gaps: list[tuple[float, float]] = []
     for time_s, event in changes:
@@ -278,7 +278,7 @@ FEW = 40  # up to this many points of a line are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw the network over time, variants as lines with a band of one deviation over seeds; None without data.
+    """Draw the network over time, variants as lines with bands of one standard deviation; None without data.
 
     There is a panel of handovers if any occurred, and one of devices in service if their number changes.
 

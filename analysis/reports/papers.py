@@ -192,7 +192,7 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
 
 
 def _overview(known: Sequence[Paper]) -> pd.DataFrame:
-    """Count the results of each paper by state; a result that two papers print counts for the first paper."""
+    """Count the results of each paper by state; a result that two papers print is counted under the first."""
     rows = {}
     for one in known:
         states = [result.state for result in one.results]

@@ -145,10 +145,10 @@ ROWS: dict[str, Quantity] = {
     "c": ("(c) gradient noise in client drift", "{:.3g}", 1),
     "d": ("(d) divergence of the devices", "{:.3g}", 1),
     "lr": ("learning rate, mean", "{:.3g}", 1),
-    "lr_limit_steps": ("learning rate limit by (65)", "{:.3g}", 1),
-    "lr_limit_drift": ("learning rate limit by (14), Λ = 1", "{:.3g}", 1),
+    "lr_limit_steps": ("limit of the learning rate by (65)", "{:.3g}", 1),
+    "lr_limit_drift": ("limit of the learning rate by (14), Λ = 1", "{:.3g}", 1),
     "rounds": ("rounds measured", "{:.0f}", 1),
-    "without_bound": ("rounds without bound: beyond (14), or rate 0", "{:.0f}", 1),
+    "without_bound": ("rounds without a bound: rate 0, or above (14)", "{:.0f}", 1),
 }
 EXPLANATIONS = (
     (
@@ -156,7 +156,7 @@ EXPLANATIONS = (
     ),
     "β is the largest change of a device's gradient between the models before and after a round, over their"
     " distance, a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
-    " single gradients, from 32 samples of each device (relative error about a quarter for one device).",
+    " gradients of individual samples, 32 of each device (relative error about a quarter for one device).",
     (
         "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
     ),

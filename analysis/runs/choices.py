@@ -87,7 +87,7 @@ class Layout:
     Attributes:
         columns: names of columns in `COLUMNS`, separated by commas or in a list; by default all columns that apply.
         transposed: whether LaTeX and Markdown tables have a column per variant, as tables in the terminal do.
-        interval: whether to write half the mean's 95 % interval (Student's t) after ± instead of the deviation.
+        interval: whether ± precedes half the mean's 95 % interval (Student's t) instead of the standard deviation.
     """
 
     columns: Sequence[str] = ()

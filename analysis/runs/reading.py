@@ -159,13 +159,13 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
 
 
 def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Copy the columns of another score to columns named after accuracy, which all later code uses."""
+    """Copy the columns of a score such as R2 to columns named after accuracy, which all later code uses."""
     named = {column: _as_accuracy(column, score) for column in frame.columns}
     return frame.assign(**{name: frame[column] for column, name in named.items() if name != column})
 
 
 def _as_accuracy(column: str, score: str) -> str:
-    """Return the accuracy column for a column of another score, or the column's own name."""
+    """Return the accuracy column for a column of a score such as R2, or the column's own name."""
     of_score = score != ACCURACY and (column == score or column.startswith(f"{score}_"))
     return ACCURACY + column.removeprefix(score) if of_score else column
 

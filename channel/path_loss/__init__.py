@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """A pair of numbers, one with line of sight and one without."""
+    """A pair of values, one with line of sight and one without."""
 
     los: float
     nlos: float
@@ -75,7 +75,7 @@ def lg_spread(
 class PathLoss(ChannelComponent, ABC):
     """Base class of path-loss models, which bring their own shadowing and correlation distances.
 
-    Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation
+    Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing standard deviation), Table 7.5-6 (its correlation
     distance; delay and angular spreads), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and
     7.2-2 (heights).
     """

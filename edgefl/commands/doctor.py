@@ -231,7 +231,7 @@ def _folders() -> Iterator[_Finding]:
             if free < LEAST_FREE
             else ""
         )
-        yield _Finding(what, f"{folder} can be written, {free / 1e9:,.1f} GB free", little)
+        yield _Finding(what, f"{folder} is writable, {free / 1e9:,.1f} GB free", little)
 
 
 def _nearest(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Units at the end of keys' names, and suggestions for numbers in another unit, such as MHz or per cent."""
+"""Units at the end of keys' names, and suggestions for numbers in a different unit, such as MHz or per cent."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def without_unit(key: str) -> str:
 
 
 def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
-    """Suggest a number in the key's unit for a number that seems to be in another unit; '' if unsure.
+    """Suggest a number in the key's unit for a number that seems to be in a different unit; '' if unsure.
 
     Args:
         place: place of the key with the number. error: pydantic's error about this key.

@@ -17,7 +17,7 @@ MOST_FILES = 5  # files of a folder that a message names
 
 
 class Source:
-    """A YAML document with the line of every key, and with overrides of single keys."""
+    """A YAML document with the line of every key, and with overrides of individual keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -33,7 +33,7 @@ class DerivedRows:
     """A cached number per row, recomputed only when the row has a new stamp.
 
     Args:
-        compute: returns the numbers [n] of rows [n] with stamps [n].
+        compute: returns the values [n] of rows [n] with stamps [n].
         count: number of rows.
     """
 
@@ -43,7 +43,7 @@ class DerivedRows:
         self._values = np.zeros(count)
 
     def __call__(self, of: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the cached numbers [n] of rows [n], given the rows' stamps `of` [n], each >= 0."""
+        """Return the cached values [n] of rows [n], given the rows' stamps `of` [n], each >= 0."""
         values: np.ndarray = self._values[rows]
         changed = np.flatnonzero(self._of[rows] != of)
         if len(changed):

@@ -269,7 +269,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
 def average_columns(
     averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """Return mean, deviation and sample-weighted mean of columns of a round's devices, or None if empty."""
+    """Return mean, standard deviation and sample-weighted mean of columns of a round's devices, or None if empty."""
     found: dict[str, float | None] = {}
     for name, samples in averaged.items():
         cells = zip(scalars[name], scalars[samples], strict=True)

@@ -148,7 +148,7 @@ class Openings:
             self._warm_start = self._warm_start.of_model(self._layout(self._initial))
 
     def _flat(self, model: Mapping[str, np.ndarray]) -> "Tensor":
-        """Return a model's floating-point numbers as a vector [M]; integers, such as counters, are left out."""
+        """Return a model's floating-point values as a vector [M]; integers, such as counters, are left out."""
         import torch
 
         parts = [np.asarray(array, np.float64).ravel() for array in _trained(model).values()]

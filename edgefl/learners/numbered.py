@@ -1,4 +1,4 @@
-"""Translate the run's device ids to a federation's own numbers 0 to n-1."""
+"""Translate the run's device ids to a federation's own device numbers 0 to n-1."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Chance:
     """Draw random numbers for k devices, each from its own stream, or for the server from a single stream.
 
-    A device's numbers depend on its name, its cell, the round and the seed only: they do not depend on which other
+    A device's numbers depend only on its name, its cell, the round and the seed: they do not depend on which other
     devices take part, on the processor, or on a resume. Each draw continues after the previous one. For the
     server, results lack the first dimension [k].
 

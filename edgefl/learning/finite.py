@@ -8,7 +8,7 @@ AT_ONCE = 65_536  # number of samples checked at a time
 
 
 def require_finite(samples: np.ndarray, what: str) -> None:
-    """Check that all numbers in samples [n, ...] are finite.
+    """Check that all values in samples [n, ...] are finite.
 
     Args:
         what: name of the samples, e.g. "x_train of a.npz".

@@ -25,8 +25,8 @@ class GaussMarkov(LargerArea):
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
     and the device moves straight during a step. Speed and heading begin in their stationary state, normal around the
-    mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, drawn
-    uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
+    mean with the given standard deviation, correlated by alpha^n over n steps. Each device has its own mean heading,
+    drawn uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
 
     At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
     of y do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all

@@ -45,7 +45,7 @@ class OdFlows(Walkers):
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip
     distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:
-    roads, habits of single devices, purposes of trips.
+    roads, habits of individual devices, purposes of trips.
     """
 
     speed_max_m_s: float = Field(
@@ -111,7 +111,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for how long devices stay from times [n] on, s, or inf, and their next destinations, [n] each."""
+        """Return durations, s or inf, of devices' stays from times [n] on, and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)

@@ -190,7 +190,7 @@ class Trace(Mobility):
         return rows, counts
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
-        """Raise an error if times or coordinates seem to be in another unit."""
+        """Raise an error if times or coordinates seem to be in a different unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
             raise EdgeflError(
                 f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 for"

@@ -151,7 +151,7 @@ class StreetMap:
 
 
 def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return lines, each [points, 2] in m, with a shared vertex wherever two of them cross or touch.
+    """Return lines, each [points, 2] in m, with a shared vertex inserted wherever two cross or touch.
 
     Raises:
         ValueError: there are too many pieces to compare in pairs.

@@ -67,7 +67,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 def _check_somebody_is_there(
     devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
-    """Refuse a run that can have no result, as all devices of a session stay outside the cells for the whole run."""
+    """Refuse a run that cannot have a result, because all devices of a session stay outside the cells throughout."""
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):

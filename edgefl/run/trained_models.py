@@ -47,7 +47,7 @@ class TrainedModule:
         return torch.as_tensor(x).to(torch.float32).sub(mean).mul(1.0 / std)
 
     def numbers(self, outputs: "Tensor") -> "Tensor":
-        """Return the numbers [n] that a regression's outputs [n, 1] stand for, in the units of the targets."""
+        """Return the values [n] that a regression's outputs [n, 1] stand for, in the units of the targets."""
         return self.inputs.target_mean + self.inputs.target_std * outputs[..., 0]
 
 
@@ -90,7 +90,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose with cell=")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: set cell= to one")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"

@@ -1,4 +1,4 @@
-"""The circumstances, besides the seed, that determine a run's numbers, and their changes since the run stopped."""
+"""The circumstances, besides the seed, that determine a run's results, and their changes since the run stopped."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ KEYS_SHOWN = 3  # number of keys of an edited scenario in a message
 
 
 def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:
-    """Return the circumstances, besides the seed, that determine a run's numbers.
+    """Return the circumstances, besides the seed, that determine a run's results.
 
     Args:
         scenario: the scenario.yaml of the run directory.
@@ -81,5 +81,5 @@ PACKAGES = ("torch", "numpy", "scipy", "simpy")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the version of each package that a run's numbers depend on, by the package's name."""
+    """Return the version of each package that a run's results depend on, by the package's name."""
     return {package: version(package) for package in PACKAGES}

@@ -150,7 +150,7 @@ def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
         name = s.named("algorithm")
         remedy = f"set privacy.where: device, or use {fitting(lambda one: one.uses != 'updates')}"
-        yield ("learning", "privacy"), f"{name} makes its model from single updates", remedy
+        yield ("learning", "privacy"), f"{name} makes its model from individual updates", remedy
     if s.own.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
         yield ("learning", "privacy"), f"{s.server} weights each update by its staleness", remedy

@@ -11,17 +11,17 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class Members:
-    """The devices of a federation, numbered from 0 in ascending order of id.
+    """The devices of a federation, with indices from 0 in ascending order of id.
 
     A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
     were alone, with the same number of devices, it would learn the same model.
 
     Args:
-        ids: [devices] ids in the run, ascending, or None if the federation has all devices, numbered by id.
+        ids: [devices] ids in the run, ascending; None if the federation has all devices, whose indices are their ids.
         count: number of devices in the federation.
         homes_m: [devices, 2] positions at time 0; NaN for absent devices.
         kept: [devices] share of its training samples that each device keeps, or None if devices keep all samples.
-        populations: numbers of the devices of each standing population.
+        populations: indices of the devices of each standing population.
     """
 
     ids: np.ndarray | None

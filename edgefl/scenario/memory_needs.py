@@ -88,7 +88,7 @@ def of_places(world: World) -> list[Need]:
 
 
 def of_training(world: World, numbers: int) -> list[Need]:
-    """Return the memory needs of the models and mini-batches in a federation's round.
+    """Return the memory needed for the models and mini-batches of a federation's round.
 
     Args:
         numbers: how many parameters and statistics a model has.

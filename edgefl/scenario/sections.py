@@ -49,9 +49,9 @@ class Sections:
 
 @dataclass(frozen=True)
 class Row:
-    """A need that a scenario's parts may have, with its code, its wording, and the search for conflicts.
+    """A requirement of some parts of a scenario, with its code, its wording, and the search for conflicts.
 
-    broken: yields each conflict's place, its wording, and the remedy.
+    broken: yields the place, the wording and the remedy of each conflict.
     """
 
     code: str

@@ -22,7 +22,7 @@ FILE = "study.yaml"
 def place(
     name: str, out: str | Path | None, prepared: Mapping[Path, Prepared], *, go_on: bool
 ) -> tuple[Path, dict[Path, dict[str, Any]]]:
-    """Return a study's directory, new or continued, and run.json of each run in it; write nothing.
+    """Return a study's directory, new or continued, and run.json of each of its runs; write nothing.
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.

@@ -67,7 +67,7 @@ class QuestionSettings(Section):
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="target accuracy for time and energy to target: 0.8, or a share of the reference's best ('95%')",
+        description="target of time and energy to an accuracy: 0.8, or a share of the reference's best ('95%')",
     )
 
     @model_validator(mode="after")

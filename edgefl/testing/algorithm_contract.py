@@ -126,7 +126,7 @@ def _one_round(
         alike = replace(updates, rows=updates.mean().expand(many, -1))
         must(
             torch.allclose(algorithm.aggregate(model, alike, state)[0], after, atol=ROUNDING),
-            f"uses is {algorithm.uses!r}, but aggregate() reads single updates: declare uses = 'updates'",
+            f"uses is {algorithm.uses!r}, but aggregate() reads individual updates: declare uses = 'updates'",
         )
     must(
         set(state_after) == set(state),

@@ -128,7 +128,7 @@ def sessions(policy: SessionPolicy) -> None:
                 )
                 reason = policy.reason_to_end(state)
                 again = policy.reason_to_end(state)
-                must_repeat("reason_to_end()", reason, again, "keep nothing between calls")
+                must_repeat("reason_to_end()", reason, again, "keep no state between calls")
                 must(
                     reason is None or (isinstance(reason, str) and reason),
                     f"reason_to_end() returned {reason!r}: return a word for the column `reason`, or None",

@@ -154,7 +154,7 @@ def output_term(term: OutputTerm) -> None:
         )
         must(
             torch.allclose(one, other, atol=ROUNDING),
-            "a term's gradients() are not those of its loss(): correct them, or leave them to autograd",
+            "a term's gradients() differs from the gradients of its loss(): correct it, or do not override it",
         )
 
 
@@ -174,7 +174,7 @@ def models(model: Model) -> None:
     must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
-        "two build() calls with the same torch seed differ: draw all initial values from torch's random numbers",
+        "build() gave different parameters in two calls with one torch seed: draw them from torch's random numbers",
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
@@ -185,7 +185,7 @@ def models(model: Model) -> None:
         written = model.logits(tensors, len(x), lambda first, end: x[first:end].clone(), (mean, scale))
         must(
             torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
-            "logits() are not those of the module for (x - mean) scale: correct them, or do not override them",
+            "logits() differs from the module's output for (x - mean) scale: correct it, or do not override it",
         )
     if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
@@ -197,14 +197,14 @@ def models(model: Model) -> None:
         )
         must(
             torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
-            "gradients() are not those of the module's loss: correct them, or leave them to autograd",
+            "gradients() differs from the gradients of the module's loss: correct it, or do not override it",
         )
         if model.knows_terms:  # terms with one reference model for all devices, and with one per device
             others = 0.1 * torch.randn(3, layout.size)
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
                 torch.allclose(model.gradients(*at), _derived_gradients(*at), atol=GRADIENT_ROUNDING),
-                "gradients() are not those of the loss with its terms: correct them, or do not set knows_terms",
+                "gradients() differs from those of the loss with its terms: correct it, or do not set knows_terms",
             )
 
 

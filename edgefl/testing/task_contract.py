@@ -17,8 +17,8 @@ def tasks(task: Task) -> None:
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,
-        "check() refuses labels [n] int64, numbers [n] float32, 0 or 1 [n, L] float32, and labels [n, length] int64"
-        " of texts: accept one of these, and raise an EdgeflError with the reason for the others",
+        "check() refuses labels [n] int64, values [n] float32, zeros and ones [n, L] float32, and token labels"
+        " [n, length] int64: accept one of these, and raise an EdgeflError with the reason for the others",
     )
     must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: name it as a column")
     for data in taken:
@@ -26,7 +26,7 @@ def tasks(task: Task) -> None:
 
 
 def _examples() -> list[Data]:
-    """Return four example data sets: labels, numbers, several labels per sample, and a label per text position."""
+    """Return four example data sets: labels, values, several labels per sample, and a label per text position."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(SAMPLES, 2)).astype(np.float32)
     found = []

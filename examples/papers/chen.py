@@ -212,7 +212,7 @@ def run(seed: int, choose: str, frozen: bool, own_start: bool) -> tuple[float, f
 
 
 def main() -> None:
-    """Print the leads of the proposal, with deviations over seeds, as a table of comma-separated values."""
+    """Print the leads of the proposal, with standard deviations over seeds, as a table of comma-separated values."""
     found = {}
     for name, switches in VARIANTS.items():
         found[name] = [run(seed, *switches) for seed in SEEDS]

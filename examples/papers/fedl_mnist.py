@@ -3,7 +3,7 @@
 github.com/CharlieDinh/FEDL_pytorch has one file of results, Mnist_FedAvg_0.005_0.2_15_10u_20b_20_avg.h5: FedAvg at
 rate 0.005, ten users a round, batches of 20, 20 passes. Written: accuracy in percent, means of the 20 rounds up to
 rounds 50 and 80. Theirs is on the users' own test data, a quarter of what each holds; ours is on MNIST's. Their
-inputs are standardised by pixel, ours by one mean and deviation. The users' sizes are drawn by a more uneven law.
+inputs are standardised by pixel, ours by one mean and standard deviation. The users' sizes follow a more uneven law.
 """
 
 import sys

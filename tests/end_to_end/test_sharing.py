@@ -43,7 +43,7 @@ def test_another_radio_trains_nothing(tmp_path: Path) -> None:
 
 
 def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
-    """A run that stops at another score reuses the common rounds, and trains the later rounds itself."""
+    """A run that stops at a different score reuses the common rounds, and trains the later rounds itself."""
     variants = (
         "  first: {stop: {accuracy: 0.46}}\n  same: {stop: {accuracy: 0.46}, radio.bandwidth_hz: 20.0e+6}\n"
         "  sooner: {stop: {accuracy: 0.3}}\n  later: {stop: {accuracy: 0.7}}\n"

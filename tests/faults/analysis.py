@@ -84,7 +84,7 @@ FAULTS = (
         "a mean over seeds gives every row equal weight",
         "cells are averaged within a seed first",
         f"{UNIT}test_metrics.py::test_over_seeds_averages_cells_first",
-        "1e-6 of the deviation",
+        "1e-6 of the standard deviation",
         edited(
             "edgefl.analysis.measures.metrics:over_seeds",
             'frame.groupby([*by, "seed"])[column].mean()',
@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.population_deviation",
-        "deviations divide by n instead of n - 1",
+        "standard deviations divide by n instead of n - 1",
         "unbiased variance",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",

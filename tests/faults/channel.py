@@ -105,10 +105,10 @@ FAULTS = (
     ),
     Fault(
         "channel.shadowing_states_swapped",
-        "shadowing with line of sight has the deviation of shadowing without line of sight",
+        "shadowing with line of sight has the standard deviation of shadowing without line of sight",
         f"{TR}, Table 7.4.1-1",
         f"{THEORY}large_scale.py::test_the_gain_has_the_deviation_of_its_state",
-        "4 standard errors of the deviation",
+        "4 standard errors of the standard deviation",
         edited(
             "edgefl.channel.path_loss:PathLoss.shadowing_std_db", "if line_of_sight", "if not line_of_sight"
         ),
@@ -151,7 +151,7 @@ FAULTS = (
     ),
     Fault(
         "channel.renewal_spread",
-        "renewal halves the deviation of the number of slots",
+        "renewal halves the standard deviation of the number of slots",
         "inverse Gaussian law of a first passage",
         f"{THEORY}sharing.py::test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap",
         "a Kolmogorov-Smirnov test of 3,000 transfers, error 0.1 %",

@@ -195,7 +195,7 @@ FAULTS = (
         "the server's noise is scaled by the mean share, not the largest",
         "sensitivity of a weighted mean",
         f"{UNIT}test_privacy.py::test_noise_has_the_stated_deviation",
-        "4.5 standard errors of the deviation",
+        "4.5 standard errors of the standard deviation",
         edited("edgefl.learning.privacy:Privacy.mean_noised", "shares.max()", "shares.mean()"),
     ),
     Fault(

@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         "mobility.gauss_markov_innovation",
         "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
-        "Liang and Haas, 1999: stationary deviation",
+        "Liang and Haas, 1999: stationary standard deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
         "a Kolmogorov-Smirnov test, error 0.1 %; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
@@ -168,7 +168,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.normal_size",
-        "the deviation of normal numbers is 2 % too small",
+        "the standard deviation of normal numbers is 2 % too small",
         "Box and Muller, 1958",
         f"{UNIT}test_draws.py::test_points_on_a_disc_and_normal_numbers",
         "4 standard errors of the second and the fourth moment",

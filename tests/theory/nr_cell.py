@@ -63,7 +63,7 @@ def drawn(
     s2 = (0.5 + np.arctan(math.sqrt(20 * GHZ * 1e9 / 3e8) * margin) / math.pi) ** 2
     in_sight = s2 * 10 ** (-(los_db + 4.0 * normal()) / 10)
     around = (1 - s2) * 10 ** (-(nlos_db + 7.82 * normal()) / 10)
-    # loss of walls of plain or coated glass with concrete, of the smaller of two indoor distances, and a deviation
+    # loss of concrete walls with plain or coated glass, of the smaller of two indoor distances, and a normal part
     indoors, coated = rng.random(places) < 0.8, rng.random(places) < coated_share
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()

@@ -31,7 +31,7 @@ MARGIN_DB = 4.0  # A3's offset plus hysteresis, as in nr
 SHARED = 0.5  # share of the shadowing's variance common to two sites
 LANES = np.linspace(-0.4, 0.4, 9)  # offsets from the line between the sites, in units of their distance
 PAIRS = 20  # pairs of sites at the same two places, each with its own shadowing
-# TR 38.901, Tables 7.4.1-1 and 7.5-6, without line of sight: slope over log10 d3D, deviation, its correlation
+# TR 38.901, Tables 7.4.1-1 and 7.5-6, without line of sight: slope over log10 d3D, standard deviation, correlation
 # distance, and the height of the mast above the device
 NLOS: dict[type[PathLoss], tuple[float, float, float, float]] = {
     UMi: (35.3, 7.82, 13.0, 8.5),

@@ -40,7 +40,7 @@ def capped(snr: np.ndarray) -> np.ndarray:
 
 
 def derived(load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rates [places] averaged over which of the six send, their deviation, and the shortcut's rates."""
+    """Return mean and standard deviation of rates [places] over which of the six send, and the shortcut's rates."""
     own, others = ratios()
     mean, square = np.zeros(len(own)), np.zeros(len(own))
     for sends in itertools.product((0, 1), repeat=SITES - 1):

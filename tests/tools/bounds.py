@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "test"
-KEPT = "torch"  # pinned as in constraints.txt, as another release installs gigabytes of CUDA libraries
+KEPT = "torch"  # pinned as in constraints.txt, as other releases install gigabytes of CUDA libraries
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w, -]+)\])?(?P<bounds>[^;]*)")
 
 

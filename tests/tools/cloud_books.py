@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.tools.run_tables import Row, Tables, named
 
-TOLERANCE = 1e-9  # relative rounding of products in another order
+TOLERANCE = 1e-9  # relative rounding of products in a different order
 TIME_DIGIT_S = 2e-9
 
 

@@ -4,7 +4,7 @@ make costs                                              measures all tests and w
 python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps other files' costs
 
 A cost includes the processes that a test starts, but not the start of the fork server, which many tests share. A
-shared fixture counts for the first test that uses it. Tests below LEAST_S are not in the file.
+shared fixture is part of the first test that uses it. Tests below LEAST_S are not in the file.
 """
 
 import os

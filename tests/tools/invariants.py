@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.tools.cloud_books import cloud_keeps_its_books
 from tests.tools.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
 
-# Relative. Sums are taken in another order here, which changes them by some 1e-16 per term.
+# Relative. Sums are taken in a different order here, which changes them by some 1e-16 per term.
 SUM_TOLERANCE = 1e-9
-METER_TOLERANCE = 1e-9  # relative to a battery's energy, which is summed in another order
+METER_TOLERANCE = 1e-9  # relative to a battery's energy, which is summed in a different order
 # Times have nine decimals.
 TIME_DIGIT_S = 2e-9
 # columns of rounds.csv that are sums over the participants

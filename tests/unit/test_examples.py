@@ -331,7 +331,7 @@ def test_lion_goes_the_same_way_in_every_weight() -> None:
 
 
 def test_half_of_the_numbers_travel_and_the_others_wait() -> None:
-    """Each row sends ten of twenty numbers, rounded to 2^-11; the others are 0 and stay in the residual."""
+    """Each row sends ten of twenty values, rounded to 2^-11; the others are 0 and stay in the residual."""
     halves, sizes = make("codecs", share=0.5), Sizes(((20,),))
     change = torch.arange(1.0, 41.0).reshape(2, 20) / 3
     rng = RoundChance(Streams(1), (1,), torch.device("cpu")).of_devices("codec", [4, 9])

@@ -27,7 +27,7 @@ FLOORS = [
     ["edgefl"],  # edgefl/__init__.py
     ["edgefl.testing"],
 ]
-# Layers within the two largest packages, whose single modules define what all subpackages share.
+# Layers within the two largest packages, whose individual modules define what all subpackages share.
 LEARNING = [
     ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],

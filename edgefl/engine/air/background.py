@@ -19,7 +19,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # highest load of background traffic in bit/s; at higher loads the queue grows without bound
+MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; towards a load of 1 queues grow without bound
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
@@ -32,8 +32,8 @@ class BackgroundTraffic:
     The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
     over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
     bits. The rate follows a changing load: its integral up to the next arrival is exponentially distributed with mean
-    1. Users stand still; users whose SNR allows no rate have no traffic. Left out: congestion control, a user's
-    sessions, and a limit of one file at a time for a user.
+    1. Users stand still; users whose SNR is too low for any rate have no traffic. Left out: congestion control, a
+    user's sessions, and a limit of one file at a time for a user.
 
     Args:
         cells: cells with background traffic.

@@ -45,7 +45,7 @@ class Extent:
         return self._path_loss.ut_height_m if given is None else given
 
     def at_height(self, ut_height_m: float | None) -> "Extent":
-        """Return the extent for devices at another height, or this extent if the height is None."""
+        """Return the extent for devices at a different height, or this extent if the height is None."""
         if ut_height_m is None:
             return self
         return replace(self, cell=self.cell.model_copy(update={"ut_height_m": ut_height_m}))

@@ -72,7 +72,7 @@ class Indoors:
         self._wall_db = wall_loss_db(carrier_hz, "low_loss")
         self._draws = draws
         self._coats = coats
-        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] penetration loss
+        # indices >= 0 of squares or trips [n], and the device [n] of each -> [n] penetration loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
@@ -93,7 +93,7 @@ class Indoors:
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return for each device [n] whether it is in a building, from its loss [n]."""
+        """Return whether each device is in a building, [n], from its loss [n]."""
         return loss_db != 0.0
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -168,7 +168,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return for each device [n] whether it is in a building (not a car), from its loss [n] now."""
+        """Return whether each device is in a building, not in a car, [n], from its loss [n] now."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -183,7 +183,7 @@ class Obstacles(Protocol):
         """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return for each device [n] whether it is in a building, so without a direct path, from its loss [n] now."""
+        """Return whether each device is in a building, so without a direct path, [n], from its loss [n] now."""
 
 
 class BehindWalls(LargeScaleGains):

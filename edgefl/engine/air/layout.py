@@ -1,4 +1,4 @@
-"""Settings of the layout, with positions of base stations, their sectors, and the cells that have a federation."""
+"""Settings of the layout: positions of base stations, their sectors, and the cells that have a federation."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self

@@ -144,7 +144,7 @@ def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
         given: Any = data
         for name in place.split("."):
             given = given_keys((given or {}).get(name, {}))
-        # a section that is not a mapping is refused elsewhere
+        # another check refuses a section that is not a mapping
         missing += [f"{place}.{key}" for key in keys if given is not None and key not in given]
     return missing
 
@@ -246,6 +246,6 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"
-        case "t311_s":  # T311 runs after a radio link failure, and without T310 none is declared
+        case "t311_s":  # T311 starts at a radio link failure, which is declared only with T310
             return given.get("t310_s") is not None
     return True

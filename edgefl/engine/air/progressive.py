@@ -166,7 +166,7 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return the number of slots with blocks of a finished transfer, and its mean share of full power in them."""
+        """Return how many slots had blocks of a finished transfer, and its mean share of full power in such slots."""
         if self._end is not None:  # the transfer ran to its end
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)

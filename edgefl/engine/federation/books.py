@@ -1,4 +1,4 @@
-"""Write the rows of a cell's server for each round and each device in it, with the server's energy."""
+"""Write the rows of a cell's server for each round and each of its devices, with the server's energy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -261,7 +261,7 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; devices that are still working count for the next model."""
+        """Write the rows of a model; devices that are still working belong to the next model."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts

@@ -200,7 +200,7 @@ class Decision:
 class Selector(Component):
     """Base class of all selectors."""
 
-    # whether the selector can select single devices while others are at work
+    # whether the selector can select individual devices while others are at work
     fills_places: ClassVar[bool] = False
     # whether each participant adds a number of 32 bits to its upload: the received model's loss on its first
     # mini-batch; the norm of its update

@@ -47,7 +47,7 @@ class SessionPolicy(Component):
         """Largest number of rounds that a session can have, or None if its length is not a number of rounds."""
 
     def until_s(self, start_s: float) -> float:
-        """Return the time after which a session that began at start_s begins no further round, or inf.
+        """Return the time after which a session that began at start_s starts no new round, or inf.
 
         A session has at least one round of training. At that time, or at the end of a round that is then under way,
         `reason_to_end` is called and must return a reason.

@@ -50,7 +50,7 @@ class Algorithm(Component, RareVerbs):
     """
 
     # input of the next model. models: the mean of the devices' models, sent to devices unchanged; mean: the server
-    # continues from that mean without seeing single updates; updates: the server uses single updates
+    # continues from that mean without seeing each update; updates: the server uses individual updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()

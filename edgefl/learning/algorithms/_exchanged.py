@@ -23,7 +23,7 @@ class Received:
     start: one model for all devices [M], or one for each device [K, M].
     notes: notes that `Trained` and `Updates` pass on; notes with one number per device become columns of devices.csv.
     bits: how many bits each device receives, [K] integers; by default the bits of its vectors.
-    vectors: how many vectors of M numbers each device receives, [K] integers; by default `vectors_down`.
+    vectors: how many vectors of length M each device receives, [K] integers; by default `vectors_down`.
     """
 
     start: Tensor

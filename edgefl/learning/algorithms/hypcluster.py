@@ -16,9 +16,9 @@ class HypCluster(Clustered):
     receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The columns cluster and
     lowest_loss of devices.csv state the model that a device trains, and its loss.
 
-    Model 0 starts as the opening model; the other models start as the opening model plus normal noise of deviation
-    `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models continue
-    from session to session.
+    Model 0 starts as the opening model; the other models start as the opening model plus normal noise of standard
+    deviation `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models
+    continue from session to session.
 
     With C = 1 the algorithm is FedAvg.
     """

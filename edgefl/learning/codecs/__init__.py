@@ -255,10 +255,10 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
 
 
 def index_bits(chosen: Tensor, sizes: Sizes) -> Tensor:
-    """Count the bits of the indices of the numbers sent, [k] integers: ceil(log2 M) per number, 0 if all are sent.
+    """Count the bits of the indices of the values sent, [k] integers: ceil(log2 M) per value, 0 if all are sent.
 
     Args:
-        chosen: whether each number is sent, [k, M] bool.
+        chosen: whether each value is sent, [k, M] bool.
     """
     many, count = chosen.sum(1), sizes.count
     bits = many * math.ceil(math.log2(count))

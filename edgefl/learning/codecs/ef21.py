@@ -12,14 +12,14 @@ ESTIMATE = "estimate"
 
 
 class Ef21(Codec):
-    """Keep an estimate of each device's change at both ends, and send the numbers that differ most from the estimate.
+    """Keep an estimate of each device's change at both ends, and send the values that differ most from the estimate.
 
-    g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; numbers are sent uncompressed.
+    g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; values are sent uncompressed.
     Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate dates from the device's last aggregated update.
     With share 1, results are those without a codec, bit for bit; on the downlink, EF21 is the same as top_k.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
+    share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {ESTIMATE: sizes.count}

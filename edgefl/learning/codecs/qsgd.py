@@ -53,7 +53,7 @@ class Qsgd(FeedbackCodec):
         return rows, wanted.new_full((many,), bits).long()
 
     def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return numbers v_i by bucket [k, buckets, size], the buckets' norms, and scaled numbers s |v_i| / norm."""
+        """Return values v_i by bucket [k, buckets, size], the buckets' norms, and scaled values s |v_i| / norm."""
         many, count = wanted.shape
         size = min(self.bucket or count, count)
         buckets = -(-count // size)

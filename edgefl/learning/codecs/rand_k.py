@@ -17,15 +17,15 @@ SEED_BITS = 64
 
 
 class RandK(FeedbackCodec):
-    """Send a share of the numbers of a change, drawn for each device and round.
+    """Send a share of the values of a change, drawn for each device and round.
 
-    Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The numbers are sent uncompressed;
-    both ends draw the numbers' places from a seed of 64 bits. With error feedback the codec is a contraction with a
-    mean error of 1 - share of the change's square. Without error feedback, the numbers are divided by the share,
+    Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The values are sent uncompressed;
+    both ends draw the values' indices from a seed of 64 bits. With error feedback the codec is a contraction with a
+    mean error of 1 - share of the change's square. Without error feedback, the values are divided by the share,
     which is unbiased with omega = 1 / share - 1. With share 1, results are those without a codec, bit for bit.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
+    share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         count = kept(self.share, sizes)

@@ -7,14 +7,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class TopK(FeedbackCodec):
-    """Send the share of a change's numbers with the largest magnitudes, uncompressed and with their indices.
+    """Send the share of a change's values with the largest magnitudes, uncompressed and with their indices.
 
-    The numbers are chosen from all tensors together (the library grace chooses within each tensor); of equal numbers,
+    The values are chosen from all tensors together (the library grace chooses within each tensor); of equal values,
     the first. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
     the smallest squares, at most (1 - share) of all squares. With share 1, results are exactly those without a codec.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
+    share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         chosen = largest(wanted.abs(), kept(self.share, sizes))
@@ -31,7 +31,7 @@ def kept(share: float, sizes: Sizes) -> int:
 
 
 def largest(magnitudes: Tensor, count: int) -> Tensor:
-    """Return a mask [k, M] of the `count` largest numbers in each row; among equal numbers, the first are taken."""
+    """Return a mask [k, M] of the `count` largest values in each row; among equal values, the first are taken."""
     least = magnitudes.topk(count, dim=1, sorted=False).values.amin(1, keepdim=True)
     above, tied = magnitudes > least, magnitudes == least
     room = count - above.sum(1, keepdim=True)

@@ -58,7 +58,7 @@ class SplitInMemory:
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
-            None  # (mean, 1/std), if all numbers of a sample share both
+            None  # (mean, 1/std), if they are the same for all values of a sample
         )
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
@@ -165,7 +165,7 @@ class SampleReader:
     def __init__(self, split: SplitInMemory) -> None:
         self._split = split
         self.scaling = split.scaling
-        self.numbers = split.x[0].numel()  # count of numbers in a sample
+        self.numbers = split.x[0].numel()  # number of values in a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
         self._floats = self._gathered.float()  # shares memory with the line above if samples are float32
         self._make_room(torch.Size([0]))

@@ -21,9 +21,9 @@ class Split:
     """Samples and their labels, for training or for testing.
 
     x: raw values as the data set ships them, [n, *shape]. Images are uint8, [height, width] if grey and
-        [channels, height, width] in colour; texts are token numbers [length], uint8 or int16, padded with 0;
+        [channels, height, width] in colour; texts are token ids [length], uint8 or int16, padded with 0;
         features are float32.
-    y: labels 0 to C-1, [n] int64. For other tasks: numbers [n] float32; [n, L] float32 if a sample may have several
+    y: labels 0 to C-1, [n] int64. For other tasks: values [n] float32; [n, L] float32 if a sample may have several
         labels; [n, length] int64 if each token of a text has a label.
     groups: origin of each sample (a writer, a role) as its number in `Data.group_names`, [n] int64; None if unknown.
     """
@@ -64,8 +64,8 @@ class Data:
 
     by_group: the training samples on demand, if there are too many for the memory; `train` then holds only the
         samples of group 0, as an example. None if `train` holds all training samples.
-    mean, std: mean and deviation of the training samples in raw units, float32; scalar [], or one value per channel
-        in a shape that broadcasts over a sample. They are 0 and 1 for tokens, which thus stay exact as float32.
+    mean, std: mean and standard deviation of the training samples in raw units, float32; scalar [], or one value per
+        channel in a shape that broadcasts over a sample. They are 0 and 1 for tokens, which so stay exact as float32.
     num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
     label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.

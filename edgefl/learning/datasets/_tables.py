@@ -16,9 +16,9 @@ from edgefl.rng import Streams
 Scale = Literal["columns", "all", "none"]
 SCALE: Any = Field(
     "columns",
-    description="how inputs are scaled by the mean and deviation of the training samples. columns: each "
-    "column of a table, or each channel of images [n, channels, height, width]; all: all "
-    "numbers together; none: not at all, e.g. for token numbers",
+    description="how inputs are scaled by the mean and standard deviation of the training samples. "
+    "columns: each column of a table, or each channel of images [n, channels, height, width]; all: all "
+    "values together; none: not at all, e.g. for token ids",
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 SIZE: Any = Field((32, 32), description="[height, width] in pixels to which images are resized")
@@ -111,7 +111,7 @@ def complete(
     groups: tuple[str, ...] = (),
     scale: Scale = "columns",
 ) -> Data:
-    """Make a data set with inputs scaled by mean and deviation of the training inputs.
+    """Make a data set with inputs scaled by mean and standard deviation of the training inputs.
 
     Raises:
         EdgeflError: there are no samples, or fewer than two classes.
@@ -124,9 +124,9 @@ def complete(
 
 
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the float32 mean and deviation used to scale samples [n, ...]; both broadcast to one sample.
+    """Return the float32 mean and standard deviation used to scale samples [n, ...]; both broadcast to one sample.
 
-    A column, or channel, that is constant over all samples gets the deviation 1, so that its scaled values are 0.
+    A column, or channel, that is constant over all samples gets standard deviation 1, so its scaled values are 0.
 
     Args:
         scale: `columns`: one value per column [features] of a table [n, features], or per channel [channels, 1, 1] of

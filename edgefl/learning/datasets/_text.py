@@ -1,4 +1,4 @@
-"""Convert texts to token numbers, for data sets with published text files."""
+"""Convert texts to token ids, for data sets with published text files."""
 
 import re
 from abc import abstractmethod
@@ -51,7 +51,7 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
-    """Give the most frequent words token numbers; return word -> token.
+    """Give the most frequent words token ids; return word -> token.
 
     Args:
         texts: the training texts.

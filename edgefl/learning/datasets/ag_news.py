@@ -11,7 +11,7 @@ from edgefl.learning.datasets._text import TextDataset
 
 
 class AgNews(TextDataset):
-    """120,000 training and 7,600 test texts as token numbers, 4 balanced classes.
+    """120,000 training and 7,600 test texts as token ids, 4 balanced classes.
 
     Samples are [length] int16: the most frequent words of the training texts (title and description) are
     numbered from 2, 1 is any other word, 0 is padding. Source: Zhang, Zhao and LeCun, NIPS 2015, the authors'

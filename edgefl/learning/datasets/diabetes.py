@@ -15,7 +15,7 @@ class Diabetes(Dataset):
     """353 training and 89 test patients, [10] float32 each; the target is a number, 25 to 346.
 
     The inputs are age, sex, body mass index, mean blood pressure and six serum measurements; the target measures how
-    far the disease has progressed one year later. Each input is scaled by its mean and deviation over the training
+    far the disease has progressed one year later. Each input is standardised over the training
     samples. The test samples are a random draw, the same in all runs. Least squares on all training samples explains
     52 % of the variance of the test targets, the limit of a linear model (`model: logistic`, here with one output).
 

@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Data
 from edgefl.learning.datasets._files import FileDataset, FileSet
 from edgefl.learning.datasets._idx import read_idx
 
-# mean and deviation of the training samples, whose bytes the md5 guarantees
+# mean and standard deviation of the training samples, whose bytes the md5 guarantees
 MEAN, STD = np.array(72.94035, np.float32), np.array(90.02118, np.float32)
 CLOTHES = (
     "T-shirt/top",

@@ -40,7 +40,7 @@ class Mnist(FileDataset):
 
     scale: Literal["all", "unit"] = Field(
         "all",
-        description="scaling of inputs. all: by one mean and standard deviation of all pixels; unit: to 0 to 1",
+        description="all: standardised with one mean and standard deviation over all pixels; unit: scaled to 0 to 1",
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

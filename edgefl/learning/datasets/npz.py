@@ -23,7 +23,7 @@ class Npz(Dataset):
     x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
     natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are scaled
-    separately (`scale`); token numbers need `scale: none`. Write the file with `np.savez(path, x_train=..., ...)`.
+    separately (`scale`); token ids need `scale: none`. Write the file with `np.savez(path, x_train=..., ...)`.
     Objects are refused, since they could run code.
     """
 

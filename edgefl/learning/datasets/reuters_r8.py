@@ -12,7 +12,7 @@ HEADER = ["Category\tText", "d\tstring", "class\t"]  # Orange's names, types and
 
 
 class ReutersR8(TextDataset):
-    """5,485 training and 2,189 test texts as token numbers, 8 classes of 41 to 2,840 training samples.
+    """5,485 training and 2,189 test texts as token ids, 8 classes of 41 to 2,840 training samples.
 
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; nine in ten texts have at most 256 words. Source: Reuters-21578, ModApte split, the

@@ -56,7 +56,7 @@ TEST_SHARE = 5  # one in five samples of each role is a test sample
 
 
 class Shakespeare(FileDataset):
-    """80 characters of a speaker's text as token numbers; the class is the character that follows.
+    """80 characters of a speaker's text as token ids; the class is the character that follows.
 
     Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The 38 plays
     have 1,426 roles with 4.44 million characters of text; groups are the 660 roles with 1,000 characters or more. A

@@ -23,7 +23,7 @@ from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
 TESTED_AT_ONCE = 2048  # number of samples; bounds memory
-# On a CPU hand-written products leave out padding: in multiples of 16 samples, for inputs of at least 256 numbers, in
+# On a CPU hand-written products leave out padding: in multiples of 16 samples, for inputs of at least 256 values, in
 # batches of at most 128 samples. Otherwise BLAS chooses its kernel by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
 # (step, active) -> gradients [active, M] of the first devices of a chunk

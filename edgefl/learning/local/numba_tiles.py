@@ -27,7 +27,7 @@ class _Code:
         self.vector = ir.VectorType(NUMBER, lanes)
 
     def at(self, address: Any, *offsets: Any) -> Any:
-        """Emit the pointer to a float32 at a byte address plus offsets, which are counted in float32 numbers."""
+        """Emit the pointer to a float32 at a byte address plus offsets, which are counted in float32 values."""
         pointer = self.builder.inttoptr(address, NUMBER.as_pointer())
         for offset in offsets:
             pointer = self.builder.gep(pointer, [offset if hasattr(offset, "type") else PLACE(offset)])
@@ -54,7 +54,7 @@ class _Code:
         self.builder.store(self.builder.call(fma, [a, b, self.builder.load(total)]), total)
 
     def sum(self, vector: Any) -> Any:
-        """Emit the sum of a vector's numbers, computed by adding halves of the vector."""
+        """Emit the sum of a vector's elements, computed by adding halves of the vector."""
         for width in (4, 2, 1):
             empty = ir.Constant(vector.type, ir.Undefined)
             low, high = (
@@ -186,7 +186,7 @@ def power_of_two(context, shifted):
 
 @intrinsic
 def copy(context, source, target):
-    """Copy a row of 16 numbers from one address to another."""
+    """Copy a row of 16 values from one address to another."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = _Code(builder, LANES)

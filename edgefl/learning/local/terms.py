@@ -24,7 +24,7 @@ def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outp
 def weighted(
     terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
 ) -> Tensor:
-    """Return the weighted sum over samples of all further terms of the loss."""
+    """Return the sum of the loss's further terms, in which each sample has its weight."""
     total = weight.new_zeros(())
     outputs = Outputs(*(part.float() for part in outputs))
     for term, term_outputs in zip(terms, references, strict=True):

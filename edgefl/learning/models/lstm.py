@@ -17,7 +17,7 @@ class Lstm(Model):
     """Embedding of 8, two LSTM layers of 256, and a linear layer on the output at the last, or at each, position.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al., Adaptive
-    Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's last characters; the class is
+    Federated Optimization, ICLR 2021, appendix C. Samples are token ids of a text's last characters; the class is
     the character that follows. Representation: the last output.
 
     The source predicts a character at every position of the sequence, as `targets: every` does for the task
@@ -28,7 +28,7 @@ class Lstm(Model):
     typical_classes: ClassVar = 90
 
     vocabulary: int = Field(
-        90, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be smaller"
+        90, ge=2, le=10_000_000, description="number of embeddings; all token ids must be smaller"
     )
     embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")

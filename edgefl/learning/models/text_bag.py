@@ -19,7 +19,7 @@ class TextBag(Model):
     """Mean of the words' embeddings, then one linear layer.
 
     9,157,804 parameters for 4 classes: the journal paper, Table I (AG News), with one embedding for each of BERT's
-    30,522 word pieces. Samples are token numbers; 0 is padding and ignored, and a text without words has the
+    30,522 word pieces. Samples are token ids; 0 is padding and ignored, and a text without words has the
     embedding 0. Initial weights are uniform within +-0.5 and the bias is 0, as in PyTorch's tutorial on this model.
     Representation: the mean embedding.
     """
@@ -28,7 +28,7 @@ class TextBag(Model):
     typical_classes: ClassVar = 4
 
     vocabulary: int = Field(
-        30_522, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be smaller"
+        30_522, ge=2, le=10_000_000, description="number of embeddings; all token ids must be smaller"
     )
     width: ClassVar[int] = 300  # length of an embedding
 

@@ -25,7 +25,7 @@ from edgefl.learning.modules.parameters import ModelLayout
 
 HEADER = "edgefl"
 SHOWN = 3  # maximum number of names in an error message
-MOST_INPUTS = 10**9  # maximum number of numbers in a sample
+MOST_INPUTS = 10**9  # maximum number of values in a sample
 INITIAL = ("learning", "initial")
 
 

@@ -18,7 +18,7 @@ def example(x: Tensor) -> Tensor:
 
 
 def numbers_kept(module: nn.Module, x: Tensor) -> int:
-    """Count the numbers that autograd keeps per sample: layers' outputs and gradients; x is an `example`."""
+    """Count the values that autograd keeps per sample: layers' outputs and gradients; x is an `example`."""
     counted: list[int] = []
     _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
     return 2 * sum(counted) // EXAMPLES

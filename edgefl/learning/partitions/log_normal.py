@@ -7,7 +7,7 @@ from edgefl.learning.partitions._by_weight import ByWeight
 
 
 class LogNormal(ByWeight):
-    """Draw the devices' sizes from a log-normal law: the logarithm of a size is normal with deviation sigma.
+    """Draw the devices' sizes from a log-normal law: the logarithm of a size is normal with standard deviation sigma.
 
     The mean of the law follows from the session's number of samples, the sum of all sizes. With sigma = 0.3 sizes
     differ by about a third; with sigma = 2 one device of six has less than a seventh of the median.

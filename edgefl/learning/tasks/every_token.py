@@ -33,8 +33,8 @@ class EveryToken(Task):
             if not np.issubdtype(y.dtype, np.integer) or y.ndim != 2 or y.shape != x.shape:
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples are {list(x.shape)}:"
-                    " every_token needs one integer per token, so that both are [n, length] (for one target per text"
-                    " choose learning.task: next_token)"
+                    " every_token needs one integer per token; targets and samples must both be of shape [n, length]"
+                    " (for one target per text choose learning.task: next_token)"
                 )
             if y.size and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
                 raise EdgeflError(

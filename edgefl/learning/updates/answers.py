@@ -111,6 +111,6 @@ def _about_devices(method: Method, notes: Notes, count: int, **counted: Tensor |
     for name, numbers in counted.items():
         if numbers is None:
             continue
-        must_be_shaped(method, numbers, ((count,),), f"{name}: an integer for each device, a tensor", *PLACE)
+        must_be_shaped(method, numbers, ((count,),), f"{name}: a tensor with one integer per device", *PLACE)
         if not isinstance(numbers, Tensor) or numbers.is_floating_point() or bool(torch.any(numbers < 0)):
             raise wrong(method, numbers, f"{name}: integers of at least 0", *PLACE)

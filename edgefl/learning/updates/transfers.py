@@ -200,7 +200,7 @@ class Transfers:
             codec.encode,
             coded.bits,
             (tuple(change.shape[:1]),),
-            "bits: an integer for each device, a tensor",
+            "bits: a tensor with one integer per device",
             *place,
         )
         if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):

@@ -78,7 +78,7 @@ class TrainedRound:
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return everything except the mini-batches as tensors by name, from which `of` restores the round."""
+        """Return all except the mini-batches as tensors by name; `of` restores the round from these tensors."""
         models = self.models
         named = {
             "ids": torch.tensor(self.ids, dtype=torch.int64),

@@ -11,7 +11,7 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """Three numbers with deviation 1 have the half width t(0.975, 2 degrees) / sqrt(3); tables give t = 4.302653."""
+    """Three values of standard deviation 1: the half width is t(0.975, 2) / sqrt(3), with t = 4.302653 by tables."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))

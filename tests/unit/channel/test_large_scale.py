@@ -56,7 +56,7 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
     gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
-    # another object gives the same values for other subsets of places, in another order
+    # another object gives the same values for other subsets of places, in a different order
     again = large_scale(**SPATIAL)
     order = np.random.default_rng(SEED).permutation(5000)[:700]
     np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])

@@ -63,7 +63,7 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
 def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
     carrier = Carrier(1e6, 0.5e-3, story.pop("weights"), story.pop("cap"))
     keys, correlations = story.pop("keys"), story.pop("correlations")
-    # the same key with another correlation is another link
+    # the same key with a different correlation is a different link
     alone, shared = (
         {pair: LinkFading(KEY + pair[0], pair[1]) for pair in zip(keys, correlations, strict=True)}
         for _ in range(2)

@@ -165,7 +165,7 @@ def test_slots_exact_is_the_first_slot_that_completes_the_payload(
     efficiency = np.log2(1 + snr * LinkFading(KEY, rho).power(first_slot, count))
     at = np.arange(first_slot, first_slot + count)
     rates = np.minimum(efficiency, cap or math.inf) * np.array(weights or [1.0])[at % len(weights or [1.0])]
-    # the sums are taken in another order, and round differently
+    # the sums are taken in a different order, and round differently
     assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
     assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
     # a transfer ends in a slot that serves it

@@ -81,7 +81,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     (DITTO, "personal_point", "right[0]", PERSONAL, "return a row for each device"),
     (DITTO, "personal", "right[0]", PERSONAL, "return a row for each device"),
     ("learning.codecs.qsgd:Qsgd", "encode", "right.rows", QSGD, "return a Coded"),
-    ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, bits=8)", QSGD, "bits: an integer for each"),
+    ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, bits=8)", QSGD, "bits: a tensor with one"),
     ("learning.codecs.qsgd:Qsgd", "memory", "None", QSGD, "return a dict of names and lengths"),
     ("learning.codecs.top_k:TopK", "compress", "right[0]", QSGD, "return two values, the decoded vectors"),
     ("learning.codecs.top_k:TopK", "distortion", "0.5", QSGD, "return Unbiased(omega) or Contraction(delta)"),

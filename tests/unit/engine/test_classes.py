@@ -169,7 +169,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
 
 
 def test_walls_stand_between_the_sites_and_those_indoors() -> None:
-    """The indoor share and the mean and deviation of the loss are as derived, and a place keeps its loss."""
+    """The indoor share and the mean and standard deviation of the loss are as derived, and a place keeps its loss."""
     count, share = 4000, 0.3
     one = world(devices={"count": count, "indoor_share": share, "coated_share": 1.0}, seed=3)
     walls = one.walls(simpy.Environment())

@@ -316,7 +316,7 @@ def test_participation_follows_elementary_symmetric_polynomials_of_the_durations
     """With durations T and M of n devices at work, each replaced by a uniformly drawn idle one, device i sends
     e_{M-1}(T without i) / e_M(T) updates a second.
 
-    Over a long time, a renewal count has at most a Poisson count's deviation if intervals vary less than
+    Over a long time, a renewal count has at most a Poisson count's standard deviation if intervals vary less than
     exponential ones; here an interval is a constant plus a geometric wait for the device's turn.
     """
     durations_s, places, rounds, sigmas = [1.0, 1.0, 2.0, 2.0, 5.0, 5.0], 3, 3000, 4.5

@@ -141,7 +141,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
         expected = expected + rule(SIZES / SIZES.sum() @ change, stale)
         assert np.abs(model.numpy() - expected).max() <= AGREE * np.abs(expected).max()
         assert name != "fadas" or model.numpy() == pytest.approx(expected)
-        expected = model.numpy().copy()  # compare single steps, without accumulated rounding
+        expected = model.numpy().copy()  # compare individual steps, without accumulated rounding
 
 
 @settings(max_examples=15, deadline=None)

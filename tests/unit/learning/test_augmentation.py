@@ -25,7 +25,7 @@ def test_pixels_come_from_the_padded_image_in_every_view(shape: tuple[int, ...])
 
 
 def test_half_are_mirrored_and_all_places_are_as_likely() -> None:
-    """Half of the views are mirrored, to 4 standard errors; the 81 shifts' chi-square is within 5 deviations."""
+    """Half of the views are mirrored (4 standard errors); chi-square of 81 shifts is within 5 standard deviations."""
     augmentation, n = Augmentation(), 40_000
     views = augmentation.draw(np.full((1, 1), n), n, [np.random.default_rng(1)])[0, 0]
     places = 81

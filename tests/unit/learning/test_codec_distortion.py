@@ -42,7 +42,7 @@ def made(name: str, **values: Any) -> Codec:
     return one
 
 
-# codec, its parameters, its distortion for 64 numbers by hand, and a change that reaches this distortion
+# codec, its parameters, its distortion for 64 values by hand, and a change that reaches this distortion
 WORST: list[tuple[str, dict[str, Any], Unbiased | Contraction, Tensor]] = [
     ("qsgd", {"levels": 2}, Unbiased(8 / 2 - 1), EQUAL),
     ("qsgd", {"levels": 2, "bucket": 16}, Unbiased(4 / 2 - 1), EQUAL),
@@ -121,7 +121,7 @@ def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
 
 
 def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
-    """With steps of 1, the numbers 0.5 and 2.25 have variances 0.25 and 0.1875; the change's square is 14.3125.
+    """With steps of 1, the values 0.5 and 2.25 have variances 0.25 and 0.1875; the change's square is 14.3125.
 
     Zeros have no variance, and the worst change is damped by the codec's distortion.
     """
@@ -166,7 +166,7 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
         starts.append(one.federation.model.waiting[0].round.start - first)
     by = float(made("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
     assert torch.equal(*starts)
-    # decoded numbers are multiples of half of their bucket's norm
+    # decoded values are multiples of half of their bucket's norm
     for bucket in (slice(0, 512), slice(512, 650)):
         levels = starts[0][:, bucket] / by * 2 / wanted[bucket].norm()
         assert (levels - levels.round()).abs().max() < 1e-3

@@ -54,8 +54,8 @@ def streams(many: int, round_: int = 1) -> Chance:
 @pytest.mark.parametrize(
     ("name", "values", "bits"),
     [
-        ("top_k", {"share": 0.1}, 25_120 + 785 * 13),  # 785 of 7,850 numbers, with indices of 13 bits
-        ("top_k", {"share": 1}, 251_200),  # no indices if all numbers are sent
+        ("top_k", {"share": 0.1}, 25_120 + 785 * 13),  # 785 of 7,850 values, with indices of 13 bits
+        ("top_k", {"share": 1}, 251_200),  # no indices if all values are sent
         # 15 levels and their signs are 31 values, 5 bits; 7,850 numbers in buckets of 512 have 16 norms
         ("qsgd", {"levels": 15, "bucket": None}, 39_282),
         ("qsgd", {"levels": 7}, 7850 * 4 + 16 * 32),
@@ -151,7 +151,7 @@ def test_signs_leave_what_their_closed_form_says() -> None:
 
 
 def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_message() -> None:
-    """If each round sends a tenth of 50 numbers, the estimate exactly equals the change after ten rounds."""
+    """If each round sends a tenth of 50 values, the estimate exactly equals the change after ten rounds."""
     sizes, v = Sizes(((50,),)), torch.randn(2, 50, generator=torch.Generator().manual_seed(5))
     one = codec("ef21", share=0.1)
     memory = fresh(one, 2, sizes)
@@ -169,7 +169,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_messages_and_residual_sum_to_all_changes(name: str) -> None:
-    """Sums are exact, as float32 adds these numbers without rounding, and these codecs send numbers unchanged."""
+    """Sums are exact, as float32 adds these values without rounding, and these codecs send values unchanged."""
     one = build(registry.get("codecs", name), {})
     if not isinstance(one, FeedbackCodec):
         return
@@ -291,7 +291,7 @@ def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
 
 
 def test_the_bits_of_each_device_and_round_reach_the_radio(tmp_path: Path) -> None:
-    """Of 650 numbers, QSGD sends 4 bits each and two norms, top-k a tenth with indices of 10 bits.
+    """Of 650 values, QSGD sends 4 bits each and two norms, top-k a tenth with indices of 10 bits.
 
     A device without an aggregated update receives the whole model.
     """

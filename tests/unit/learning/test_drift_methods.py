@@ -178,7 +178,7 @@ def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> N
     cell.concepts = [1] * DEVICES
     assert cell.clusters(arrived=[]) == [1] * DEVICES
     assert int(cell.track.state["begun"]) == 1
-    # devices take their previous loss to another cell, whose model is untrained
+    # a device brings its previous loss to another cell, whose untrained model then seems to have drifted
     for brought, chosen in ((cell.states, 1), (DeviceStates(DEVICES, CPU), 0)):
         other = Cell(FedDrift(delta=0.3), [0] * DEVICES)
         other.track.devices = brought

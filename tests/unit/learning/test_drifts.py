@@ -104,7 +104,7 @@ SAMPLES, STD = 5000, 0.5
 
 
 def test_noise_has_the_stated_deviation() -> None:
-    """The deviation of n numbers is right within five standard errors of sigma / sqrt(2 n)."""
+    """The standard deviation of n values is right within five standard errors of sigma / sqrt(2 n)."""
     x = np.random.default_rng(0).normal(3.0, 2.0, (SAMPLES, 4)).astype(np.float32)
     changed = drift("noise").change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
     added = (changed.x - x).astype(float)

@@ -23,7 +23,7 @@ from tests.refusals import refused_at
 from tests.tools.constants import with_constants
 
 SEED = 3
-ROUNDING = 2e-5  # relative error of float32 sums of some thousand terms in another order
+ROUNDING = 2e-5  # relative error of float32 sums of some thousand terms in a different order
 # the papers' models: name, keys, input shape, classes, trainable parameters
 COUNTS = [
     ("logistic", {}, (28, 28), 10, 7_850),  # J Table I
@@ -285,7 +285,7 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """The early SVHN CNN equals listing 2 of paper I; there pooling precedes the rectifier, but the two commute."""
+    """The early SVHN CNN equals listing 2 of I, the early version; pooling precedes ReLU there, but they commute."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (

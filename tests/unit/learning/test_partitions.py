@@ -185,7 +185,7 @@ def label_counts(assigned: Sequence[np.ndarray], labels: np.ndarray) -> np.ndarr
 
 
 def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: int) -> np.ndarray:
-    """Return [len(devices), SHARE_LABELS * seeds] shares of single labels, each of SHARE_SAMPLES samples."""
+    """Return [len(devices), SHARE_LABELS * seeds] shares of individual labels, each of SHARE_SAMPLES samples."""
     labels = balanced(SHARE_LABELS, SHARE_SAMPLES)
     counts = [
         label_counts(Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed)), labels)[devices]

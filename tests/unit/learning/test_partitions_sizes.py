@@ -87,7 +87,7 @@ def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> Non
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
 def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
-    """For n normal numbers, the deviation has a standard error of sigma / sqrt(2 n), and skewness of sqrt(6 / n)."""
+    """Standard errors of n normal numbers: standard deviation sigma / sqrt(2 n), skewness sqrt(6 / n)."""
     drawn = sizes(LogNormal(sigma=sigma))
     assert drawn.sum() == SAMPLES
     logs = np.log(drawn)

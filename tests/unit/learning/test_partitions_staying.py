@@ -51,7 +51,7 @@ def dealt(
 
 
 def expect_even(held: np.ndarray) -> None:
-    """Check that the non-zero numbers in each column differ by at most one."""
+    """Check that the non-zero values in each column differ by at most one."""
     for column in held.T:
         having = column[column > 0]
         assert not len(having) or having.max() - having.min() <= 1

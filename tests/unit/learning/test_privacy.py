@@ -1,4 +1,4 @@
-"""Test clipped and noised updates: the noise's deviation, and epsilon against an accountant and an integral."""
+"""Test clipped, noised updates: the noise's standard deviation, and epsilon against an accountant and an integral."""
 
 import math
 from collections.abc import Callable
@@ -164,7 +164,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("where", ["device", "server"])
 def test_noise_has_the_stated_deviation(where: str) -> None:
-    """Independent noise on each device has deviation z C; noise on the server has z C times the largest share."""
+    """Noise on each device has standard deviation z C; noise on the server has z C times the largest share."""
     privacy = Privacy(PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
     limited = privacy.limited(rows, torch.zeros(NUMBERS), CHANCE.of_devices("privacy", [1, 2]))

@@ -1,4 +1,4 @@
-"""Test properties of single mobility models: where devices are, and how they turn."""
+"""Test properties of individual mobility models: where devices are, and how they turn."""
 
 import math
 from typing import Any

@@ -43,7 +43,7 @@ def length_m(way: np.ndarray) -> float:
 
 
 def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
-    """Return the distance from a place to a segment, and how far along it the closest point lies, in m."""
+    """Return the distance from a place to a street segment, and how far along it the closest point lies, in m."""
     begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
     turned = (at - begin) / (end - begin) * abs(end - begin)
     along = min(max(turned.real, 0.0), abs(end - begin))

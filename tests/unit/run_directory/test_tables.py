@@ -91,7 +91,7 @@ def test_further_columns_come_with_the_first_rows(table: Table) -> None:
 
 
 def test_columns_that_do_not_fit_are_refused(table: Table) -> None:
-    """A further column with a name in use, with another length, or after the first rows is refused."""
+    """A further column with a name in use, with a different length, or after the first rows is refused."""
     with refused_at("", "outcome"):
         table.write_columns({"outcome": [0.5]}, {"device": [3]})
     with refused_at("", "[1, 2]", kind=ValueError):

@@ -66,7 +66,7 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    another(tmp_path, host=platform.node())  # this process's id with another start time
+    another(tmp_path, host=platform.node())  # this process's id with a different start time
     assert run_locks.held(tmp_path, RUN) is False
     assert taken(tmp_path)._path.name == "2.json"
 

@@ -19,7 +19,7 @@ learning: {dataset: digits, partition: iid, model: logistic, pilot_sessions: 2}
 
 
 class Otherwise(Average):
-    """A warm start that has another opening model without declaring it."""
+    """A warm start that has a different opening model without declaring it."""
 
     def opening(self, current: Any, saved: Any, gradient: Any) -> Any:
         raise NotImplementedError

@@ -220,7 +220,7 @@ def local() -> type[Component]:
         (Loose, "Loose accepts unknown parameters: forbid them like its base class"),
         (Soft, "Soft can be modified after construction: keep it frozen like its base class"),
         (Undocumented, "Undocumented: write a docstring"),
-        (Unscaled, "Unscaled: logits.. are not those of the module"),
+        (Unscaled, "Unscaled: logits.. differs from the module's output"),
         (NoKind, "NoKind is not a component: extend one of edgefl.engine.selectors.Selector, "),
         (local, "Local cannot be named in a scenario: cannot load"),
     ],

@@ -27,7 +27,7 @@ class Tie(Exception):
 
 @dataclass
 class Done:
-    """A cell's round; version: the cloud's model at its end; waited_s: wait for this; value: the cell's model."""
+    """A cell's round; version: the cloud's model at its end; waited_s: wait for it; value: the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction
@@ -47,7 +47,7 @@ class Hierarchy:
     made: list[tuple[Fraction, dict[int, float]]] = field(default_factory=list)
     waiting: dict[int, tuple[Fraction, Fraction]] = field(
         default_factory=dict
-    )  # cell -> begin of its round, arrival of its model
+    )  # cell -> start of its round, arrival of its model
     sent: dict[int, np.ndarray] = field(default_factory=dict)  # last model that each cell sent
     queue: list[tuple[Fraction, str, int, Fraction]] = field(default_factory=list)
 

@@ -167,7 +167,7 @@ def test_users_beyond_the_cell_are_refused() -> None:
 
 
 def test_traffic_in_bit_per_second_brings_its_bits() -> None:
-    """4 Mbit/s in files of 50 kbit are 80 arrivals/s: in 5 s the Poisson mean is 400, its deviation 20."""
+    """4 Mbit/s in files of 50 kbit are 80 arrivals/s: in 5 s the Poisson mean is 400, its standard deviation 20."""
     radio = {**SHARED, "scheduler": "round_robin", "background": {"uplink_bps": 4e6, "file_bits": 50_000}}
     small = small_world(
         [60.0], policy={"name": "schedule", "count": 1, "rounds": 1}, radio=radio, rules={"server_s": 5.0}

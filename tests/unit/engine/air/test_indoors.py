@@ -20,7 +20,7 @@ SIGMAS = 4
 # 38.901, Table 7.4.3-1 at 3.5 GHz: plain glass 2 + 0.2 f, coated glass 23 + 0.3 f, concrete 5 + 4 f
 GLASS_DB = {"low_loss": 2.7, "high_loss": 24.05}
 CONCRETE_DB = 19.0
-# 38.901, Table 7.4.3-2: share of glass, and the deviation
+# 38.901, Table 7.4.3-2: share of glass, and the standard deviation
 GLASS = {"low_loss": (0.3, 4.4), "high_loss": (0.7, 6.5)}
 
 
@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return wall loss, indoor loss and deviation in the device's square, the third to the east, second north."""
+    """Return wall loss, indoor loss and normal part, summed, in the device's square, the third east, second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])

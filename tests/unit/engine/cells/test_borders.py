@@ -67,6 +67,6 @@ def test_straight_ways_cross_as_many_as_buffon_says() -> None:
     borders = Borders(hexagonal_sites(2, ISD_M), Wraparound(2, ISD_M))
     found = crossed(borders, begin + np.arange(seconds)[:, None, None] * step)
     expected = devices * (seconds - 1) * 2 * speed_m_s * 2 / ISD_M / math.pi
-    # crossings vary less than a Poisson process with this deviation, and two crossings near a corner count as one
+    # a Poisson process, which varies more, has this standard deviation; two crossings near a corner count as one
     assert abs(found - expected) < 4 * math.sqrt(expected) + 0.01 * expected
     assert 4 * math.sqrt(expected) < 0.2 * expected

@@ -113,7 +113,7 @@ def test_rows_are_drawn_evenly_and_independently_of_further_devices(tmp_path: Pa
     path = written(tmp_path, "clock_hz\n1e9\n2e9\n3e9\n")
     clocks = fleet(path, 600, by="seed").column(lambda kind: kind.clock_hz)
     counts = np.bincount((clocks / 1e9).astype(int))[1:]
-    assert np.abs(counts - 200).max() < SIGMAS * np.sqrt(600 * 2 / 9)  # the binomial deviation
+    assert np.abs(counts - 200).max() < SIGMAS * np.sqrt(600 * 2 / 9)  # the binomial standard deviation
     more = fleet(path, 700, by="seed").column(lambda kind: kind.clock_hz)
     assert np.array_equal(more[:600], clocks)
     assert not np.array_equal(fleet(path, 600, 2, by="seed").column(lambda kind: kind.clock_hz), clocks)

@@ -22,7 +22,7 @@ from tests.refusals import refused_at
 ISD_M = 100.0
 PATIENCE_S = 50.0
 EXACT = 1e-9
-EMPTY = 6  # the cell that starts without devices, west of all of them
+EMPTY = 6  # the cell that starts without devices, the last one of the ring
 
 
 # -- how long cells wait ------------------------------------------------------------------------------

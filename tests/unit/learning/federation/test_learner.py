@@ -71,7 +71,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """With P = 1, session 1 is the pilot, later sessions have probes, and from 4 on the similar session dominates."""
+    """With P = 1, session 1 is the pilot, later ones have probes; from session 4 on the similar session dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):

@@ -24,7 +24,7 @@ EPS = torch.finfo(torch.float32).eps
 
 
 class Noisy(Dataset):
-    """A data set of forty samples of six numbers, for any task."""
+    """A data set of forty samples of six values, for any task."""
 
     learns: str
 
@@ -68,7 +68,7 @@ class Case:
 
 
 def squared(outputs: Tensor, y: Tensor) -> Tensor:
-    """Return the loss of targets standardised by mean and deviation over the training samples."""
+    """Return the loss of targets standardised by mean and standard deviation over the training samples."""
     data = Noisy(learns="regression").load().train.y.astype(np.float64)
     return functional.mse_loss(outputs[:, 0], (y - data.mean()) / data.std())
 

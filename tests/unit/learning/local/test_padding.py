@@ -21,7 +21,7 @@ from edgefl.learning.models import _logistic_steps
 from edgefl.learning.models.logistic import Logistic
 
 SAMPLES, SIDE, CLASSES, BATCH = 200, 16, 10, 128
-ROUNDING = 1e-5  # float32 training of a few steps with sums in another order; models are of order 1
+ROUNDING = 1e-5  # float32 training of a few steps with sums in a different order; models are of order 1
 
 rng = np.random.default_rng(0)
 DATA = SplitInMemory(

@@ -14,7 +14,7 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 LAST, LYING = True, False
-ROUNDING = 1e-4  # relative to the largest output, of sums of at most 4,608 products in another order
+ROUNDING = 1e-4  # relative to the largest output, of sums of at most 4,608 products in a different order
 
 
 @pytest.mark.parametrize(

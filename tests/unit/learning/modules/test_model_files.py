@@ -99,7 +99,7 @@ def test_what_is_no_model_is_refused(
 def test_tensors_of_another_kind_do_not_become_the_models(
     tensors: dict[str, torch.Tensor], said: str, tmp_path: Path
 ) -> None:
-    """Tensors of another type or shape are refused, although PyTorch would silently convert or broadcast them."""
+    """Tensors of a different type or shape are refused, although PyTorch would silently convert or broadcast them."""
     module, path = nn.Linear(4, 3, bias=False), tmp_path / "x.safetensors"
     save_file(tensors, path)
     before = module.weight.clone()

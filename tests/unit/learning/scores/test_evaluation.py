@@ -56,7 +56,7 @@ def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
 def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
     """Outputs agree with the module's up to the rounding of a sum of D products with the largest inputs."""
     split = images(channels)
-    # with deviations per channel, inputs are scaled before the product
+    # with standard deviations per channel, inputs are scaled before the product
     data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
     module, model = built(Logistic(), split)
     rows = torch.from_numpy(np.flatnonzero(split.y != 1) if scattered else np.arange(5, 50))
