@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.comparison import draw_bars
-from edgefl.analysis.figures.lines import curve_of, draw_lines, pilots_matter, with_elapsed
+from edgefl.analysis.figures.lines import KIND_WORDS, curve_of, draw_lines, pilots_matter, with_elapsed
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
 from edgefl.analysis.page.formatting import count_of
@@ -134,3 +134,8 @@ def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
     left, middle, right = (text.get_window_extent() for text in ax.texts)
     assert left.x1 < middle.x0
     assert middle.x1 < right.x0
+
+
+def test_words_above_six_sessions_do_not_overlap() -> None:
+    """A sixth of the axis has room for 18 letters."""
+    assert max(len(KIND_WORDS[kind]) for kind in ("pilot", "new", "recurring")) <= 18
