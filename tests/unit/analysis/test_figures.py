@@ -1,6 +1,7 @@
 """Test figures: positions on axes, lines and marks that coincide, integer ticks, pilot sessions."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.comparison import draw_bars
-from edgefl.analysis.figures.lines import KIND_WORDS, curve_of, draw_lines, pilots_matter, with_elapsed
+from edgefl.analysis.figures.comparison import DPI, SIZE_INCH, TOP, draw_bars
+from edgefl.analysis.figures.lines import (
+    KIND_WORDS,
+    curve_of,
+    draw_lines,
+    pilots_matter,
+    session_bands,
+    with_elapsed,
+)
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
+from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.reports.day import duration, short
 
@@ -136,6 +145,13 @@ def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
     assert middle.x1 < right.x0
 
 
-def test_words_above_six_sessions_do_not_overlap() -> None:
-    """A sixth of the axis has room for 18 letters."""
-    assert max(len(KIND_WORDS[kind]) for kind in ("pilot", "new", "recurring")) <= 18
+@pytest.mark.parametrize("kind", KIND_WORDS)
+def test_words_above_six_sessions_do_not_overlap(kind: str) -> None:
+    figure = Figure(figsize=SIZE_INCH, dpi=DPI)
+    ax = figure.add_axes(TOP)
+    sessions = pd.DataFrame({"session": range(1, 7), "kind": kind, "labels": DIFFER})
+    session_bands(ax, sessions, pd.Series(1.0, index=range(1, 7)), pilots=True)
+    FigureCanvasAgg(figure).draw()
+    words = [text.get_window_extent() for text in ax.texts if text.get_text() == KIND_WORDS[kind]]
+    assert len(words) == 6
+    assert all(left.x1 < right.x0 for left, right in pairwise(words))
