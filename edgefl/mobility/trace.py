@@ -297,8 +297,10 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
 
 def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
-    steps = np.delete(np.diff(samples, axis=0), np.cumsum(counts)[:-1] - 1, axis=0)
-    return float((np.hypot(steps[:, 1], steps[:, 2]) / steps[:, 0]).max(initial=0.0))
+    took_s, apart_m = np.diff(samples[:, 0]), np.hypot(np.diff(samples[:, 1]), np.diff(samples[:, 2]))
+    last = np.cumsum(counts)[:-1] - 1  # from a device's last sample to the next device's first
+    took_s[last], apart_m[last] = 1.0, 0.0
+    return float((apart_m / took_s).max(initial=0.0))
 
 
 def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
