@@ -94,9 +94,10 @@ def probe(
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # rounds that began with the run
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
-    longer_s = 2.0 * float(
-        np.mean(latencies_s[:servers]) - np.mean(latencies_s)
-    )  # as half of the rounds are first
+    connecting_s = 0.0
+    if access and len(rows) == most_rounds:  # every server has had its first round and another one
+        longer_s = float(np.mean(latencies_s[:servers]) - np.mean(latencies_s[servers:]))
+        connecting_s = min(max(0.0, longer_s), access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
@@ -108,7 +109,7 @@ def probe(
         energy_j=float(np.mean(energies_j)),
         energy_rounds=len(energies_j),
         participants=float(np.mean(participants)),
-        connecting_s=min(max(0.0, longer_s), access.setup_s) if access and len(rows) == most_rounds else 0.0,
+        connecting_s=connecting_s,
         cut_short=len(rows) < most_rounds and over(),
     )
 
