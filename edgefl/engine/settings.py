@@ -237,8 +237,6 @@ class RoundSettings(Section):
         validate_default=True,
         description="server: when devices are dispatched, and when a new model is made",
     )
-    # s, between two checks of whether devices have crossed the edge of the only cell, in which a car moves 3 m
-    movement_tick_s: ClassVar[float] = 0.1
     deadline_s: float | None = Field(
         None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; late devices are cut off"
     )

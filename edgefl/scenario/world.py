@@ -40,6 +40,9 @@ from edgefl.scenario.federation_settings import sizes
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 
+# between two checks of whether devices have crossed the edge of the only cell, s; a car moves 3 m in it
+EDGE_TICK_S = 0.1
+
 
 class World:
     """The physical world of a scenario, which builds each part on first use and writes no file.
@@ -56,8 +59,7 @@ class World:
         self.federations, self.sections = scenario.by_federation, scenario.sections
         self.only: frozenset[int] | None = None
         # time between two checks of the devices
-        several, edge_s = self.layout.several, scenario.rounds.movement_tick_s
-        self.tick_s = self.handover.measurement_interval_s if several else edge_s
+        self.tick_s = self.handover.measurement_interval_s if self.layout.several else EDGE_TICK_S
         self._map = scenario.areas, scenario.origin_lon_lat, scenario.streets
 
     @property
