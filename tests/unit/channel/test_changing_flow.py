@@ -17,7 +17,7 @@ DOWNLINK, UPLINK = (Pattern().weights(direction) for direction in ("downlink", "
 
 
 def flows() -> list[ChangingFlow]:
-    """Return flows with and without frame, steps, fading and interference, some of which they share."""
+    """Return flows that differ in TDD frame, rate steps, correlation of fading, and interference."""
     rng = np.random.default_rng(1)
     activity = TransmitterActivity(7, 8, 0.3)
     at_devices = Heard.each(activity, rng.exponential(size=(FLOWS, 8)))
