@@ -50,7 +50,7 @@ FEATURES = {
             "scenario/federation_settings",
             "scenario/own_sections",
         ),
-        11,
+        10,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",

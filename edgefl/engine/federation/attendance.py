@@ -9,7 +9,6 @@ from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, Event, EventName
-from edgefl.errors import EdgeflError
 
 
 class Deserted(Exception):
@@ -108,13 +107,7 @@ class Attendance:
                 linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
                 off = int((~self._simulation.network.power.running).sum())
                 stopped = f" ({off} devices are switched off or have an empty battery)" * bool(off)
-                raise EdgeflError(
-                    f"cell {self.label} has had no device{linked} for {env.now - began_s:g} s, since "
-                    f"simulated time {began_s:.3f} s{stopped}, and no federation can go on; raise devices.count, "
-                    "cell.radius_m or rounds.max_wait_s, set a duration_s, or use layout.federations to give"
-                    " servers only to cells that devices visit",
-                    ("rounds", "max_wait_s"),
-                )
+                raise federations.deserted(self.label, began_s, linked, stopped)
         if self.present():
             federations.works(self.label)
 

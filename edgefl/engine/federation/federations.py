@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import simpy
 
+from edgefl.errors import EdgeflError
+
 
 class Stop(NamedTuple):
     """A federation that stopped during a session because its cell has had no device since `since_s`.
@@ -59,6 +61,20 @@ class Federations:
     def stops(self, label: int | str, session: int, since_s: float) -> None:
         """Record that a federation is given up after having no device since a time."""
         self.stopped.append(Stop(label, session, since_s))
+
+    def deserted(self, label: int | str, since_s: float, linked: str, stopped: str) -> EdgeflError:
+        """Return the error about a federation that has had no device since a time, if no other one can go on.
+
+        Args:
+            linked, stopped: words on devices without a link, and on devices that are switched off.
+        """
+        return EdgeflError(
+            f"cell {label} has had no device{linked} for {self.env.now - since_s:g} s, since simulated time"
+            f" {since_s:.3f} s{stopped}, and no federation can go on; raise devices.count, cell.radius_m or"
+            " rounds.max_wait_s, set a duration_s, or use layout.federations to give servers only to cells that"
+            " devices visit",
+            ("rounds", "max_wait_s"),
+        )
 
     def _rests(self, label: int | str) -> None:
         self.working.discard(label)
