@@ -18,7 +18,7 @@ from edgefl.analysis.page.formatting import compact_labels
 BAND, PILOT = "#f0f2f4", "#fcf3df"
 MOST_SESSIONS_WITH_LABELS = 6
 KIND_WORDS = {"pilot": "pilot", "new": "new since pilot", "recurring": "labels seen before"}
-KIND_WORDS["returning"] = "devices seen before"
+KIND_WORDS["returning"] = "same devices again"
 LINE = 15  # maximum length of one line of a label
 LABEL_INCH = 0.19  # minimum distance between two labels
 
