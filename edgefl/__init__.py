@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from edgefl.run.api import resume, simulate
     from edgefl.run.results import Results, StudyResults
     from edgefl.run.trained_models import TrainedModule, load_model
-    from edgefl.run.world_record import Recording, record
+    from edgefl.run.world_record import record
     from edgefl.scenario.scenario import Scenario
     from edgefl.scenario.scenario import load as load_scenario
 
 __all__ = [
     "EdgeflError",
-    "Recording",
     "Results",
     "Scenario",
     "StudyResults",
@@ -57,7 +56,7 @@ _LAZY = {
     "run.api": ("resume", "simulate"),
     "run.results": ("Results", "StudyResults"),
     "run.trained_models": ("TrainedModule", "load_model"),
-    "run.world_record": ("Recording", "record"),
+    "run.world_record": ("record",),
     "scenario.scenario": ("Scenario", "load_scenario"),
     "commands.python_reports": ("compare", "costs", "sweep"),
     "commands.python_study": ("study",),

@@ -225,7 +225,14 @@ def record(
     from edgefl.run import world_record
     from edgefl.scenario.scenario import load
 
-    how = world_record.Recording(every_s, links_s, tuple(payload_bits or ()), duration_s, tables)
-    path = world_record.record(load(scenario, set_ or (), seed), out, how)
+    path = world_record.record(
+        load(scenario, set_ or (), seed),
+        out,
+        duration_s=duration_s,
+        every_s=every_s,
+        links_s=links_s,
+        payload_bits=payload_bits or (),
+        tables=tables,
+    )
     console.print(Text(f"recorded world: {path}"), soft_wrap=True)
     console.print(Text(f"train on it: edgefl run {path / 'scenario.yaml'}", no_wrap=True), soft_wrap=True)

@@ -23,11 +23,12 @@ device's mean speed, so that fading is drawn differently and transfers take diff
 
 import csv
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import simpy
@@ -51,30 +52,19 @@ from edgefl.version import __version__
 NOWHERE = -1
 BEHIND_S = 1e-9  # because of rounding, a tick of the network may come slightly late
 DEFAULT_BITS = 1_000_000
+SHORTEST_S = 1e-3
 MOST_SAMPLES = 200_000_000  # maximum number of positions in memory, 16 bytes each
 
 
-@dataclass(frozen=True)
-class Recording:
-    """Settings for recording a world.
-
-    Args:
-        every_s: seconds between samples of all devices; None for every tick of the network, which is exact.
-        links_s: seconds between measurements of all links.
-        payload_bits: sizes of the recorded transfers; if empty, the workload's sizes, or DEFAULT_BITS.
-        duration_s: length of the recording, or None for the scenario's duration_s.
-        tables: format of the tables, csv or parquet.
-    """
-
-    every_s: float | None = None
-    links_s: float = 10.0
-    payload_bits: tuple[int, ...] = ()
-    duration_s: float | None = None
-    tables: str = "csv"
-
-
 def record(
-    scenario: Scenario | str | Path | Mapping[str, Any], out: str | Path, how: Recording | None = None
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    out: str | Path,
+    *,
+    duration_s: float | None = None,
+    every_s: float | None = None,
+    links_s: float = 10.0,
+    payload_bits: Sequence[int] = (),
+    tables: Literal["csv", "parquet"] = "csv",
 ) -> Path:
     """Record the world of a scenario in a new or empty folder, without training.
 
@@ -82,7 +72,11 @@ def record(
         scenario: as for `simulate`; its learning is ignored.
         out: the folder, for positions, attachments, links and costs as tables in m, s, J, bits and dB, availability
             in FedScale's format, and a scenario.yaml that trains on the recorded world.
-        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`, or None for the scenario's duration_s.
+        duration_s: length of the recording, or None for the scenario's duration_s.
+        every_s: seconds between samples of all devices; None for every tick of the network, which is exact.
+        links_s: seconds between measurements of all links.
+        payload_bits: sizes of the recorded transfers; if empty, the workload's sizes, or DEFAULT_BITS.
+        tables: format of the tables, csv or parquet.
 
     Returns:
         Path of the folder.
@@ -91,24 +85,27 @@ def record(
         EdgeflError: the world cannot be built, has no end, or the folder is not empty.
     """
     scenario = given(scenario)
-    how, out = how or Recording(), without_tilde(Path(out))
+    for name, seconds in (("--duration-s", duration_s), ("--every-s", every_s), ("--links-s", links_s)):
+        if seconds is not None and not SHORTEST_S <= seconds < math.inf:
+            raise EdgeflError(f"{name} {seconds}: give seconds, at least {SHORTEST_S}")
+    out = without_tilde(Path(out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EdgeflError(f"{out}: is not empty; give a new folder")
-    if how.tables == "parquet":
+    if tables == "parquet":
         parquet.require()
     with scenario.naming_places():
-        seen = _Seen(scenario, how)
+        seen = _Seen(scenario, duration_s, every_s, links_s, payload_bits)
         seen.live()
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     for name, columns in seen.tables().items():
-        _write_table(out / f"{name}.{how.tables}", columns)
+        _write_table(out / f"{name}.{tables}", columns)
     _write_json(out / "availability.json", seen.availability())
     _write_json(out / "switched.json", seen.switched())
     _write_json(out / "record.json", seen.about())
     with writing(out / "scenario.yaml"):
         (out / "scenario.yaml").write_text(
-            _scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
+            _scenario_again(seen.world, out.resolve(), tables, seen.every_s, seen.duration_s),
             encoding="utf-8",
         )
     return out
@@ -117,29 +114,35 @@ def record(
 class _Seen(Nowhere):
     """Observe a world while its network runs."""
 
-    def __init__(self, scenario: Scenario, how: Recording) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        duration_s: float | None,
+        every_s: float | None,
+        links_s: float,
+        payload_bits: Sequence[int],
+    ) -> None:
         self.world = World(scenario, Streams(scenario.seed))
         check_world(self.world, reports=True)
-        duration_s = how.duration_s or scenario.duration_s
+        duration_s = duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
                 "the scenario has no duration: sessions would end its run, but a recording has "
-                "no sessions; say how long to record, e.g. --duration-s 3600 (in Python "
-                "Recording(duration_s=3600)), or give the scenario a duration_s",
+                "no sessions; say how long to record, e.g. --duration-s 3600, or give the scenario a duration_s",
                 ("duration_s",),
             )
-        self.every_s = how.every_s or self.world.tick_s
-        self.duration_s, self.links_s = duration_s, how.links_s
+        self.every_s = every_s or self.world.tick_s
+        self.duration_s, self.links_s = duration_s, links_s
         # one more sample, since a device is absent after its last one
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(
                 f"{self._count} samples of {self.world.count} devices do not fit in memory: record less often"
-                " (--every-s; in Python Recording(every_s=...)), or for a shorter time",
+                " (--every-s), or for a shorter time",
                 ("duration_s",),
             )
         bits = scenario.workload.payload_bits if scenario.workload else DEFAULT_BITS
-        self.bits = how.payload_bits or (bits,)
+        self.bits = tuple(payload_bits) or (bits,)
         self.times_s = self.every_s * np.arange(self._count)
         self.positions_m = np.full((self._count, self.world.count, 2), np.nan)
         self.cells = np.full((self._count, self.world.count), NOWHERE, np.int32)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.run.world_record import Recording
+from edgefl.errors import EdgeflError
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 
@@ -108,8 +108,7 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     """With static devices and spatial shadowing, a run's first round takes the time in the table of costs."""
     text = "devices: {count: 8}\nradio: {preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
     still = scenario(tmp_path, text)
-    how = Recording(links_s=ROUND_S, payload_bits=(20_000, 40_000))
-    out = edgefl.record(still, tmp_path / "world", how)
+    out = edgefl.record(still, tmp_path / "world", links_s=ROUND_S, payload_bits=(20_000, 40_000))
     run = edgefl.simulate(still, tmp_path / "run")
     links, devices = pd.read_csv(out / "links.csv"), pd.read_csv(run / "devices.csv")
     assert set(links.payload_bits) == {20_000, 40_000}
@@ -171,5 +170,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     with refused_at(""):
         edgefl.record(endless, tmp_path / "endless")
     with refused_at(""):
-        edgefl.record(original, tmp_path / "long", Recording(duration_s=1e7))
+        edgefl.record(original, tmp_path / "long", duration_s=1e7)
+    with pytest.raises(EdgeflError, match="every_s=0: "):
+        edgefl.record(original, tmp_path / "long", every_s=0)
     assert not (tmp_path / "long").exists()
