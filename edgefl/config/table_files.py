@@ -65,11 +65,12 @@ class Table:
         """Return an error about a line of the table, with the file's path."""
         return EdgeflError(f"{self._path}:{line}: {message}", self._place)
 
-    def column(self, wanted: Sequence[str], *, exact: bool = False) -> int:
+    def column(self, wanted: Sequence[str], *, exact: bool = False, named: str = "") -> int:
         """Return the index of the only column that has one of the wanted names.
 
         Args:
             wanted: accepted names of the column, in lower case; with `exact`, spelled as in the table.
+            named: what the error calls the column, by default its accepted names.
 
         Raises:
             EdgeflError: no column or several columns have such a name; the message lists the table's columns.
@@ -78,7 +79,8 @@ class Table:
         if len(found) != 1:
             many = f"{len(found)} columns" if found else "no column"
             known = ", ".join(map(quoted, self.names[:20])) or "none"
-            raise self.error(1, f"has {many} {' or '.join(map(quoted, wanted))}; its columns: {known}")
+            named = named or " or ".join(map(quoted, wanted))
+            raise self.error(1, f"has {many} {named}; its columns: {known}")
         return found[0]
 
     def _of_csv(self) -> Iterator[tuple[int, Sequence[Any]]]:

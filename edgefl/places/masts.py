@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -249,6 +250,9 @@ class _Rows:
         sectors_of = f" with {many(sectors, 'sector')}" if self._with_azimuths else ""
         beyond = len(self._azimuths) - kept
         left_out = f"; {beyond:,} more beyond layout.radius_m are left out" if beyond else ""
+        azimuths = list(chain.from_iterable(self._azimuths.values())) if self._with_azimuths else []
+        if len(set(azimuths)) > 1 and max(abs(90.0 - each) for each in azimuths) <= 2 * math.pi:
+            left_out += "; all azimuths lie within 6.3 degrees of north: are they in radians?"
         places = many(len(self._azimuths), "place")
         return f"layout.sites: {self._path.name} has {cells} at {places}: {many(kept, 'site')}{sectors_of}{left_out}"
 

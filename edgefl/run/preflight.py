@@ -43,7 +43,8 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
                 Numbers(world.devices, one.sections).check_part(len(one.only), name)
             _check_task(one.sections, reports=reports)
     Numbers(world.devices, world.sections).check(world.count)
-    return [*_of_masts(world), *whereabouts.in_range(world), *whereabouts.never_served(world)]
+    doubts = world.measured.doubts() if world.measured else ()
+    return [*_of_masts(world), *doubts, *whereabouts.in_range(world), *whereabouts.never_served(world)]
 
 
 def _of_masts(world: World) -> Iterator[str]:

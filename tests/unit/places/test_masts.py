@@ -110,6 +110,13 @@ def test_azimuths_are_sectors(tmp_path: Path) -> None:
     assert power_db.argmax(axis=1).tolist() == [0, 2, 3]
 
 
+def test_azimuths_in_radians_are_noted(tmp_path: Path) -> None:
+    turned = "A,11.12,46.06,{}\nA,11.12,46.06,{}\n"
+    for azimuths, doubted in (((0.5, 4.7), True), ((5, 185), False)):
+        plan = prepare(loaded(tmp_path, "mast,lon,lat,azimuth\n" + turned.format(*azimuths)))
+        assert ["radians" in note for note in plan.notes if "masts.csv" in note] == [doubted]
+
+
 def test_the_written_scenario_needs_no_file(tmp_path: Path) -> None:
     one = loaded(tmp_path, OPERATOR)
     (tmp_path / "masts.csv").unlink()

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,15 @@ from edgefl.errors import EdgeflError, quoted
 
 PLACE = ("radio", "measured", "path")
 MOST_BIT_S = 1e11
+PEAKS_BIT_S: dict[Direction, float] = {
+    "downlink": 20e9,
+    "uplink": 10e9,
+}  # peak rates of 5G, Report ITU-R M.2410
+FEW_BIT_S = 1e3  # no measured link is as slow as this most of the time
+LONG_GAP_S, MINUTE_S = (
+    100.0,
+    60.0,
+)  # a drive test has shorter gaps, and counters of a network have whole minutes
 # larger times are in milliseconds, since seconds since 1970 reach this number in the year 5138
 MOST_S = 1e11
 
@@ -86,6 +95,22 @@ class MeasuredRates:
                     found.setdefault(time_s, []).append((device, cell))
         return [(time_s, *np.array(found[time_s]).T) for time_s in sorted(found)]
 
+    def doubts(self) -> Iterator[str]:
+        """Yield notes on rates and times whose usual size makes their unit doubtful."""
+        for direction, peak_bit_s in PEAKS_BIT_S.items():
+            rates_bit_s = np.concatenate([one.bit_s[direction] for one in self.steps])
+            usual_bit_s = float(np.median(rates_bit_s[rates_bit_s > 0]))
+            limit_bit_s, than = (FEW_BIT_S, "slower") if usual_bit_s < FEW_BIT_S else (peak_bit_s, "faster")
+            if not FEW_BIT_S <= usual_bit_s <= peak_bit_s:
+                yield (
+                    f"radio.measured: the median {direction} rate is {usual_bit_s / 1e6:,.6g} Mbit/s, but no link is"
+                    f" {than} than {limit_bit_s / 1e6:,g} Mbit/s: check the unit in the column's name"
+                )
+        gaps_s = np.concatenate([np.diff(one.times_s) for one in self.steps])
+        usual_s = float(np.median(gaps_s)) if len(gaps_s) else 0.0
+        if usual_s > LONG_GAP_S and usual_s % MINUTE_S:
+            yield f"radio.measured: rows of a device are typically {usual_s:,g} s apart: times must be in seconds"
+
     def check(self, devices: int, cells: int) -> None:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
@@ -148,7 +173,8 @@ class _Rows:
 
         def place(key: str, wanted: Sequence[str]) -> int:
             given = [columns[each] for each in wanted if each in columns]
-            return table.column(given or wanted, exact=bool(given))
+            named = "" if given or key not in RATES else f"of {key} rates, such as {key}_mbit_s"
+            return table.column(given or wanted, exact=bool(given), named=named)
 
         self._time = place("time_s", OTHERS["time_s"])
         self._rates: dict[Direction, tuple[int, float]] = {}

@@ -152,11 +152,27 @@ HEAD = "time_s,device,downlink_mbit_s,uplink_mbit_s\n"
 
 
 @pytest.mark.parametrize(
+    ("table", "doubted"),
+    [
+        (HEAD + "0,a,80,10\n1,a,0,20\n2,a,90,30\n", ""),
+        (HEAD + "0,a,80,10\n900,a,70,20\n", ""),  # counters of a network, every quarter of an hour
+        (HEAD.replace("mbit", "gbit") + "0,a,80,2\n", "the median downlink rate is 80,000 Mbit/s"),
+        (HEAD.replace("mbit", "kbit") + "0,a,80,0.5\n", "the median uplink rate is 0.0005 Mbit/s"),
+        (HEAD + "0,a,80,10\n1000,a,70,20\n2000,a,90,30\n", "typically 1,000 s apart"),
+    ],
+)
+def test_an_unlikely_unit_is_noted(tmp_path: Path, table: str, doubted: str) -> None:
+    notes = [note for note in prepare(scenario.load(replayed(tmp_path, table))).notes if "measured" in note]
+    assert len(notes) == bool(doubted)
+    assert not doubted or doubted in notes[0]
+
+
+@pytest.mark.parametrize(
     ("table", "nouns"),
     [
         ("", (":1:", "no column")),
         (HEAD, ("no rows",)),
-        ("time_s,device,downlink,uplink_mbps\n0,a,1,1\n", (":1:", "downlink_bit_s", "'downlink'")),
+        ("time_s,device,downlink,uplink_mbps\n0,a,1,1\n", (":1:", "downlink rates", "'downlink'")),
         ("time_s,device,dl_mbps,downlink_kbps,ul_bps\n0,a,1,1,1\n", (":1:", "2 columns")),
         (HEAD + "0,a,1\n", (":2:", "3 cells in a table of 4 columns")),
         (HEAD + "0,a,fast,1\n", (":2:", "downlink_mbit_s is 'fast'", "bit/s")),
