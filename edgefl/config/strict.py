@@ -18,7 +18,7 @@ from edgefl.config.clock import Words
 from edgefl.config.scenario_files import located
 from edgefl.config.units import with_unit
 from edgefl.config.yaml_nodes import scalar
-from edgefl.errors import quoted
+from edgefl.errors import EdgeflError, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
 BRITISH = {"center": "centre", "neighbor": "neighbour", "color": "colour", "optimizer": "optimiser"}
@@ -29,6 +29,14 @@ class Strict(BaseModel):
     """A frozen model that accepts only numbers as numbers, and only true or false as booleans."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).model_fields and self.model_config.get("frozen"):
+            raise EdgeflError(
+                f"{name} cannot be assigned, since a scenario is frozen: make a changed copy, such as"
+                " scenario.with_(radio__bandwidth_hz=5e7)"
+            )
+        super().__setattr__(name, value)
 
     @model_validator(mode="before")
     @classmethod

@@ -125,7 +125,7 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
         must(field.description, f"{name}.{field_name}: give it a description, with the unit")
         try:
             setattr(made, field_name, getattr(made, field_name))
-        except (ValidationError, FrozenInstanceError):
+        except (EdgeflError, FrozenInstanceError):
             continue
         raise ContractError(
             f"{name} can be modified after construction: keep it frozen like its base class, and pass state in"
