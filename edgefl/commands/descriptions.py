@@ -306,7 +306,7 @@ def _default(field: FieldInfo, dotted: str) -> str:
 def _written(value: Any) -> str:
     if isinstance(value, BaseModel):
         return "set by its keys"
-    return "none" if value is None else _number(value)
+    return "null" if value is None else _number(value)
 
 
 def _type(field: FieldInfo) -> str:

@@ -207,11 +207,10 @@ def told(text: str) -> dict[str, Any]:
     usual, _, journal = text.partition(", or ")
     journal = journal.removesuffix(" with preset: journal")
     usual = usual.partition(" (it follows ")[0]
-    return {preset: read(said) for preset, said in (("nr", usual), ("journal", journal or usual))}
-
-
-def read(text: str) -> Any:
-    return None if text == "none" else parse_value(text, "describe")
+    return {
+        preset: parse_value(said, "describe")
+        for preset, said in (("nr", usual), ("journal", journal or usual))
+    }
 
 
 def described_default(key: str) -> str:
@@ -245,7 +244,7 @@ def of_schema(node: dict[str, Any]) -> dict[str, Any]:
     """Return a key's default by preset, read from the words of the JSON Schema."""
     both = re.search(r"; by default (.+), or (.+) with preset: journal", node["description"])
     default = node.get("default")
-    return {"nr": default, "journal": read(both[2].strip()) if both else default}
+    return {"nr": default, "journal": parse_value(both[2].strip(), "describe") if both else default}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -321,7 +320,7 @@ def plain(value: Any) -> Any:
 def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
     lines = describe("devices.classes").splitlines()
     assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default as in devices)")
-    assert next(one for one in lines if one.startswith("  samples: ")).endswith("default none)")
+    assert next(one for one in lines if one.startswith("  samples: ")).endswith("default null)")
 
 
 # ---- conventions of the paper
