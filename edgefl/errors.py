@@ -44,7 +44,7 @@ def near_path(path: Path) -> str:
     except OSError:
         return ""
     near = [name for name in names if name.startswith(f"{path.name}-")]  # such as runs/quickstart-seed100
-    near = near or difflib.get_close_matches(path.name, names, n=1)
+    near = near or difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
     return f"; did you mean '{path.parent / near[0]}'?" if near else ""
 
 

@@ -99,7 +99,7 @@ def _near(missing: Path) -> str:
     """Return a hint that names the folder most similar to a missing one; '' if no folder beside it is similar."""
     known = [each.name for each in sorted(missing.parent.glob("*/"))] if os.path.isdir(missing.parent) else []
     near = [name for name in known if name.startswith(f"{missing.name}-")]  # such as runs/quickstart-seed100
-    near = near or difflib.get_close_matches(missing.name, known, n=1)
+    near = near or difflib.get_close_matches(missing.name, known, n=1, cutoff=0.75)
     return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 

@@ -67,6 +67,13 @@ def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixt
     assert "did you mean 'quickstart'?" in capsys.readouterr().err
 
 
+def test_only_a_similar_file_is_proposed(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sw.yaml").touch()
+    for given, proposal in (("nosuch.yaml", "check the path"), ("swf.yaml", "did you mean 'sw.yaml'?")):
+        assert code_of("validate", given) == 2
+        assert proposal in capsys.readouterr().err
+
+
 def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     code_of("scenarios")
     listed = capsys.readouterr().out
