@@ -25,6 +25,10 @@ class _Directory(PathView):
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is not a run directory
         return Path(self) / key
 
+    def __dir__(self) -> list[str]:
+        """Return what Path lacks, so that completion offers tables and figures instead of Path's eighty methods."""
+        return sorted(set(super().__dir__()) - {name for name in dir(Path) if not name.startswith("_")})
+
     def __repr__(self) -> str:
         path, colon, about = self.line().partition(": ")
         return f"{type(self).__name__}({path!r}{colon}{about})"

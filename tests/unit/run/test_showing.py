@@ -113,6 +113,9 @@ def test_time_to_counts_from_a_sessions_start_to_the_first_round_that_reaches_th
 
 def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) -> None:
     assert repr(edgefl.Results("nowhere")) == "Results('nowhere')"
+    public = [name for name in dir(edgefl.Results("nowhere")) if not name.startswith("_")]
+    assert "rounds" in public
+    assert "rmdir" not in public
     assert "nowhere" in edgefl.StudyResults("nowhere")._repr_html_()
 
 
