@@ -232,9 +232,8 @@ def report(
     from edgefl.analysis.page.machine import document
     from edgefl.analysis.reports.moving import draw_moving
 
-    files = {"report": write_report(runs, out)}
-    if picture:
-        files["picture"] = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    drawn = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone) if picture else None
+    files = {"report": write_report(runs, out), **({"picture": drawn} if drawn else {})}
     if json:
         table = [{"about": about, "file": file} for about, file in files.items()]
         print(document("report", out=files["report"].parent, table=table))

@@ -18,7 +18,7 @@ from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.runs.clock import HOURS
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
-FILMS = (".gif", ".webp")
+PICTURES, FILMS = (".png", ".pdf", ".svg"), (".gif", ".webp")
 FRAMES, FILM_DPI = 130, 105
 FRAME_MS, LAST_MS = 110, 2500
 # simulated time per frame of a film while no device moves; the time is shorter the more devices move
@@ -163,6 +163,10 @@ def draw_moving(
         ValueError: there are several runs, no positions or no such cell, or the file cannot be written.
     """
     out = Path(out)
+    if out.suffix not in (*PICTURES, *FILMS):
+        raise ValueError(
+            f"{out}: end the name with {', '.join(PICTURES)}, or for a film {' or '.join(FILMS)}"
+        )
     day = moving_run(given_runs([runs], load_runs, partial=None), cell)
     drawing = _MovingDrawing(day, phone=phone)
     try:

@@ -108,6 +108,8 @@ def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
         draw_moving(path, tmp_path / "town.png", cell=7)
     with pytest.raises(ValueError, match="no hour 12 in the run, which lasts from 6 to 10"):
         draw_moving(path, tmp_path / "town.png", at_hour=12)
+    with pytest.raises(ValueError, match=r"town\.txt: end the name with \.png"):
+        draw_moving(path, tmp_path / "town.txt")
     (path / "positions.csv").unlink()
     with pytest.raises(ValueError, match=r"run them with record\.positions_s"):
         draw_moving(path, tmp_path / "town.png")
