@@ -124,9 +124,12 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     bar.set_ticks(ticks_db)  # else the bar chooses others later than the axis above it
     carried = [f"{each:.1f}" for each in preview.carried(np.array(ticks_db))]
     if len(set(carried)) == 1:
-        ticks_db, carried = [float(np.mean(ticks_db))], carried[:1]
+        above_db, carried = [float(np.mean(ticks_db))], carried[:1]
+    else:  # beyond the highest rate ticks would repeat it
+        new = [at for at, text in enumerate(carried) if text not in carried[:at]]
+        above_db, carried = [ticks_db[at] for at in new], [carried[at] for at in new]
     above = bar.ax.secondary_xaxis("top")
-    above.set_xticks(ticks_db, carried)
+    above.set_xticks(above_db, carried)
     for axis in (bar.ax, above):
         axis.tick_params(labelsize=8, color="#9aa0a6", labelcolor=INK, length=3)
 

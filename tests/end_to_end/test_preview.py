@@ -202,6 +202,12 @@ def test_the_bar_of_the_map_obeys_the_rates(
         (np.full((4, 4), 8.3), 20.0, ["8.3"], ["3.0"]),  # log2(1 + 10^0.83) = 2.96
         (np.linspace(8.28, 8.31, 16).reshape(4, 4), 20.0, ["8.3"], ["3.0"]),
         (np.linspace(28.0, 52.0, 16).reshape(4, 4), 8.3, ["30", "35", "40", "45", "50"], ["8.3"]),
+        (
+            np.linspace(14.0, 38.0, 16).reshape(4, 4),
+            8.3,
+            ["15", "20", "25", "30", "35"],
+            ["5.0", "6.7", "8.3"],
+        ),
     ],
 )
 def test_equal_values_have_one_tick(
