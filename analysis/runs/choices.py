@@ -48,7 +48,7 @@ Json = Annotated[
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="Print only the directory of a run or study, the answers, names or files."
+        "--quiet", "-q", help="Print the result alone: a directory, files, names or answers, one per line."
     ),
 ]
 Reference = Annotated[

@@ -15,7 +15,13 @@ COMMANDS: dict[Literal["scenario", "study"], str] = {
     "study": "`edgefl study NAME --dry-run` lists its runs, `edgefl study NAME` runs them.",
 }
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
-TITLES = {".py": re.compile(r'^"""(.+?)(?:"""|\n)'), ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"')}
+# what describes a file, by its suffix; a table is described by its columns
+TITLES = {
+    ".py": re.compile(r'^"""(.+?)(?:"""|\n)'),
+    ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"'),
+    ".geojson": re.compile(r'"description": "(.+?)"'),
+    ".csv": re.compile(r"^(.+)"),
+}
 
 
 def scenarios(
@@ -98,7 +104,7 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
 
 
 def _about(file: Path) -> str:
-    """Return a module's first line, a notebook's title, or the first sentence of another file's first comment."""
+    """Return a file's title as in `TITLES`, or the first sentence of the first comment of a file of another kind."""
     text = file.read_text(encoding="utf-8")
     if file.suffix in TITLES:
         return "".join(TITLES[file.suffix].findall(text)[:1])
