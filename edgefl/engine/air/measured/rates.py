@@ -96,7 +96,7 @@ class MeasuredRates:
         return [(time_s, *np.array(found[time_s]).T) for time_s in sorted(found)]
 
     def doubts(self) -> Iterator[str]:
-        """Yield notes on rates and times whose usual size makes their unit doubtful."""
+        """Yield notes on rates and times that seem to be in another unit."""
         for direction, peak_bit_s in PEAKS_BIT_S.items():
             rates_bit_s = np.concatenate([one.bit_s[direction] for one in self.steps])
             usual_bit_s = float(np.median(rates_bit_s[rates_bit_s > 0]))
