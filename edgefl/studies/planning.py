@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from edgefl.config import shipped
 from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
@@ -107,11 +108,13 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
 
 def _base(source: Source, study: Study) -> Source:
-    """Return the scenario that a study file names; an error about a file that cannot be read names the key."""
+    """Return the scenario that a study names; an error about a file that cannot be found or read names the key."""
+    beside, named = source.path.parent / study.scenario, Path(study.scenario)
+    shipped_one = len(named.parts) == 1 and not named.suffix and not beside.exists()
     try:
-        return Source(source.path.parent / study.scenario)
+        return Source(shipped.find(named, "scenario") if shipped_one else beside)
     except EdgeflError as error:
-        if isinstance(error.__cause__, OSError):
+        if shipped_one or isinstance(error.__cause__, OSError):
             raise source.error(("scenario",), str(error)) from error
         raise  # the error already names a line of the scenario
 

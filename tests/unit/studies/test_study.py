@@ -23,6 +23,15 @@ def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path: Path) -> None:
         plan(tmp_path / "radio.yaml")
 
 
+def test_a_study_may_name_a_shipped_scenario(tmp_path: Path) -> None:
+    """A file beside the study comes first; a misspelled name is an error at the key."""
+    text = "name: small\nscenario: {}\nseeds: [1]\nreference: a\nvariants: {{a: {{}}}}\n"
+    (run,) = plan(written(tmp_path, text.format("quickstart"))).runs
+    assert run.scenario.name == "quickstart"
+    with refused_at("scenario", "study.yaml:2", "did you mean 'quickstart'?"):
+        plan(written(tmp_path, text.format("quikstart")))
+
+
 def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) -> None:
     text = "variants: {a: {}, 5 devices: {devices.count: 5}}\ngrid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
     paths = planned(tmp_path, text)
