@@ -171,7 +171,7 @@ def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:
-    """If half of the devices drift at a time in seconds, the common test data have both concepts in equal parts."""
+    """If half of the devices drift at a given time, the common test data have both concepts in equal parts."""
     pilot = rounds(simulate(load_scenario(scenario), tmp_path / "pilot", device="cpu"))
     at_s = float(pilot.start_s[AT - 1])
     run = simulate(

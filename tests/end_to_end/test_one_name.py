@@ -1,4 +1,4 @@
-"""Test that edgefl occupies one name, so that users may have a channel.py, and that no module has two names."""
+"""Test that edgefl installs one top-level name, leaving `channel` to users, and loads no module under two names."""
 
 import os
 import subprocess

@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """Overlapping rounds refuse these algorithms; the tests above train with all others."""
+    """Servers with overlapping rounds refuse these algorithms; the tests above train with all others."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
@@ -180,7 +180,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
     mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
-    assert max(rows.further["staleness_max"]) > 4  # beyond 4 the hinge lowers weights
+    assert max(rows.further["staleness_max"]) > 4  # the hinge lowers the weights of updates with a staleness above 4
     assert table(rows) == table(train("fedavg", mixed))
 
 
@@ -188,7 +188,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
-    """Both servers do plain SGD on one device after the other (`tests/theory/test_sequential.py`), at equal rates."""
+    """Both train on one device after the other by plain SGD (`tests/theory/test_sequential.py`), at equal rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
     rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
     assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))

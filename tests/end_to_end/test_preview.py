@@ -115,7 +115,7 @@ def test_the_note_about_handovers_comes_before_the_run() -> None:
 
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
     rounds = pd.read_csv(run / "rounds.csv").sort_values("end_s")
-    # the probe is the mean of the first rounds; devices move, so it only has the size of the mean over all rounds
+    # devices move, so the probe, the mean of the first rounds, only approximates the mean over all rounds
     assert preview.forecast.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
     assert preview.forecast.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
     assert preview.forecast.simulated_s == (20.0, 20.0)

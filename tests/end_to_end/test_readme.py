@@ -54,14 +54,14 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # before later commands compare the runs at other targets
+            if str(STUDY) in command:  # before later commands compare the runs at different targets
                 check_picture(folder / "runs" / "quickstart")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
     assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes
 
 
 def check_picture(study: Path) -> None:
-    """Check that picture and caption agree with a run; `make readme` makes the picture again."""
+    """Check that picture and caption agree with a run; `make readme` draws the picture again."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
     # as rounding depends on the processor, accuracies may differ in the third digit; times and energies do not

@@ -38,7 +38,7 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
     assert len(devices) == 8 * len(rounds)
     assert check_run(tmp_path / "run") == []
     assert (rounds.downlink_bits == 8 * 32 * 650).all()
-    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # `nr` has tails
+    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # `nr` has tail energy
     last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
     assert np.allclose(last, rounds.end_s, atol=2e-9)
     assert (rounds.latency_mean_s <= rounds.latency_s).all()

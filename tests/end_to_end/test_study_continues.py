@@ -49,7 +49,7 @@ def radio(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def beats_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the heartbeat from 10 s, as a claim that seems abandoned is watched for longer than one."""
+    """Shorten the heartbeat interval from 10 s, as abandoned claims are watched for longer than one interval."""
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
 
 

@@ -1,4 +1,4 @@
-"""Test that a regression run's tables have R2, that the analysis names it, and that the model outputs numbers."""
+"""Test that a regression run's tables have R2, that the analysis names R2, and that the model outputs numbers."""
 
 import csv
 import json

@@ -9,7 +9,7 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 PIS = Path(__file__).parents[2] / "scenarios" / "raspberry_pis.yaml"
-# devices -> s of upload, of download, of training and testing; from fed5g_analysis, paper_figures.ipynb, cells 22, 28
+# devices -> seconds of upload, download, training with testing; fed5g_analysis, paper_figures.ipynb, cells 22, 28
 MEASURED = {3: (2.64, 0.94, 28.95), 4: (2.10, 1.06, 19.30), 5: (2.44, 1.43, 16.86), 6: (2.08, 0.89, 15.27)}
 SEEDS, ROUNDS = (100, 101, 102, 103), 4
 

@@ -20,7 +20,7 @@ SEED = 0
 KEYS = 1000
 SIGNIFICANCE = 1e-4
 STANDARD_ERRORS = 4
-# The mean correlation over places exceeds exp(-d / d_corr) by this at most; GaussianFields' tests derive it
+# The mean correlation over places exceeds exp(-d / d_corr) by at most this; the tests of GaussianFields derive it
 LAW = 0.012
 CARRIER_HZ = 3.5e9
 RADIO = {"carrier_hz": CARRIER_HZ, "bs_height_m": 10.0, "ut_height_m": 1.5}
@@ -69,11 +69,11 @@ def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[flo
 
 
 def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
-    # 9 places 40 m apart correlate by e^-4, and their squares by e^-8
+    # values at 9 places 40 m apart have correlation e^-4, and their squares e^-8
     grid = np.array([(x, y) for x in (-41.3, 0.7, 40.9) for y in (-40.2, 0.3, 41.1)])
     sample = values(shadowing(seed, *LOS), grid)
     tolerance = STANDARD_ERRORS / math.sqrt(2 * sample.size)
-    # the sample can show an error of 3 %; the unit tests derive the exact 1 %
+    # the sample can detect an error of 3 %; the unit tests derive the exact 1 %
     assert tolerance < 0.03
     assert abs(sample.std() - 1) < tolerance
 

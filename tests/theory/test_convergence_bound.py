@@ -96,7 +96,7 @@ def test_the_bound_holds_with_the_known_constants() -> None:
     right = np.array([run["bound"].mean() for run in runs])
     error = (right - left).std(ddof=1) / math.sqrt(REPEATS)
     assert (right - left).mean() > 4 * error
-    # all terms are positive, so the bound does not hold merely by the decrease of the loss
+    # all terms are positive, so the bound does not hold merely because the loss decreases
     assert (np.array([[run[term].mean() for term in "abcd"] for run in runs]) > 0).all()
 
 

@@ -32,13 +32,13 @@ BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_la
 
 
 class Straight:
-    """Devices that walk straight on, each in its own direction, from uniform places of the layout."""
+    """Devices that walk straight on, each in its own direction, from uniformly distributed places of the layout."""
 
     moves = True
 
     def __init__(self, devices: int, seed: int) -> None:
         along, across, turns = np.random.default_rng(seed).random((3, devices))
-        # the pattern of borders repeats by steps between neighbouring sites, and places cover two steps each way
+        # the pattern of borders repeats with the vectors between neighbouring sites, and places span two of each
         steps_m = SITES_M[[1, 2]]
         self._places_m = 2 * np.stack([along - 0.5, across - 0.5], axis=1) @ steps_m
         directions = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
@@ -65,7 +65,7 @@ def changes(
     line_of_sight: LineOfSight = "always",
     **rules: float,
 ) -> list[Any]:
-    """Return all handovers; correlation: of shadowing between sites, or None without shadowing."""
+    """Return all handovers; `correlation` is between the shadowing of sites, or None without shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -170,7 +170,7 @@ def test_shadowing_that_all_sites_share_moves_no_border() -> None:
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
     """An independent program of straight walks with A3, k = 4, correlation 0.5 gave 388 per hour, 1.36 per border.
 
-    With independent sites and unfiltered measurements, this program gave 1425 per hour, five times the borders.
+    With independent sites and unfiltered measurements, it has 1425 per hour, five per border.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s
@@ -184,7 +184,7 @@ def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> Non
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
     """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md has 2.4 for nr.
 
-    A rough field of line of sight, with an event that leaves only 3 dB below the serving cell, gave 3.7.
+    A rough field of line of sight, with A3's leaving condition met only 3 dB below the serving cell, gave 3.7.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s

@@ -297,7 +297,7 @@ class Ours:
 
     @property
     def model(self) -> Tensor:
-        """[M] after the rounds so far."""
+        """The model [M] after the rounds so far."""
         return self._track.model
 
     def __call__(self) -> float:
@@ -329,7 +329,7 @@ class Loop:
 
     @property
     def model(self) -> Tensor:
-        """[M] after the rounds so far."""
+        """The model [M] after the rounds so far."""
         return torch.cat([part.flatten() for part in self._global])
 
     def begin_with(self, model: Tensor) -> None:
