@@ -69,7 +69,7 @@ def scenario_of(digits: Path, overrides: str) -> Any:
 def test_what_forbids_a_fork(
     threads: int, device: str, code: dict[str, str], gpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even an unused GPU forbids a fork: its threads would make PyTorch refuse gradients in the child process."""
+    """A GPU forbids a fork even if unused: because of its threads, PyTorch would refuse gradients in the child."""
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: gpu)
     assert not beside.may_fork(threads, torch.device(device), code)
 

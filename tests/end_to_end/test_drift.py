@@ -73,7 +73,7 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
 def test_only_models_that_exist_have_an_accuracy(
     name: str, min_updates: int, scenario: Path, tmp_path: Path
 ) -> None:
-    """A deadline cuts some devices off; by `min_updates` the server accepts or rejects a round without their updates.
+    """A deadline cuts off some devices; `min_updates` decides whether the server accepts the round without them.
 
     A local model exists as soon as its training has ended. A personal model exists only after the aggregation, as a
     device stores it only if its update arrives.
@@ -148,7 +148,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
     assert rounds(run)[list(PERSONAL)].notna().all(axis=1).tolist() == tested.tolist()
-    # the share of drifted devices is known in rounds without a test too
+    # rounds without a test record the share of drifted devices, too
     assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 
 
@@ -214,7 +214,7 @@ def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
 def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: Path) -> None:
     """For early stopping, a device tests its validation samples before the first epoch and after all but the last.
 
-    v of n samples are for validation, so e epochs train e (n - v). No decision follows the last of the E = 3 epochs.
+    v of n samples are for validation, so e epochs train e (n - v). The last of the E = 3 epochs needs no decision.
     """
     plain = _booked(scenario, tmp_path / "processed", "learning.cost.booked=processed")
     everything = _booked(scenario, tmp_path / "all")

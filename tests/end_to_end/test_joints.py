@@ -94,7 +94,7 @@ def test_a_reference_notices_a_fault(
         (tmp_path / str(case)).mkdir()
         try:
             found = REFERENCES[name](Random(f"{name} {SEED} {case}"), tmp_path / str(case))
-        except (EdgeflError, RuntimeError, KeyError):  # the fault stopped the run, or left rows out
+        except (EdgeflError, RuntimeError, KeyError):  # the fault stopped the run, or made it omit rows
             return
         if found.wrong:
             return

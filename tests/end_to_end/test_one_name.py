@@ -106,7 +106,7 @@ print(twice, len(ours) > 550, {"channel", "analysis", "scenarios"} & set(sys.mod
 
 @pytest.mark.parametrize("folder", ["channel", "analysis", "scenarios", "examples"])
 def test_the_folders_are_parts_of_edgefl(folder: str) -> None:
-    """The folder is a link in edgefl/, so that modules have one name whether edgefl is installed or a checkout."""
+    """Each folder is a link in edgefl/, so that a checkout has the same module names as an installation."""
     link = ROOT / "edgefl" / folder
     assert link.is_symlink() or "site-packages" in str(link)
     assert os.readlink(link) == f"../{folder}"

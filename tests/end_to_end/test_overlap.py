@@ -196,7 +196,7 @@ def test_one_device_after_the_other_is_the_synchronous_server_with_one_participa
 
 
 def test_rounds_overlap() -> None:
-    """With a buffer of two updates no model waits for the slowest of six devices, so models are made faster."""
+    """With a buffer of two updates, the server does not wait for the slowest of six devices, and ends earlier."""
     world = scripted_world({"name": "fedbuff", "buffer": 2, "concurrency": 6}).run()
     taken = [call[1] for call in world.learner.calls if call[0] == "aggregate"]
     assert {len(ids) for ids in taken} == {2}
@@ -208,7 +208,7 @@ def test_rounds_overlap() -> None:
     [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "every_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
-    """Accuracy rises within each session although updates are stale, as models are made while devices train."""
+    """Accuracy rises in each session although updates are stale, as devices train while the model changes."""
     rows = train("fedavg", server)
     accuracy = [row.accuracy for row in rows.of[Round]]
     for session in (accuracy[:MODELS], accuracy[MODELS:]):

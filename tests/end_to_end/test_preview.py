@@ -258,7 +258,7 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     ("changes", "made"),
     [
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 86_400.0}, 3),
-        # a session that would begin at the end of the run is not made
+        # a session that would begin at the end of the run is not created
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 64_800.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10, "count": 2}, "duration_s": 60.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # at most 8 are shown

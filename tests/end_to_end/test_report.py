@@ -218,7 +218,7 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
 
 @in_browser
 def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> None:
-    """The map leaves out a large empty part of the world, and shows a world full of devices as a whole."""
+    """The map leaves out a large empty part of the world, but shows a world full of devices completely."""
     text = file.read_text()
     whole = text.split('id="data">')[1].split("</script>")[0]
     page.open(file)

@@ -55,7 +55,7 @@ def drawn(
     beyond_db -= 9.5 * math.log10(break_m**2 + HEIGHT_M**2)
     los_db = np.where(distance_m <= break_m, near_db, beyond_db)
     nlos_db = np.maximum(los_db, 22.4 + 35.3 * np.log10(straight_m) + 21.3 * math.log10(GHZ))
-    # a field decides line of sight softly, with 38.901's probability; s^2 of the power is in line of sight
+    # a soft line of sight s follows 38.901's probability; s^2 is the share of the power in line of sight
     far_m = np.maximum(distance_m, 18.0)
     p_los = 18 / far_m + np.exp(-far_m / 36) * (1 - 18 / far_m)
     decided = rng.random(places)
@@ -132,7 +132,7 @@ SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshap
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Return devices' blocks, as real numbers: equal up to what each can use, with the rest for the others."""
+    """Return devices' blocks as real numbers: equal, but capped at what each can use, and the rest for the others."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()

@@ -168,7 +168,7 @@ def test_shadowing_that_all_sites_share_moves_no_border() -> None:
 
 
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
-    """An independent program of straight walks with A3, k = 4, correlation 0.5 gave 388 per hour, 1.36 per border.
+    """An independent simulation of straight walks (A3, k = 4, correlation 0.5) gave 388 per hour, 1.36 per border.
 
     With independent sites and unfiltered measurements, it has 1425 per hour, five per border.
     """
@@ -182,7 +182,7 @@ def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> Non
 
 
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
-    """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md has 2.4 for nr.
+    """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md states 2.4 for nr.
 
     A rough field of line of sight, with A3's leaving condition met only 3 dB below the serving cell, gave 3.7.
     """

@@ -126,7 +126,7 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides in a fixed share of the distance between sites, and decorrelates over 13 m.
+    """Shadowing decides over a fixed fraction of the distance between sites, but decorrelates over 13 m.
 
     So UMi has twice as many handovers per border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """

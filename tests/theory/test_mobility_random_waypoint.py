@@ -101,14 +101,14 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
             (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
         ]
         straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
-        # 1 in 9,000 devices turns within SHORT_S, which hides that it walks straight on
+        # 1 in 9,000 devices turns within SHORT_S, so it does not count as walking straight on
         error = math.sqrt(beyond * (1 - beyond) / DEVICES)
         assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
 
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """A share pause / (pause + mean leg / speed) rests, uniform in area, with a uniform remaining pause."""
+    """A share pause / (pause + mean leg / speed) rests; places are uniform in area, and so are remaining pauses."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)

@@ -56,7 +56,7 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_share(walking, 20.0 / 25.0)
     heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
     assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
-    # an effect of the border would show in headings relative to the place
+    # headings relative to the position would show an effect of the border
     assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
@@ -203,7 +203,7 @@ def test_attraction_recurs_every_day(begin_hour: float) -> None:
     streams = Streams(SEED)
     homes = sample_ring(streams("drop"), DEVICES, inner_radius_m=10.0, outer_radius_m=130.0)
     movement = model.start(homes, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=streams)
-    # a walking device is at no place; it decided at most a longest walk ago
+    # a walking device is at no place; its last decision was at most the longest walk ago
     on_the_way = LONGEST_WALK_S / STAY_S
     for hours in (0.0, 4.0, 9.0, 19.0, 24.0 + 9.0, 72.0 + 4.0):
         at = movement.positions_m(hours * DAY_S / HOURS)

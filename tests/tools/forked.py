@@ -88,7 +88,7 @@ class Command:
 
 
 def loaded_after(code: str, packages: set[str]) -> set[str]:
-    """Return which of these packages a new process has imported after some code; packages of training always are."""
+    """Return which of these packages a new process has imported after some code; the training packages always are."""
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
 
 Place = tuple[str, ...]
-DECADES = 1.5  # a number is drawn within this distance from its default, unless its bounds are narrower
+DECADES = 1.5  # a number is drawn within this many decades of its default, unless its bounds are narrower
 SPAN = 1e4  # a number without a default is drawn between its upper bound and this fraction of the bound
 
 

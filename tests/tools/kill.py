@@ -32,7 +32,7 @@ LOOK_S = 0.005  # interval at which a running run is checked
 
 @dataclass
 class KilledRuns:
-    """The numbers of killed runs of a scenario, and of killed runs with the results of an undisturbed run."""
+    """The number of killed runs of a scenario, and how many of them have the results of an undisturbed run."""
 
     scenario: Path
     runs: int = 0

@@ -1,4 +1,4 @@
-"""Test the papers' metrics on small runs, with values by hand."""
+"""Test the papers' metrics on small runs against hand-computed values."""
 
 import math
 from collections.abc import Callable

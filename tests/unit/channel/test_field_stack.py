@@ -194,7 +194,7 @@ def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
 
 
 def test_repeating_fields_keep_their_law(repeating: GaussianFields) -> None:
-    """Values are standard normal, with correlation exp(-d / 10 m) between places that no period separates.
+    """Values are standard normal, with correlation exp(-d / 10 m) between places that are not a period apart.
 
     8,000 places over 2 km in fields of 320 m x 320 m are about 1,000 independent patches of 10 m: means of squares
     and products are within 0.15, more than three standard errors of sqrt(2 / 1,000).

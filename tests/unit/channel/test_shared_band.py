@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """Return the same by brute force, with shares decided slot by slot."""
+    """Return the same as `play` by brute force, with shares decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}
@@ -377,7 +377,7 @@ def test_round_robin_takes_turns() -> None:
 
 
 def test_round_robin_shares_a_frame_s_special_slots() -> None:
-    # with two flows and S, U in turn, counting turns would give all U slots to one flow
+    # with two flows and alternating S and U slots, counting turns would give all U slots to one flow
     log = watch(RoundRobin(), 5000, weights=UPLINK)
     served = np.zeros(3)
     for slot in log:

@@ -1,4 +1,4 @@
-"""Make garbage collections fast, as Flower runs one for each message."""
+"""Make garbage collection fast, as Flower runs one for each message."""
 
 import gc
 

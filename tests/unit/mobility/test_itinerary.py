@@ -163,7 +163,7 @@ def test_another_place_leaves_people_their_habits_and_spots() -> None:
 
 
 def test_other_people_leave_ones_own_way_as_it_is() -> None:
-    """A person's path does not depend on other people, to the last digit, not even under way at time 0."""
+    """A person's path does not depend on other people, to the last digit, even if it is under way at time 0."""
     one, many = (start(people, begin_hour="8:20") for people in (3, 200))
     for hour in (0.0, 0.1, 9.2, 24.3):
         assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])
@@ -261,6 +261,6 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A street of 14 m in the mill's corner is the nearest of few spots only, so no note is written."""
+    """A street of 14 m in the mill's corner is the nearest one of few spots, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

@@ -67,7 +67,7 @@ class Backwards(Churn):
 
 
 class Nobody(SwitchedAt):
-    """A churn model with a session without devices."""
+    """A churn model whose sessions have no devices."""
 
     def members(self, session: int) -> list[int]:
         return []

@@ -186,7 +186,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        # a slot suffices for more than eight models
+        # a slot has room for more than eight models
         "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}, "sharing": "dynamic"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": case["models"]},

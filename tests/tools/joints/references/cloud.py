@@ -89,7 +89,7 @@ class Hierarchy:
             heapq.heappush(self.queue, (end_s + self.case["one_way_s"], "arrives", cell, now_s))
 
     def _look(self, now_s: Fraction) -> None:
-        """Make the cloud's model, unless it still waits for a cell."""
+        """Make the cloud's model, unless the cloud still waits for a cell."""
         waits = self.case["waits_for"] == "cells"
         if not self.waiting or (waits and not self.working <= self.waiting.keys()):
             return

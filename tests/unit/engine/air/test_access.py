@@ -110,7 +110,7 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
 
 @HOW
 def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
-    """A tail ends when the radio listens for the next transfer; a device that does neither is idle."""
+    """A tail ends when the radio listens for the next transfer; with neither of the two, a device is idle."""
     idle_w = 0.01
     rows, world = run(ACCESS, 0.3, devices={"idle_power_w": idle_w}, **how)
     power = world.simulation.network.power

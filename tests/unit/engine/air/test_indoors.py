@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return wall loss, indoor loss and normal part, summed, in the device's square, the third east, second north."""
+    """Return the sum of wall loss, indoor loss and normal part for the device's square, third east, second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
@@ -106,7 +106,7 @@ def walls(count: int = 3, share: float = 1.0, coats: Coats | None = None) -> Ind
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
-    """In 38.901, 7.4.3.1, being indoors is independent of the indoor distance, 25 m / 3 on average, and of N."""
+    """In 38.901, 7.4.3.1, being indoors is independent of the indoor distance (25 m / 3 on average) and of N."""
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     some, everyone = (walls(count, of).loss_db(places_m, ids) for of in (share, 1.0))

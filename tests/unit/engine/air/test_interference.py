@@ -163,7 +163,7 @@ def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
 
 
 def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_now() -> None:
-    """In a dynamic band, an interferer has the share of the devices now active: a half, then the whole band."""
+    """In a dynamic band, an interferer uses the share of a currently active device: half, then the whole band."""
     small = Neighbours(sharing="dynamic").small.run()
     ends = {row.device: (row.uplink_end_s or 0.0) / SLOT_S for row in small.rows.of[DeviceRound]}
     which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1][1]
@@ -239,7 +239,7 @@ def gain(distance_m: float) -> float:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_neighbours_that_always_send_are_noise_in_both_directions(sharing: str) -> None:
-    """At load 1 the downlink equals that at mean interference; the uplink hears the other cell's device at 160 m."""
+    """At load 1 downlinks take as long as at mean interference; the uplink hears the other cell's device at 160 m."""
     small = world(1.0, "slot", sharing)
     (row,) = small.rows.of[DeviceRound]
     (mean,) = world(1.0, "mean", sharing).rows.of[DeviceRound]

@@ -81,7 +81,7 @@ def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_b
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("moves", [True, False])
 def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bool) -> None:
-    """A link that falls below the lowest rate at 0.3 s, read at 0.4 s, fails at 1.4 s, and ends the round."""
+    """A link below the lowest rate from 0.3 s on, as noticed at 0.4 s, fails at 1.4 s, and ends the round."""
     first_m = 11.0 if moves else 240.0
     options = {
         "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},

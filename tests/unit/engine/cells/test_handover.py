@@ -132,7 +132,7 @@ def test_who_did_not_measure_begins_anew() -> None:
 
 
 class ByHand:
-    """A device that filters, times and decides by the formulas in loops, without the network's rules."""
+    """A device that filters, times and decides by the formulas, in loops, without the network's code."""
 
     def __init__(self, rules: HandoverSettings, serving: int) -> None:
         self.rules, self.serving = rules, serving

@@ -22,9 +22,8 @@ def drawn_world(
 ) -> tuple[SmallWorld, dict[str, Any]]:
     """Return a world of three rounds with one to three devices, drawn so that all outcomes occur, and its settings.
 
-    Args:
-        classes: two classes with batteries and one on mains, with a device each.
-        power: the devices' radio power model; those other than the journal's have their own circuits.
+    Args: classes: two classes with batteries and one on mains, with one device each. power: the devices' radio power
+    model; those other than the journal's have their own circuits.
     """
     rng = np.random.default_rng(seed)
 

@@ -158,7 +158,7 @@ def test_a_decision_is_carried_out() -> None:
 
 
 def test_a_round_of_the_fewest_joules() -> None:
-    """The engine's energy and end times are the computed optimum, as links without fading have Shannon's rate."""
+    """The engine's energy and end times equal the computed optimum, as links without fading have Shannon's rate."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     decider = Asked()
     world(decider, devices=CIRCUITS, learner=learner).run()

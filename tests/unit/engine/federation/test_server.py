@@ -443,7 +443,7 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
 
 
 class Listening(Schedule):
-    """A session of a few rounds whose policy asks for reports and records them."""
+    """A session of a few rounds whose policy requests reports and records them."""
 
     heard: list[tuple[float, ...]] = []  # noqa: RUF012  # the list is the test's
 

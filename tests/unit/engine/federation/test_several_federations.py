@@ -22,7 +22,7 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted, within
 
 SLOT_S = 0.5e-3
-MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S: a model alone in the band
+MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S: the time of a model alone in the band
 EXACT = 1e-9  # rounding error in s
 
 
