@@ -180,7 +180,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
     mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
-    assert max(rows.further["staleness_max"]) > 4  # the hinge lowers the weights of updates with a staleness above 4
+    assert max(rows.further["staleness_max"]) > 4  # beyond a staleness of 4 the hinge lowers weights
     assert table(rows) == table(train("fedavg", mixed))
 
 

@@ -87,7 +87,7 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
         "sessions.rounds=1",
     ]
     everyone = run(digits, tmp_path / "all", *walking)["devices"].set_index("device")
-    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # the same bandwidth for each
+    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # equal bandwidth each
     some = run(digits, tmp_path / "two", *walking, *two)["devices"].set_index("device")
     assert (len(everyone), len(some)) == (8, 2)
     same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]

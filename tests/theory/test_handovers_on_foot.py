@@ -105,7 +105,7 @@ def expected(model: type[PathLoss], isd_m: float, walks: int = 400) -> tuple[flo
     for step in range(int(isd_m / STEP_M)):
         along_m = step * STEP_M
         squares = [(along_m - site_m) ** 2 + lanes_m**2 + height_m**2 for site_m in (0.0, isd_m)]
-        ahead_db = slope_db / 2 * np.log10(squares[0] / squares[1]) + apart_db * shadow  # the second site's lead
+        ahead_db = slope_db / 2 * np.log10(squares[0] / squares[1]) + apart_db * shadow  # second site's lead
         if served_by_second is None:
             served_by_second = ahead_db > 0
         goes = np.where(served_by_second, -ahead_db, ahead_db) > MARGIN_DB
