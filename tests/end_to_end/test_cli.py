@@ -100,7 +100,7 @@ def test_what_validate_says_stands_in_the_order_of_the_files(
 
 
 def data_set(file: Path) -> str:
-    """Return the data set that a scenario file, or the scenario of a study file, names."""
+    """Return the data set named by a scenario file, or by the scenario of a study file."""
     text = file.read_text()
     if scenario := re.search(r"^scenario: (\S+)", text, re.MULTILINE):
         return data_set(file.parent / scenario[1])

@@ -32,7 +32,7 @@ def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
 
 
 def by_hand() -> np.ndarray:
-    """Return [drops, 4] these quantities from the Monte Carlo."""
+    """Return [drops, 4] the same quantities from the Monte Carlo."""
     rng, rows = np.random.default_rng(11), []
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)
@@ -46,7 +46,7 @@ def by_hand() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """Return the quantities [drops, 4] by sharing, over the same drops."""
+    """Return the quantities [drops, 4] for each kind of sharing, over the same drops."""
     folder = tmp_path_factory.mktemp("rounds")
     return {
         sharing: np.array(

@@ -122,7 +122,7 @@ def value_for(key: Key, rng: Random) -> Any:
 
 
 def component(kind: str, rng: Random) -> Any:
-    """Draw a component of a kind, and parameters whose values are allowed one by one."""
+    """Draw a component of a kind, with parameters that are allowed individually."""
     name = rng.choice(registry.names(kind))
     keys = keys_of(parameters_of(registry.get(kind, name)))
     chosen = [key for key in keys if key.required or rng.random() < 0.3]

@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Compare jobs with the first job, which is the rival; extra work has no rate."""
+    """Compare jobs with the first job, which is the rival; `beside` is only measured, not compared."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))

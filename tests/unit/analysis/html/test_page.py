@@ -1,4 +1,4 @@
-"""Test that a page about several runs names the run of its scenario and provenance."""
+"""Test that a page about several runs names the run from which its scenario and provenance are."""
 
 from pathlib import Path
 from typing import Any
