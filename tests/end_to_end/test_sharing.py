@@ -56,7 +56,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """Runs with probes reuse pilot sessions of a run without probes, and choose the pilot model by their accuracies.
+    """Runs with probes reuse pilot sessions of a run without probes, and average the models of the good ones.
 
     With a history of one session, they reuse no further sessions.
     """

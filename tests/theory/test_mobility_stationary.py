@@ -76,7 +76,7 @@ ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 
 
 def test_gauss_markov_speed() -> None:
-    """The speed is normal with the stated mean and standard deviation; reflections leave its correlation alpha^n."""
+    """The speed is normal with the stated mean and standard deviation; reflections keep its correlation alpha^n."""
     movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
     # read speeds in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]

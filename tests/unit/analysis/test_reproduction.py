@@ -10,7 +10,7 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # a mean with two decimals and its terms are rounded
+ROUNDED = 0.01 + 1e-9  # the mean, with two decimals, is rounded, as are its terms
 STUDY = "journal_table_x_fashion_mnist_as_run"
 # J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
 PAPER = {

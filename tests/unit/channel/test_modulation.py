@@ -145,7 +145,7 @@ def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts:
 def test_rates_over_parts_are_those_of_codes_over_parts_drawn_one_by_one(parts: int) -> None:
     """At each mean power the rate is that of codes that decode if the band's parts carry enough information.
 
-    Slots of one mean power carry different information, with two parts more so than with many.
+    Slots of equal mean power differ in information, more so with two parts than with many.
     """
     drawn = np.random.default_rng(7).exponential(size=(parts, 40_000))
     steps = Steps(parts=parts)

@@ -42,7 +42,7 @@ def run(
 def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
     """Return how long the radio rests after each transfer of a round: while computing, and until the next round.
 
-    No transfer ends the tail of the last one.
+    The tail of the last transfer is not cut short by another transfer.
     """
     found = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):

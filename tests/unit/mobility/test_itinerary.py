@@ -248,7 +248,7 @@ def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
 
 
 def test_an_address_without_a_way_to_the_others_is_noted() -> None:
-    """The mill's street, y = 50, does not meet the longer one, y = 0, and is the nearer one above y = 25."""
+    """The mill's street (y = 50) does not meet the longer street (y = 0), and is the nearer one above y = 25."""
     home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
     commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
     (note,) = notes_of(100, streets=[home_street, own_street], **commute)

@@ -141,7 +141,7 @@ class Loose(FedAvg):
 
 
 class Soft(FedAvg):
-    """An algorithm that can be modified."""
+    """An algorithm that is not frozen."""
 
     model_config = ConfigDict(frozen=False)
     mu: float = Field(1.0, description="changes")
