@@ -34,7 +34,7 @@ variants:
 
 @pytest.fixture
 def digits(tmp_path: Path) -> Path:
-    """Write a scenario file, and beside it `small.yaml`, a study of this scenario."""
+    """Write a scenario file, and next to it `small.yaml`, a study of this scenario."""
     path = tmp_path / "digits.yaml"
     path.write_text(DIGITS)
     (tmp_path / "small.yaml").write_text(STUDY)

@@ -204,7 +204,7 @@ def test_a_tilde_that_the_shell_leaves_is_the_home_folder(
 
 
 def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
-    """Matplotlib's warning about its font cache is not shown."""
+    """Matplotlib's warning about its font cache does not appear."""
     file = tmp_path / "home"
     file.touch()
     code = (

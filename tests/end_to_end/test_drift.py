@@ -191,7 +191,7 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
 
 
 def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
-    """Return the first round's devices; their compute energy is proportional to the samples booked."""
+    """Return the first round's devices; their compute energy is proportional to the samples counted."""
     devices = pd.read_csv(
         simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
     )
@@ -201,7 +201,7 @@ def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
 def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
     """A device that also trains a personal model on the same mini-batches uses twice the compute energy of FedAvg.
 
-    The forward passes for early stopping are booked once.
+    The forward passes for early stopping are counted once.
     """
     trained = "learning.cost.booked=processed"
     plain = _booked(scenario, tmp_path / "fedavg", trained)
@@ -221,5 +221,5 @@ def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: P
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)
     expected = 3 / 7 * tests / plain.epochs / 3
-    # v and the booked third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
+    # v and the third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
     assert more.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.1)

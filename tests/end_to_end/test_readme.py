@@ -61,7 +61,7 @@ def test_command(chain: list[str], folder: Path) -> None:
 
 
 def check_picture(study: Path) -> None:
-    """Check that picture and caption agree with a run; `make readme` draws the picture again."""
+    """Check that picture and caption agree with a run; `make readme` redraws the picture."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
     # as rounding depends on the processor, accuracies may differ in the third digit; times and energies do not
@@ -153,7 +153,7 @@ def test_what_is_counted_is_there() -> None:
 
 
 def test_results_are_those_of_their_pages() -> None:
-    """Each number in the table of results also stands on the page that its row links to."""
+    """Each number in the table of results also appears on the page that its row links to."""
     table = README.partition("## Five results")[2].partition("##")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if "](docs/" in line]
     assert len(rows) == 5

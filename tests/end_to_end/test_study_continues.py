@@ -319,7 +319,7 @@ def test_runs_of_two_studies_are_not_merged(
 
 
 def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: Path) -> None:
-    """A run made before a key existed has a different hash, but is reused if the key has its default."""
+    """A run from before a key existed has a different hash, but is reused if the key has its default."""
     out = tmp_path / "out"
     run(plan(radio), out, StudyOptions(executor="inline"))
     before = runs(out)

@@ -67,7 +67,7 @@ def expected_in_time(rates_bit_s: list[float]) -> int:
 
 
 def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> None:
-    """`expected_in_time` predicts each round's number of uploads in time within one, and the mean within a half."""
+    """`expected_in_time` predicts each round's count of on-time uploads within one, and their mean within a half."""
     rounds = 6
     changes = [
         "radio.scheduler=equal_share",

@@ -1,7 +1,7 @@
 """Test that small runs reproduce their recorded tables: times, bits, joules exactly, learning within a tolerance.
 
-Each folder beside this file holds a scenario and the tables of its run; `make golden` writes them again. A
-number that moves is a change: CHANGELOG.md says when the tables may be rewritten.
+Each folder next to this file holds a scenario and the tables of its run; `make golden` writes them again. A number
+that moves is a change: CHANGELOG.md says when the tables may be rewritten.
 """
 
 import csv

@@ -114,7 +114,7 @@ def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needed() -> np.ndarray:
-    """Return [15] the mean SNR at which fading parts of the band carry each CQI's rate on average."""
+    """Return the mean SNRs [15] at which fading parts of the band carry each CQI's rate on average."""
     power = np.random.default_rng(2).exponential(size=(4000, PARTS))
     power *= PARTS / power.sum(axis=1, keepdims=True)
     snr = np.logspace(-1.0, 3.5, 900)

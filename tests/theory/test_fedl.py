@@ -15,7 +15,7 @@ EXACT = 1e-9
 
 
 def slopes(w: torch.Tensor) -> torch.Tensor:
-    """Return [3, 2] gradients of the three losses, at a common point or at one point each."""
+    """Return gradients [3, 2] of the three losses, at a common point or at one point each."""
     return torch.from_numpy(CURVATURES)[:, None] * (w - torch.from_numpy(OPTIMA))
 
 

@@ -52,7 +52,7 @@ class Straight:
 
 
 def handovers(devices: int, simulated_s: float, **world: Any) -> np.ndarray:
-    """Return [devices] the number of handovers of each device; `changes` explains the arguments."""
+    """Return the number of handovers [devices] of each device; `changes` explains the arguments."""
     return np.bincount([event.device for event in changes(devices, simulated_s, **world)], minlength=devices)
 
 
@@ -140,8 +140,8 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
     """Cells of three sectors at 500 m are rhombi with sides of 289 m, in which stays are short by any handover rule.
 
-    A device with h handovers per border makes (h - 1) / 2 visits per border to a cell within another cell's area,
-    which are (h - 1) / (2 h) of its stays.
+    With h handovers per border, a device visits a cell within another cell's area (h - 1) / 2 times per border, which
+    are (h - 1) / (2 h) of its stays.
     """
     isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
     sector = chords_m((0.0, 60.0), isd_m / 2)

@@ -58,7 +58,7 @@ class Across:
 
 
 def found(model: PathLoss, isd_m: float) -> np.ndarray:
-    """Return [devices] the handovers of each walk in a network that measures after each step."""
+    """Return the number of handovers [devices] on each walk, in a network that measures after each step."""
     large_scale = LargeScale(
         sites_m=np.tile([[-isd_m / 2, 0.0], [isd_m / 2, 0.0]], (PAIRS, 1)),
         model=model,

@@ -32,7 +32,7 @@ def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
 
 
 def by_hand() -> np.ndarray:
-    """Return [drops, 4] the same quantities from the Monte Carlo."""
+    """Return the same quantities [drops, 4] from the Monte Carlo."""
     rng, rows = np.random.default_rng(11), []
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)

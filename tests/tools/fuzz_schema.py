@@ -87,7 +87,7 @@ def name_at(data: Any, place: Place) -> str | None:
 
 
 def put(data: dict[str, Any], place: Place, value: Any) -> None:
-    """Set a key; make missing sections above it, and turn a component's name into a mapping."""
+    """Set a key; add missing sections above it, and turn a component's name into a mapping."""
     for part in place[:-1]:
         held = data.get(part)
         if not isinstance(held, dict):

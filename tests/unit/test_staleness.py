@@ -55,7 +55,7 @@ ROOTS = [1 / math.sqrt(1 + tau) for tau in STALE]
 CHANGES = [local - received for local, received in zip(LOCAL, RECEIVED, strict=True)]
 FROM_TODAY = [local - TODAY for local in LOCAL]
 CONVENTIONS = {
-    # FedBuff's algorithm 1 sums s(tau) Delta_k to Delta, and makes w + eta_g Delta / K
+    # FedBuff's algorithm 1 sums s(tau) Delta_k to Delta, and sets w + eta_g Delta / K
     "paper": (TODAY + sum(s * d for s, d in zip(ROOTS, CHANGES, strict=True)) / 4, {}),
     # this variant takes a weighted mean of the changes
     "weights": (

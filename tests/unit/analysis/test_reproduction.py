@@ -96,7 +96,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp_path: Path) -> None:
-    """For a study with fitted settings, the page says so beside the study's distance."""
+    """For a study with fitted settings, the page says so next to the study's distance."""
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text

@@ -18,7 +18,7 @@ AXES = ((8, 0.5), (4, 0.8))
 
 
 def steering(elements: int, spacing: float, sine: FloatArray) -> np.ndarray:
-    """Return [n, elements] the phasors of a plane wave at the given sine of its angle."""
+    """Return the phasors [n, elements] of a plane wave at the given sine of its angle."""
     return np.exp(2j * math.pi * spacing * np.arange(elements) * sine[:, None])
 
 
@@ -29,7 +29,7 @@ def nearest_beam(elements: int, spacing: float, sine: FloatArray) -> FloatArray:
 
 
 def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
-    """Return [links] the power that each link's best beam receives on one ray, over that of a single element."""
+    """Return the power [links] that the best beam receives on one ray, relative to that of a single element."""
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))

@@ -75,7 +75,7 @@ def test_a_flow_that_joins_takes_its_share() -> None:
     band.add("a", 10_000, slot=5, **STATIC)
     assert band.next_end() == (25, ["a"])
     band.add("b", 1_000, slot=9, **STATIC)
-    # a moves 2,000 bits in slots 5 to 8, and 250 per slot in 4 slots beside b; then it has 7,000 left
+    # a moves 2,000 bits in slots 5 to 8, and 250 per slot in 4 slots shared with b; then it has 7,000 left
     assert band.moved_bits("a") == 2_000
     assert ends_of(band) == {"b": 13, "a": 27}
 

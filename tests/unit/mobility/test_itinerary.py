@@ -43,7 +43,7 @@ def at(day: int, hour: float) -> float:
 
 
 def left_s(movement: Movement, day: int) -> np.ndarray:
-    """Return [people] departure times on a day, from the distance covered by 8:16, or inf if a person is at home."""
+    """Return departure times [people] on a day, from the distance covered by 8:16; inf for people at home."""
     way_m = np.hypot(*(movement.positions_m(at(day, 8 + 16 / 60)) - homes_m()).T)
     left = at(day, 8 + 16 / 60) - way_m / movement.doppler_speeds_m_s()
     return np.where(way_m > 1e-6, left, np.inf)
@@ -170,7 +170,7 @@ def test_other_people_leave_ones_own_way_as_it_is() -> None:
 
 
 def test_people_keep_to_the_streets() -> None:
-    """The way leads from a home 50 m off the streets along two streets to work beside them, and back again."""
+    """The way leads from a home 50 m off the streets along two streets to work next to them, and back again."""
     streets = Streets.model_validate({"lines_m": [[[0, 0], [0, 1000]], [[0, 1000], [500, 1000]]]})
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(

@@ -184,7 +184,7 @@ def test_highway_lanes_and_loop() -> None:
         both = present & np.isfinite(later[:, 0])
         assert np.allclose(later[both, 0] - at[both, 0], 0.5 * velocity[both])
         absent_s += ~present
-    # a road of 600 m with an absence of 10 s makes a loop of 40 s at 20 m/s, and of 30 s at 30 m/s
+    # a road of 600 m with an absence of 10 s is a loop of 40 s at 20 m/s, and of 30 s at 30 m/s
     assert np.all((absent_s[np.abs(velocity) == 20] >= 9) & (absent_s[np.abs(velocity) == 20] <= 11))
     loop_s = np.where(np.abs(velocity) == 20, 40.0, 30.0)
     for period in (40.0, 30.0):

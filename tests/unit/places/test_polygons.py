@@ -129,7 +129,7 @@ def test_what_is_no_polygon(rings: list[list[tuple[float, float]]], message: str
 
 
 def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
-    """Return [n] whether a ray to the east of each point crosses the rings an odd number of times."""
+    """Return whether a ray to the east of each point [n] crosses the rings an odd number of times."""
     odd = np.zeros(len(points), bool)
     for ring in rings:
         corners = np.array(ring, float)

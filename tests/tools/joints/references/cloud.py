@@ -1,6 +1,6 @@
 """Derive runs of a cloud over cells: when cells exchange models, which models the cloud averages, and the means.
 
-Devices stand still, and all devices of a cell take part in its rounds. A transfer takes the next slot.
+Devices do not move, and all devices of a cell take part in its rounds. A transfer takes the next slot.
 """
 
 import heapq

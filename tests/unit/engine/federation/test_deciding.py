@@ -70,7 +70,7 @@ def test_what_is_expected_is_what_happens() -> None:
 
 
 def test_tails_that_are_expected_are_those_that_are_booked() -> None:
-    """Expected tails equal booked ones: computing cuts the first tail short, and the pause lets the second end."""
+    """Expected tails equal recorded ones: computing cuts the first tail short, and the pause lets the second end."""
     decider, tail = Asked(), made(Phone5G, tail_s=0.03, tail_w=1.5)
     run = world(decider, devices={"power": tail}, rules={"pause_s": 60.0}).run()
     (told, _), *_ = decider._told

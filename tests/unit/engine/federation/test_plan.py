@@ -71,7 +71,7 @@ def worked(
             seed=seed,
             **options,
         ).run()
-        if planned:  # no plan is made if a link is out of sync
+        if planned:  # there is no plan if a link is out of sync
             assume(plans.called)
         else:
             assert not plans.called
