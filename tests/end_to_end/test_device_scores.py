@@ -1,4 +1,4 @@
-"""Test that each device's score is recorded, and that their mean equals the score in rounds.csv."""
+"""Test that devices' scores are recorded, and that their mean equals the score in rounds.csv."""
 
 from pathlib import Path
 from typing import Any

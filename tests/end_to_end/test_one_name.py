@@ -86,7 +86,7 @@ def test_an_own_component_beside_such_files(folder: Path) -> None:
 
 
 def test_no_module_has_two_names() -> None:
-    """This holds in a checkout too, where the folders are importable both directly and through edgefl's links."""
+    """No module has two names, even in a checkout, where the folders are importable directly and through links."""
     program = """
 import sys
 from tests.tools.isolated import warm

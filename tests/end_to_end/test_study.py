@@ -31,7 +31,7 @@ sessions: {name: schedule, count: 1, rounds: ROUNDS}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
 RADIO_STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1, 2, 3]\nreference: a\nvariants: {a: {}}\n"
-HOURS = 10**6  # so many rounds take longer than any test waits
+HOURS = 10**6  # more rounds than any test waits for
 GONE_S = 30.0  # a worker ends in about a second; on a loaded machine it may take a while to be scheduled
 
 

@@ -113,7 +113,7 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
 
 
 def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
-    """Return UMi sites with these keys at the origin, so that each place has as many independent links."""
+    """Return UMi sites with these keys at the origin, so that each place has one independent link per key."""
     return LargeScale(
         sites_m=np.zeros((len(sites), 2)),
         model=UMi(),
@@ -168,7 +168,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @lru_cache(maxsize=1)
 def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
-    """Return many sites at the origin, so that each place has as many independent states."""
+    """Return many sites at the origin, so that each place has one independent state per site."""
     count = 4 * KEYS
     return at_origin(keys(seed, count), radius_m, line_of_sight=mode)
 
@@ -217,7 +217,7 @@ def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
 
 
 def test_line_of_sight_changes_as_often_as_rice_says() -> None:
-    """On a circle around a site, the threshold u is constant, and sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per m.
+    """With threshold u on a circle around a site, sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes occur per m.
 
     The rough field of `probabilistic` changes three times as often, each time by 20 dB, and causes handovers.
     """

@@ -38,7 +38,7 @@ class Straight:
 
     def __init__(self, devices: int, seed: int) -> None:
         along, across, turns = np.random.default_rng(seed).random((3, devices))
-        # the pattern of borders repeats with the vectors between neighbouring sites, and places span two of each
+        # the borders are periodic in the vectors between neighbouring sites, and places span two periods of each
         steps_m = SITES_M[[1, 2]]
         self._places_m = 2 * np.stack([along - 0.5, across - 0.5], axis=1) @ steps_m
         directions = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
@@ -140,8 +140,8 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
     """Cells of three sectors at 500 m are rhombi with sides of 289 m, in which stays are short by any handover rule.
 
-    With h handovers per border, a device visits a cell within another cell's area (h - 1) / 2 times per border, which
-    are (h - 1) / (2 h) of its stays.
+    With h handovers per border, a device makes (h - 1) / 2 visits per border to a cell within another cell's area;
+    these are (h - 1) / (2 h) of its stays.
     """
     isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
     sector = chords_m((0.0, 60.0), isd_m / 2)

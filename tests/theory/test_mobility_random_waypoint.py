@@ -108,7 +108,7 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """A share pause / (pause + mean leg / speed) rests; places are uniform in area, and so are remaining pauses."""
+    """A share pause / (pause + mean leg / speed) rests; its places and remaining pauses are uniformly distributed."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)

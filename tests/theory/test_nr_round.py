@@ -57,7 +57,7 @@ def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
 
 
 def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray]) -> None:
-    """The means over drops differ by at most three standard errors; each drop draws new links."""
+    """The means over drops agree with the Monte Carlo within three standard errors; each drop draws new links."""
     one, other = drops["dynamic"], by_hand()
     error = np.hypot(one.std(axis=0, ddof=1) / len(one) ** 0.5, other.std(axis=0, ddof=1) / len(other) ** 0.5)
     off = (one.mean(axis=0) - other.mean(axis=0)) / error

@@ -33,7 +33,7 @@ def direction(azimuth: FloatArray, zenith: FloatArray) -> FloatArray:
 
 
 def beam(rows: int, columns: int, ahead: FloatArray, towards: FloatArray) -> FloatArray:
-    """Return the power gain [n] of a half-wavelength panel, whose beam points ahead, in another direction."""
+    """Return the power gain [n] of a half-wavelength panel, whose beam points ahead, in other directions."""
     apart = math.pi * (towards - ahead)
     gain = np.ones(len(apart))
     for elements, phase in ((columns, apart[:, 0]), (rows, apart[:, 1])):

@@ -38,7 +38,7 @@ def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
 
 
 def _in_time(row: Row, made_s: dict[int, float], one_way_s: float) -> Iterator[str]:
-    """Check that a round ends when the cloud's model arrives, and that the cell's model left after it had begun."""
+    """Check that a round ends when the cloud's model arrives, and that the cell sent its model during the round."""
     if row["cloud_version"] is None:
         return
     then_s = made_s.get(int(row["cloud_version"]))

@@ -109,7 +109,7 @@ class Trial:
         return Learned(float(opening.loss or 0), float(ended.loss or 0), 100 * float(ended.accuracy or 0))
 
     def faults(self, case: Case, learned: Learned) -> list[str]:
-        """Return the faults of a result of this case."""
+        """Return the faults in a result of this case."""
         found = []
         if not learned.loss < learned.loss_before:
             found.append(f"the loss goes from {learned.loss_before:.3g} to {learned.loss:.3g}")

@@ -168,7 +168,7 @@ def work_of(task: TrainingTask) -> Work:
 def beside_peak(
     task: TrainingTask, torch_device: torch.device, peak_flops: float, repeats: int
 ) -> dict[str, Any]:
-    """Measure a task, in rounds per second and as shares of the peak FLOPs; for a GPU."""
+    """Measure a task on a GPU, in rounds per second and as shares of the peak FLOPs."""
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {
         "PyTorch loop": Loop(task, data, torch_device),

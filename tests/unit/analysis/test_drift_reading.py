@@ -1,4 +1,4 @@
-"""Test how levels and recovery are read from accuracies before and after a drift, on series by hand."""
+"""Test how levels and recovery are read from accuracies before and after a drift, on hand-written series."""
 
 import re
 
@@ -40,7 +40,7 @@ def test_a_window_averages_over_its_tested_rounds() -> None:
 def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
     """Accuracy rises by 0.02 per round to 0.7 in round 30: means of 5 rounds gain 0.1 until later rounds reach 0.7.
 
-    The 5 rounds from r + 5 on are below 0.7 by 0.02 (30 - r - 5) and so on.
+    Of the 5 rounds from r + 5 on, the first is 0.02 (30 - r - 5) below 0.7, and so on.
     """
     accuracy = linear_recovery(30)[FIRST - 1 :]
 

@@ -10,7 +10,7 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # the mean, with two decimals, is rounded, as are its terms
+ROUNDED = 0.01 + 1e-9  # both the mean, which has two decimals, and its terms are rounded
 STUDY = "journal_table_x_fashion_mnist_as_run"
 # J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
 PAPER = {
@@ -62,7 +62,7 @@ def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path)
 
 
 def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
-    """If `average` is behind `previous` in both sessions, one of six pairs has another order in each session."""
+    """If `average` is behind `previous` in both sessions, one of six pairs is ordered differently in each session."""
     one = reproduce(study(write_run, tmp_path, average=-2.0))
     orders = one.orders()
     assert orders["same"].tolist() == [False, False]

@@ -18,7 +18,7 @@ def test_the_interval_is_students() -> None:
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
-    """Of 1,000 intervals of means of 5 normal numbers, 95 % cover the mean, within 4 standard errors (0.7 points)."""
+    """Of 1,000 intervals of means of 5 normals, 95 % cover the mean, within 4 standard errors of 0.7 points each."""
     draws, rng = 1000, np.random.default_rng(7)
     samples = rng.normal(1.0, 2.0, (draws, 5))
     covered = sum(abs(sample.mean() - 1.0) <= half_width(sample) for sample in samples)

@@ -107,7 +107,7 @@ def test_a_frame_serves_in_its_slots_only() -> None:
     for scheduler in ALL:
         band = by_hand(scheduler, weights=UPLINK)
         band.add("a", 571.5, slot=0, **STATIC)
-        # 71.4 + 500 in the first period are just too few
+        # 71.4 + 500 bits in the first period just fall short
         assert band.next_end() == (9, ["a"])
         assert band.settle(3) == []
         assert band.moved_bits("a") == 0
@@ -233,7 +233,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
     """Return the slot and bits of each flow's end or cut-off; look: slots at which to settle the band or plan it."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # at one slot, looks come first, then departures, then arrivals
+    # in each slot, looks come first, then departures, then arrivals
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 

@@ -1,4 +1,4 @@
-"""Test that a page about several runs names the run from which its scenario and provenance are."""
+"""Test that a page about several runs names the run that its scenario and provenance come from."""
 
 from pathlib import Path
 from typing import Any

@@ -286,7 +286,7 @@ def test_jitter_is_the_same_whatever_happens_to_others() -> None:
 
 
 def test_a_preset_fills_what_a_scenario_leaves_out() -> None:
-    """In nr, a given key keeps the preset's other keys, and null removes access; the journal preset has none."""
+    """In nr, setting a key keeps the preset's other keys, and null removes access; the journal preset has none."""
     nr = AccessSettings(**NR["radio.access"])
     assert RadioSettings().access == nr
     assert RadioSettings(access={"setup_s": 0.1}).access == nr.model_copy(update={"setup_s": 0.1})  # type: ignore[arg-type]
