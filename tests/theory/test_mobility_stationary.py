@@ -1,4 +1,4 @@
-"""Test stationary laws of mobility models in closed form. Seeds are fixed; a correct program fails one in 1,000."""
+"""Test mobility models' stationary laws in closed form. Seeds are fixed; a correct program fails for 1 in 1,000."""
 
 import math
 

@@ -91,7 +91,7 @@ def test_parameters_reproduce_what_libraries_make_of_the_same_buffer(library: st
 
 
 def test_what_they_make_of_it() -> None:
-    """The results by each library's formula are the numbers in docs/async.md."""
+    """Each library's formula gives the numbers in docs/async.md."""
     made = {name: round(expected, 3) for name, (expected, _) in CONVENTIONS.items()}
     assert made == {
         "paper": 11.787, "weights": 12.566, "FLSim": 20.106, "FLGo": 12.75, "FedScale": 11.18, "Plato": 11.0,

@@ -133,7 +133,7 @@ def test_a_transfer_by_hand() -> None:
     best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
     assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer than 12 blocks
     unit = HZ * SLOT_S
-    periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has an uplink slot and two symbols
+    periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has 1 + 2/14 uplink slots
     due = band.next_end()
     assert due is not None
     assert due[1] == ["strong"]

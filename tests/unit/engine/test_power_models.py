@@ -329,7 +329,7 @@ def test_joules_of_a_bit_are_those_measured() -> None:
 
 
 def test_a_run_has_the_measured_joules_per_bit() -> None:
-    """A simulated uplink at some 80 Mbit/s, within the measured range, has a measured energy per bit."""
+    """A simulated uplink at some 80 Mbit/s, which is within the measured range, has the measured energy per bit."""
     world = small_world(
         [50.0],
         learner=Scripted(work=(1, 1, 1, 40_000_000)),

@@ -261,6 +261,6 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A street of 14 m in the mill's corner is the nearest one of few spots, so no note is written."""
+    """A street of 14 m in the mill's corner is the nearest one to only a few spots, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

@@ -209,7 +209,7 @@ def test_attraction_follows_the_hours() -> None:
     model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
     movement = start(model, 100, seed=2)  # a seed whose two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
-    # hours 7, 15 and 23 are seven hours after a change of the rhythm, which are 35 mean times between decisions
+    # hours 7, 15 and 23 are seven hours after a change of the rhythm, 35 times the mean time between decisions
     home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
     assert np.array_equal(home, homes)
     assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0

@@ -23,7 +23,7 @@ class Samples:
     y: np.ndarray
 
     def probabilities(self, model: np.ndarray) -> np.ndarray:
-        """Return probabilities [n, classes] by a model [classes, features + 1], whose last column is the bias."""
+        """Return a model's probabilities [n, classes]; the last column of [classes, features + 1] is the bias."""
         logits = self.x @ model[:, :-1].T + model[:, -1]
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)

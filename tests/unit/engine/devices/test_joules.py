@@ -20,7 +20,7 @@ FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"},
 def drawn_world(
     seed: int, classes: bool = False, power: Any = "journal"
 ) -> tuple[SmallWorld, dict[str, Any]]:
-    """Return a world of three rounds with one to three devices, drawn so that all outcomes occur, and its settings.
+    """Return a world of three rounds and one to three devices, drawn so that all outcomes occur; and its settings.
 
     Args: classes: two classes with batteries and one on mains, with one device each. power: the devices' radio power
     model; those other than the journal's have their own circuits.

@@ -296,7 +296,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 
 def test_the_sites_send_while_there_is_a_link() -> None:
-    """With one power over the band, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
+    """With power per resource block, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
     small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]
