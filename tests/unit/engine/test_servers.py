@@ -111,7 +111,7 @@ def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
 
 
 def test_tiers_are_waited_for_each_by_itself() -> None:
-    """The tiers are devices 0, 1 (1 s, 1.5 s) and 2, 3 (4 s, 3 s); the slow one starts from the initial model."""
+    """Each tier starts again as soon as its own devices are done: 0 and 1 (1 s, 1.5 s), or 2 and 3 (4 s, 3 s)."""
     world = computing({"name": "tiers", "count": 2}, [1.0, 1.5, 4.0, 3.0], rounds=4).run()
     assert models(world) == [
         (1.5, 1, [(0, 0, 0), (1, 0, 0)]),
