@@ -79,7 +79,7 @@ def a_run(seed: int) -> pd.DataFrame:
 
 
 def test_estimated_constants_are_the_known_ones() -> None:
-    """The divergence is exact; secant slopes stay below beta, and equal it along the steepest direction."""
+    """The estimated divergence is exact; secant slopes stay below beta, and equal it in the steepest direction."""
     found = constants(a_run(0)).iloc[0]
     assert found.zeta2 == pytest.approx(ZETA2)
     assert MU <= found.beta_median <= found.beta <= BETA * (1 + 1e-12)

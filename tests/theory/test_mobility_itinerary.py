@@ -42,7 +42,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
         ],
         habit=HABIT,
     )
-    corner = 1 - HABIT  # corner of the sum of two uniforms with half widths habit and 1 - habit
+    corner = 1 - HABIT  # where the density of a sum of two uniforms, habit and daily draw, becomes flat
     leaving = stats.trapezoid(corner, 1 - corner, loc=-60 * SPREAD_MIN, scale=120 * SPREAD_MIN)
     way_m = math.hypot(*WORK_M)
 

@@ -51,7 +51,7 @@ class Case:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it is a biased uplink codec without feedback, so that what it leaves out is lost."""
+        """Whether this is a biased uplink codec without feedback, which never sends what it leaves out."""
         if self.way == "downlink_codec" or self.feedback is not False:
             return False
         one = build(registry.get("codecs", self.codec), {FEEDBACK: False})

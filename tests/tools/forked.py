@@ -57,7 +57,7 @@ class Command:
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, minus the signal that ended the process, or None while it runs."""
+        """The exit code, the negative number of the signal that ended the process, or None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
@@ -88,7 +88,7 @@ class Command:
 
 
 def loaded_after(code: str, packages: set[str]) -> set[str]:
-    """Return which of these packages a new process has imported after some code; the training packages always are."""
+    """Return which of these packages a new process has imported after some code; training packages are preloaded."""
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()

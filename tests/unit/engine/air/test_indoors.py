@@ -122,7 +122,7 @@ def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
-    """A coated building keeps indoor distance and normal number: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
+    """Coating keeps a building's indoor distance and normal draw: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
     count = 4000
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     coats = Coats(np.full(count, share), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
@@ -144,7 +144,7 @@ def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
 
 
 def test_coats_leave_who_is_indoors_as_it_is() -> None:
-    """Coats have their own random stream: the share of coated buildings does not change which devices are indoors."""
+    """Coating has its own random stream: the share of coated buildings does not change which devices are indoors."""
     count, places_m = 500, np.full((500, 2), 60.0)
     coats = Coats(np.full(count, 0.5), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
     inside = [

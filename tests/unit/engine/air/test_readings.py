@@ -24,7 +24,7 @@ FOLLOW = {"monitoring": {"gain_reading": "interval"}}
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's capacity."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 

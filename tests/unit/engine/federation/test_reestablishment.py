@@ -37,7 +37,7 @@ NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x in m; NOWHERE is far from all
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's capacity."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
