@@ -1,4 +1,4 @@
-"""Test FEDL on quadratic losses: a step by hand, rounds in closed form, and an optimum that averaging misses."""
+"""Test FEDL on quadratic losses: a hand-computed step, rounds in closed form, an optimum that averaging misses."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Compare intervals and paired tests with derivations by hand and with SciPy."""
+"""Compare intervals and paired tests with hand derivations and with SciPy."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Test a band shared by resource blocks slot by slot: properties of all schedulers, and a transfer by hand."""
+"""Test a band shared by resource blocks slot by slot: properties of all schedulers, and a hand-computed transfer."""
 
 from typing import Any
 

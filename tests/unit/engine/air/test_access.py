@@ -1,4 +1,4 @@
-"""Test access before a transfer by hand: connection states, slow start, energy, and interruptions."""
+"""Compare access before a transfer with hand derivations: connection states, slow start, energy, interruptions."""
 
 import itertools
 import math

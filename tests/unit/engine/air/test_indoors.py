@@ -1,4 +1,4 @@
-"""Test penetration loss by hand, from the walls' materials to the slot in which transfers of indoor devices end."""
+"""Compare penetration loss with hand derivations, from the walls' materials to the slot in which transfers end."""
 
 import math
 

@@ -124,7 +124,7 @@ class Neighbours:
 
 
 def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
-    """Return the open-loop power of 38.213 with alpha = 0.8, by hand, or full power if p0_w is None."""
+    """Return the open-loop power of 38.213 with alpha = 0.8, or full power if p0_w is None."""
     if p0_w is None:
         return DEVICE_W
     blocks = share * 10e6 / 360e3

@@ -1,4 +1,4 @@
-"""Test uplink power control in a round by hand: slots and energies on links whose fading never changes."""
+"""Compare uplink power control in a round, over links of constant fading, with hand-derived slots and energies."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Test the SNR of a link by hand from its large-scale gain."""
+"""Compare the SNR of a link with its derivation from the large-scale gain."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -142,7 +142,7 @@ def test_access_leaves_less_time_before_a_deadline() -> None:
 
 
 def test_a_decision_is_carried_out() -> None:
-    """On a share b with a fraction x of the power, a link has SNR x snr / b; time and energy are derived by hand."""
+    """On a share b with a fraction x of the power, a link has SNR x snr / b, from which time and energy follow."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
     decider = Asked(fixed={"up_shares": shares, "power": power, "clock_hz": clock_hz})
     run = world(decider, devices=CIRCUITS).run()

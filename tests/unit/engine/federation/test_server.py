@@ -1,7 +1,7 @@
 """Test rounds, departures and sessions at exactly derived times.
 
-The fading of a device with Doppler speed 0 never changes, so a transfer of Z bits over bandwidth W takes
-ceil(Z / (W log2(1 + snr |h|^2) tau)) slots: every event time follows by hand from |h|^2.
+The fading of a device with Doppler speed 0 never changes, so a transfer of Z bits over bandwidth W takes ceil(Z / (W
+log2(1 + snr |h|^2) tau)) slots: every event time follows from |h|^2.
 """
 
 import itertools
