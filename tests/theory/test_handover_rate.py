@@ -26,7 +26,7 @@ AREA_M = math.sqrt(3.0) * ISD_M  # devices start within this area
 STANDARD_ERRORS = 4
 # An isotropic walk at speed v crosses 2 v B / pi borders per second, if borders have length B per area (Buffon). As
 # hexagons of area A and perimeter L share each edge with a neighbour, B = L / 2 / A, and the rate is v L / (pi A).
-# With L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2 it is 286 per hour.
+# With L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2, the rate is 286 per hour.
 GEOMETRY_PER_S = SPEED_M_S * (6 * ISD_M / math.sqrt(3)) / (math.pi * ISD_M**2 * math.sqrt(3) / 2)
 BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_latency_s": 0, "l3_filter_k": 0}
 
@@ -170,7 +170,7 @@ def test_shadowing_that_all_sites_share_moves_no_border() -> None:
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
     """An independent simulation of straight walks (A3, k = 4, correlation 0.5) gave 388 per hour, 1.36 per border.
 
-    With independent sites and unfiltered measurements, it has 1425 per hour, five per border.
+    With independent sites and unfiltered measurements, the same simulation has 1425 per hour, five per border.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s

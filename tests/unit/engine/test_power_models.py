@@ -1,4 +1,4 @@
-"""Test radio energy by hand (powers, bits, waiting slots, tails), and energy per bit against measurements."""
+"""Compare radio energy (powers, bits, waiting slots, tails) with derivations, energy per bit with measurements."""
 
 import math
 from typing import Any
