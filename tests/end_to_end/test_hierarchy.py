@@ -80,7 +80,7 @@ def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Pa
 def test_a_run_goes_on_from_any_exchange(
     tmp_path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run interrupted before a cell sends its model or adopts the cloud's resumes there, several times over."""
+    """A run resumes after each of several interruptions before a cell sends its model or adopts the cloud's."""
     what = scenario(2, cloud={"waits_for": waits_for}, rounds={"server": "synchronous"})
     run(what, tmp_path / "whole")
     left: set[tuple[str, int]] = set()

@@ -264,7 +264,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))
     slots = BITS / (10e6 * SLOT_S) / rate
     found = (row.downlink_end_s or 0.0) / SLOT_S
-    # bits of n slots have standard deviation sqrt(n) spread; divided by the rate this is in slots, plus 1 to round up
+    # n slots' bits have standard deviation sqrt(n) spread; divide by the rate to get slots, and add 1 for rounding up
     assert abs(found - slots) < 4 * math.sqrt(slots) * spread / rate + 1
     by_mean = BITS / (10e6 * SLOT_S) / math.log2(1 + signal / (1 + load * level))
     assert (mean.downlink_end_s or 0.0) / SLOT_S == pytest.approx(math.ceil(by_mean), abs=1e-6)

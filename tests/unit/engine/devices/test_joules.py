@@ -120,7 +120,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     for row in ledger(world, devices["idle_power_w"]):
         assert row.recharged_j is not None
         assert row.left_j is not None
-        # relative to all energy that the battery ever had, which limits the precision of its level
+        # relative to all energy that the battery ever held, which limits the precision of its level
         tolerance_j = SAME * (capacity_j + row.recharged_j)
         assert capacity_j + row.recharged_j - row.left_j == pytest.approx(row.total_j, abs=tolerance_j)
         assert 0 <= row.left_j <= capacity_j
