@@ -19,10 +19,8 @@ def refused_at(
 ) -> Iterator[pytest.ExceptionInfo[Exception]]:
     """Expect an error about one key.
 
-    Args:
-        place: the key's path, as "learning.algorithm.mu"; "" for errors without a key, as about a file or an option.
-        nouns: other words in the error, such as a value, a component, a file, an option.
-        kind: class of the error.
+    Args: place: the key's path, such as "learning.algorithm.mu"; "" for errors about a file, an option, or no key at
+    all. nouns: other words in the error, such as a value, a component, a file, an option. kind: class of the error.
     """
     with pytest.raises(kind) as refusal:
         yield refusal
@@ -33,7 +31,7 @@ def refused_at(
 
 
 def is_about(error: BaseException, place: str) -> bool:
-    """Return whether an error is about a key, which is its place, or begins a line of its text."""
+    """Return whether an error is about a key, which is its place or begins a line of its text."""
     if isinstance(error, ValidationError):
         faults = [(dotted(fault.place), fault.message()) for fault in flat(error.errors(), None)]
         # the place of an error about several keys is their section, and its text begins with a key

@@ -1,4 +1,4 @@
-"""Make scenarios on real data that are small enough for a test, and a real Ray cluster for tests that need one."""
+"""Provide small scenarios on real data, and a real Ray cluster for tests that need one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ variants:
 
 @pytest.fixture
 def digits(tmp_path: Path) -> Path:
-    """Write a scenario file, and beside it `small.yaml`, a study of this scenario."""
+    """Write a scenario file, and next to it `small.yaml`, a study of this scenario."""
     path = tmp_path / "digits.yaml"
     path.write_text(DIGITS)
     (tmp_path / "small.yaml").write_text(STUDY)
@@ -47,7 +47,7 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="in the ray extra")
     from ray.cluster_utils import Cluster
 
-    store = {"object_store_memory": 80_000_000}  # bytes; Ray accepts hardly less
+    store = {"object_store_memory": 80_000_000}  # in bytes, close to Ray's minimum
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **store})
     made.add_node(num_cpus=1, **store)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")

@@ -1,4 +1,4 @@
-"""Test that in the shipped scenario priority lets more uploads meet the deadline."""
+"""Test that in the shipped scenario more uploads meet the deadline if they have priority."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
         with (run / "rounds.csv").open() as file:
             completed[scheduler] = [int(row["completed"]) for row in csv.DictReader(file)]
     means = {name: sum(counts) / len(counts) for name, counts in completed.items()}
-    # standard deviation of a count: 2.6 with proportional fair, 0 with priority; of the mean of 20 rounds: 0.59
+    # a count has a standard deviation of 2.6 with proportional fair, 0 with priority; the mean of 20 rounds has 0.59
     assert means["learning_first"] - means["proportional_fair"] > 2 * 0.59
     # the figures in the scenario's comments
     assert means["proportional_fair"] == pytest.approx(2.7, abs=0.1)

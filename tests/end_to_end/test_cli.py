@@ -100,7 +100,7 @@ def test_what_validate_says_stands_in_the_order_of_the_files(
 
 
 def data_set(file: Path) -> str:
-    """Return the data set that a scenario file, or the scenario of a study file, names."""
+    """Return the data set named by a scenario file, or by the scenario of a study file."""
     text = file.read_text()
     if scenario := re.search(r"^scenario: (\S+)", text, re.MULTILINE):
         return data_set(file.parent / scenario[1])
@@ -204,7 +204,7 @@ def test_a_tilde_that_the_shell_leaves_is_the_home_folder(
 
 
 def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
-    """Matplotlib's warning about its font cache is not shown."""
+    """Matplotlib's warning about its font cache does not appear."""
     file = tmp_path / "home"
     file.touch()
     code = (

@@ -1,4 +1,4 @@
-"""Test that each device's score is recorded, and that their mean equals the score in rounds.csv."""
+"""Test that devices' scores are recorded, and that their mean equals the score in rounds.csv."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
 
 
 def test_the_norm_of_an_update_is_what_it_says(tmp_path: Path) -> None:
-    """In the first round the recorded norm is that of a device's trained model minus the model that it received."""
+    """In the first round the recorded norm is the norm of a device's trained model minus its received model."""
     changes = {
         "rounds__selector": {"name": "best_norm", "count": 5},
         "devices__count": 5,

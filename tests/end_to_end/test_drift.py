@@ -73,7 +73,7 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
 def test_only_models_that_exist_have_an_accuracy(
     name: str, min_updates: int, scenario: Path, tmp_path: Path
 ) -> None:
-    """A deadline cuts some devices off; by `min_updates` the server accepts or rejects a round without their updates.
+    """A deadline cuts off some devices; `min_updates` decides whether the server accepts the round without them.
 
     A local model exists as soon as its training has ended. A personal model exists only after the aggregation, as a
     device stores it only if its update arrives.
@@ -110,7 +110,7 @@ def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_pa
 
 
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
-    """Stopping after one of three epochs saves time and energy; no decrease of the loss reaches 1000."""
+    """As no decrease of the loss reaches 1000, devices stop after one epoch of three, and save time and energy."""
     runs = {
         threshold: simulate(
             load_scenario(scenario, [f"learning.local.early_stopping={threshold}"]),
@@ -148,7 +148,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
     assert rounds(run)[list(PERSONAL)].notna().all(axis=1).tolist() == tested.tolist()
-    # the share of drifted devices is known in rounds without a test too
+    # rounds without a test record the share of drifted devices, too
     assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 
 
@@ -171,7 +171,7 @@ def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:
-    """If half of the devices drift at a time in seconds, the common test data have both concepts in equal parts."""
+    """If half of the devices drift at a given time, the common test data have both concepts in equal parts."""
     pilot = rounds(simulate(load_scenario(scenario), tmp_path / "pilot", device="cpu"))
     at_s = float(pilot.start_s[AT - 1])
     run = simulate(
@@ -191,7 +191,7 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
 
 
 def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
-    """Return the first round's devices; their compute energy is proportional to the samples booked."""
+    """Return the first round's devices; their compute energy is proportional to the samples counted."""
     devices = pd.read_csv(
         simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
     )
@@ -201,7 +201,7 @@ def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
 def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
     """A device that also trains a personal model on the same mini-batches uses twice the compute energy of FedAvg.
 
-    The forward passes for early stopping are booked once.
+    The forward passes for early stopping are counted once.
     """
     trained = "learning.cost.booked=processed"
     plain = _booked(scenario, tmp_path / "fedavg", trained)
@@ -214,12 +214,12 @@ def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
 def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: Path) -> None:
     """For early stopping, a device tests its validation samples before the first epoch and after all but the last.
 
-    v of n samples are for validation, so e epochs train e (n - v). No decision follows the last of the E = 3 epochs.
+    v of n samples are for validation, so e epochs train e (n - v). The last of the E = 3 epochs needs no decision.
     """
     plain = _booked(scenario, tmp_path / "processed", "learning.cost.booked=processed")
     everything = _booked(scenario, tmp_path / "all")
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)
     expected = 3 / 7 * tests / plain.epochs / 3
-    # v and the booked third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
+    # v and the third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
     assert more.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.1)

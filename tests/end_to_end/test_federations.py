@@ -141,7 +141,7 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 
 
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
-    """Partition iid divides all 1,500 samples among the devices of one federation, and again among the other's."""
+    """Partition iid divides all 1,500 samples among the devices of each federation separately."""
     plan = prepare(
         load_scenario(
             company(

@@ -47,7 +47,7 @@ IMAGES = (
 
 
 def packed(begin: bytes, millions: int = 1_500, filling: bytes = MILLION) -> Callable[[Path], None]:
-    """Return a writer of a gzip file that holds some text and then blanks only."""
+    """Return a function that writes a gzip file with some text followed by nothing but blanks."""
 
     def write(path: Path) -> None:
         path.write_bytes(gzip.compress(begin) + millions * gzip.compress(filling))

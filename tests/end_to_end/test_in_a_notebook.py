@@ -1,4 +1,4 @@
-"""Test that a study in a notebook shows progress within a second, and then verdict, table and figure."""
+"""Test that a study in a notebook shows progress within a second, and at the end verdict, table and figure."""
 
 from pathlib import Path
 

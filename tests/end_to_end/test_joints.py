@@ -14,7 +14,7 @@ from tests.tools.joints.scenarios import FEATURES, drawn
 from tests.tools.joints.trial import trial
 
 SEED, DRAWS, CASES, MOST_CASES = 43, 16, 2, 12
-# reference -> faults that the comparison with it must notice
+# reference -> faults that the comparison with it must detect
 A3, UPDATES = "edgefl.engine.cells.handover:EventA3", "edgefl.learning.updates"
 FEDERATION = "edgefl.engine.federation"
 VERSION, LATER = "version - %s.version", "version + 1 - %s.version"
@@ -94,7 +94,7 @@ def test_a_reference_notices_a_fault(
         (tmp_path / str(case)).mkdir()
         try:
             found = REFERENCES[name](Random(f"{name} {SEED} {case}"), tmp_path / str(case))
-        except (EdgeflError, RuntimeError, KeyError):  # the fault stopped the run, or left rows out
+        except (EdgeflError, RuntimeError, KeyError):  # the fault stopped the run, or made it omit rows
             return
         if found.wrong:
             return

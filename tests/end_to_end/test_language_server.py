@@ -1,4 +1,4 @@
-"""Test completions and diagnostics of the YAML language server in scenarios and studies, found by modelines."""
+"""Test the YAML language server's completions and diagnostics in scenarios and studies, with schemas by modeline."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Test that the tables agree for every mobility model in one and seven cells, kind of shadowing, band and churn.
+"""Test that the tables are consistent for every mobility model and kind of shadowing, band, churn, and cell count.
 
-The runs are tiny and train nothing. Other tests derive their values, and test_joints.py combines features at random;
-here `tests.tools.invariants` checks that the tables are consistent.
+The runs are tiny and train nothing. Other tests compare values with derivations, and test_joints.py combines features
+at random; here `tests.tools.invariants` checks that the tables are consistent.
 """
 
 import csv

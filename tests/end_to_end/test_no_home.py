@@ -67,7 +67,7 @@ def test_a_user_without_a_home_gets_the_same_bytes(tmp_path: Path) -> None:
 
 @stranger
 def test_what_needs_a_home_says_so_in_a_line(tmp_path: Path) -> None:
-    """A data set that has to be downloaded is an error; `edgefl doctor` still succeeds."""
+    """A scenario whose data set must be downloaded fails with an error, whereas `edgefl doctor` succeeds."""
     scenario = str(ROOT / "scenarios" / "quickstart.yaml")
     done = run_edgefl(tmp_path, "run", scenario, "--set", "learning.dataset=svhn", user=STRANGER)
     assert done.returncode == 2

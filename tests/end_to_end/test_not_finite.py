@@ -1,4 +1,4 @@
-"""Test updates that are not finite: they end the run, or the server drops them and goes on."""
+"""Test updates that are not finite: they end the run, or the server drops them and continues."""
 
 import json
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
     if "privacy" not in str(keys):
         assert rounds.loss.iloc[-1] < rounds.loss.iloc[0]
     else:
-        assert devices[bad].epsilon.notna().all()  # a dropped update was sent, so it is charged
+        assert devices[bad].epsilon.notna().all()  # a dropped update was sent, so it consumes privacy budget
     (note,) = [note for note in notes(path) if "not finite" in note]
     assert note.startswith(f"{bad.sum()} updates were not finite and were dropped")
     check_run(path)

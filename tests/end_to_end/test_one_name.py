@@ -1,4 +1,4 @@
-"""Test that edgefl occupies one name, so that users may have a channel.py, and that no module has two names."""
+"""Test that edgefl installs one top-level name, leaving `channel` to users, and loads no module under two names."""
 
 import os
 import subprocess
@@ -86,7 +86,7 @@ def test_an_own_component_beside_such_files(folder: Path) -> None:
 
 
 def test_no_module_has_two_names() -> None:
-    """This holds in a checkout too, where the folders are importable both directly and through edgefl's links."""
+    """No module has two names, even in a checkout, where the folders are importable directly and through links."""
     program = """
 import sys
 from tests.tools.isolated import warm
@@ -106,7 +106,7 @@ print(twice, len(ours) > 550, {"channel", "analysis", "scenarios"} & set(sys.mod
 
 @pytest.mark.parametrize("folder", ["channel", "analysis", "scenarios", "examples"])
 def test_the_folders_are_parts_of_edgefl(folder: str) -> None:
-    """The folder is a link in edgefl/, so that modules have one name whether edgefl is installed or a checkout."""
+    """Each folder is a link in edgefl/, so that a checkout has the same module names as an installation."""
     link = ROOT / "edgefl" / folder
     assert link.is_symlink() or "site-packages" in str(link)
     assert os.readlink(link) == f"../{folder}"

@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """Overlapping rounds refuse these algorithms; the tests above train with all others."""
+    """Servers with overlapping rounds refuse these algorithms; the tests above train with all others."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
@@ -180,7 +180,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
     mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
-    assert max(rows.further["staleness_max"]) > 4  # beyond 4 the hinge lowers weights
+    assert max(rows.further["staleness_max"]) > 4  # beyond a staleness of 4 the hinge lowers weights
     assert table(rows) == table(train("fedavg", mixed))
 
 
@@ -188,7 +188,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
-    """Both servers do plain SGD on one device after the other (`tests/theory/test_sequential.py`), at equal rates."""
+    """Both train on one device after the other by plain SGD (`tests/theory/test_sequential.py`), at equal rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
     rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
     assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))
@@ -196,7 +196,7 @@ def test_one_device_after_the_other_is_the_synchronous_server_with_one_participa
 
 
 def test_rounds_overlap() -> None:
-    """With a buffer of two updates no model waits for the slowest of six devices, so models are made faster."""
+    """With a buffer of two updates, the server does not wait for the slowest of six devices, and ends earlier."""
     world = scripted_world({"name": "fedbuff", "buffer": 2, "concurrency": 6}).run()
     taken = [call[1] for call in world.learner.calls if call[0] == "aggregate"]
     assert {len(ids) for ids in taken} == {2}
@@ -208,7 +208,7 @@ def test_rounds_overlap() -> None:
     [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "every_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
-    """Accuracy rises within each session although updates are stale, as models are made while devices train."""
+    """Accuracy rises in each session although updates are stale, as devices train while the model changes."""
     rows = train("fedavg", server)
     accuracy = [row.accuracy for row in rows.of[Round]]
     for session in (accuracy[:MODELS], accuracy[MODELS:]):

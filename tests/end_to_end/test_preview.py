@@ -115,7 +115,7 @@ def test_the_note_about_handovers_comes_before_the_run() -> None:
 
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
     rounds = pd.read_csv(run / "rounds.csv").sort_values("end_s")
-    # the probe is the mean of the first rounds; devices move, so it only has the size of the mean over all rounds
+    # devices move, so the probe, the mean of the first rounds, only approximates the mean over all rounds
     assert preview.forecast.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
     assert preview.forecast.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
     assert preview.forecast.simulated_s == (20.0, 20.0)
@@ -264,7 +264,7 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     ("changes", "made"),
     [
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 86_400.0}, 3),
-        # a session that would begin at the end of the run is not made
+        # a session that would begin at the end of the run is not created
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 64_800.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10, "count": 2}, "duration_s": 60.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # at most 8 are shown

@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """Return lists of commands; one that reads a run directory follows the command that writes it."""
+    """Return chains of commands, in which a command that reads a run directory follows the one that writes it."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()
@@ -54,14 +54,14 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # before later commands compare the runs at other targets
+            if str(STUDY) in command:  # before later commands compare the runs at different targets
                 check_picture(folder / "runs" / "quickstart")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
     assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes
 
 
 def check_picture(study: Path) -> None:
-    """Check that picture and caption agree with a run; `make readme` makes the picture again."""
+    """Check that picture and caption agree with a run; `make readme` redraws the picture."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
     # as rounding depends on the processor, accuracies may differ in the third digit; times and energies do not
@@ -153,7 +153,7 @@ def test_what_is_counted_is_there() -> None:
 
 
 def test_results_are_those_of_their_pages() -> None:
-    """Each number in the table of results also stands on the page that its row links to."""
+    """Each number in the table of results also appears on the page that its row links to."""
     table = README.partition("## Five results")[2].partition("##")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if "](docs/" in line]
     assert len(rows) == 5

@@ -76,7 +76,7 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", WEAK_ONES)
 def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
-    """All devices take part in each round, which begins at most one interruption late; none moves or is off."""
+    """All devices take part in each round, which begins at most one interruption late; no device moves or is off."""
     made = WEAK_ONES[name]
     scenario = Scenario.model_validate(
         {

@@ -1,4 +1,4 @@
-"""Test a report in a real browser: it opens from file://, moves, responds to keys, and fits a phone's screen."""
+"""Test a report in a real browser: it opens from file://, plays, responds to keys, and fits a phone's screen."""
 
 import json
 import re
@@ -218,12 +218,12 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
 
 @in_browser
 def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> None:
-    """The map leaves out a large empty part of the world, and shows a world full of devices as a whole."""
+    """The map leaves out a large empty part of the world, but shows a world full of devices completely."""
     text = file.read_text()
     whole = text.split('id="data">')[1].split("</script>")[0]
     page.open(file)
     box = page.js("edgefl.replay.world.box")
-    assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells end beyond
+    assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells extend further
     data = json.loads(whole)
     one = data["replays"][0]
     frames = unpack(one["frames"])

@@ -23,7 +23,7 @@ CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
     " radio={preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
 )
-# the journal has no times; a resumed run must find the times of rounds, and rates that depend on them, again
+# the journal has no times, so a resumed run must compute times of rounds, and rates that depend on them, again
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"
 DRIFT = (
     "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.local.epochs=3;"

@@ -1,4 +1,4 @@
-"""Test that a short version of every shipped scenario runs, and that ledger and rounds book the same energy."""
+"""Test that a short version of every shipped scenario runs, and that ledger and rounds record the same energy."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.tools.run_tables import parts_of
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FOLDERS = (".", "benchmarks", "scale")
 SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
-# overrides that fit a scenario to the small data set (or to its own, if that is quickly made) and keep it short
+# overrides that fit a scenario to the small data set (or to its own, if this is quick to generate) and keep it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
 MIXED = [
     "devices.count=40",

@@ -38,7 +38,7 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
     assert len(devices) == 8 * len(rounds)
     assert check_run(tmp_path / "run") == []
     assert (rounds.downlink_bits == 8 * 32 * 650).all()
-    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # `nr` has tails
+    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # `nr` has tail energy
     last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
     assert np.allclose(last, rounds.end_s, atol=2e-9)
     assert (rounds.latency_mean_s <= rounds.latency_s).all()
@@ -66,7 +66,7 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
     pilot = [t["rounds"].query("session == 1") for t in (similarity, previous)]
     pd.testing.assert_frame_equal(*pilot)
     assert similarity["sessions"].labels.equals(previous["sessions"].labels)
-    # devices stand in the same places and have the same shadowing in the same training round
+    # devices are at the same places and have the same shadowing in the same training round
     keys = ["session", "phase", "round", "device"]
     both = similarity["devices"].merge(previous["devices"], on=keys, suffixes=("_a", "_b"))
     assert len(both) == len(previous["devices"])
@@ -87,7 +87,7 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
         "sessions.rounds=1",
     ]
     everyone = run(digits, tmp_path / "all", *walking)["devices"].set_index("device")
-    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # same bandwidth each
+    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # equal bandwidth each
     some = run(digits, tmp_path / "two", *walking, *two)["devices"].set_index("device")
     assert (len(everyone), len(some)) == (8, 2)
     same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]

@@ -17,7 +17,7 @@ from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-# No device is ever switched on, which only carrying out the run can show.
+# No device is ever switched on, but only carrying out the run reveals this.
 NOBODY = "  nobody: {devices.churn: {name: poisson, off_s: 1.0e+9, on_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -31,7 +31,7 @@ sessions: {name: schedule, count: 1, rounds: ROUNDS}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
 RADIO_STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1, 2, 3]\nreference: a\nvariants: {a: {}}\n"
-HOURS = 10**6  # so many rounds take longer than any test waits
+HOURS = 10**6  # more rounds than any test waits for
 GONE_S = 30.0  # a worker ends in about a second; on a loaded machine it may take a while to be scheduled
 
 
@@ -137,7 +137,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     latency_s = pd.read_csv(out / "sweep.csv").set_index("radio.bandwidth_hz")["latency_s_mean"]
     assert latency_s[20e6] > 2 * latency_s[100e6]
     assert (out / "sweep.png").exists()
-    assert not (out / "settings.csv").exists()  # with one variant, a setting has nothing to compare
+    assert not (out / "settings.csv").exists()  # a setting with one variant has nothing to compare
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

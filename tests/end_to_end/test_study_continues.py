@@ -49,7 +49,7 @@ def radio(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def beats_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the heartbeat from 10 s, as a claim that seems abandoned is watched for longer than one."""
+    """Shorten the heartbeat interval from 10 s, as abandoned claims are watched for longer than one interval."""
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
 
 
@@ -319,7 +319,7 @@ def test_runs_of_two_studies_are_not_merged(
 
 
 def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: Path) -> None:
-    """A run made before a key existed has a different hash, but is reused if the key has its default."""
+    """A run from before a key existed has a different hash, but is reused if the key has its default."""
     out = tmp_path / "out"
     run(plan(radio), out, StudyOptions(executor="inline"))
     before = runs(out)

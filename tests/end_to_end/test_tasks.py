@@ -1,4 +1,4 @@
-"""Test that a regression run's tables have R2, that the analysis names it, and that the model outputs numbers."""
+"""Test that a regression run's tables have R2, that the analysis names R2, and that the model outputs numbers."""
 
 import csv
 import json
@@ -64,7 +64,7 @@ def test_runs_with_other_scores_are_not_compared(run: Path, tmp_path: Path) -> N
 
 
 def test_the_best_model_gives_numbers_in_the_units_of_the_targets(run: Path) -> None:
-    """The kept model's predictions have the R2 of rounds.csv, 1 - MSE / variance over all test samples."""
+    """The saved model's predictions have the R2 of rounds.csv, 1 - MSE / variance over all test samples."""
     model = edgefl.load_model(run)
     data = Diabetes().load()
     assert model.inputs.target_mean == pytest.approx(data.train.y.mean(dtype=np.float64))

@@ -9,7 +9,7 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 PIS = Path(__file__).parents[2] / "scenarios" / "raspberry_pis.yaml"
-# devices -> s of upload, of download, of training and testing; from fed5g_analysis, paper_figures.ipynb, cells 22, 28
+# devices -> seconds of upload, download, training with testing; fed5g_analysis, paper_figures.ipynb, cells 22, 28
 MEASURED = {3: (2.64, 0.94, 28.95), 4: (2.10, 1.06, 19.30), 5: (2.44, 1.43, 16.86), 6: (2.08, 0.89, 15.27)}
 SEEDS, ROUNDS = (100, 101, 102, 103), 4
 
@@ -44,7 +44,7 @@ def test_pis_transfer_as_fast_as_measured(tmp_path: Path) -> None:
 
 
 def test_a_pi_alone_downloads_by_hand(tmp_path: Path) -> None:
-    """A download takes 27 round trips, setup, TCP's slow start, and its bits at CQI 8 on two layers in TDD slots."""
+    """A download takes 27 round trips, setup, TCP slow start, and its bits at CQI 8 with two layers in TDD slots."""
     rate = 2 * 3.3223 * 0.86 * 0.97 / 1.01 * 273 * 12 * 14 / 0.5e-3 * (7 + 6 / 14) / 10
     # TCP sends windows of 10, 20, ... 320 segments, each in less time than the round trip to its acknowledgement
     slow_start_s = 6 * 0.02 - 63 * 10 * 1460 * 8 / rate

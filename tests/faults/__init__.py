@@ -12,13 +12,9 @@ from tests.faults.injecting import Inject
 class Fault:
     """A fault that can be injected into the code.
 
-    Args:
-        id: unique, as `package.fault`.
-        what: the fault, in a few words.
-        reference: the source that defines the correct behaviour.
-        check: the pytest node that must fail.
-        tolerance: the deviation that the check allows, with its unit; "exact" if it compares exact values.
-        inject: injects the fault into this process.
+    Args: id: unique, as `package.fault`. what: the fault, in a few words. reference: the source that defines the
+    correct behaviour. check: the pytest node that must fail. tolerance: the deviation that the check allows, with its
+    unit; "exact" if it compares exact values. inject: injects the fault into this process.
     """
 
     id: str

@@ -89,7 +89,7 @@ def lines_of(source: str, function: FunctionType) -> tuple[int, int]:
 def exchange(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, function: FunctionType, changed: ast.Module
 ) -> None:
-    """Give a function the code that it has in the changed module."""
+    """Replace a function's code by its code in the changed module."""
     code = compile(changed, str(inspect.getsourcefile(module)), "exec", dont_inherit=True)
     here = (function.__code__.co_qualname, function.__code__.co_firstlineno)
     (found,) = (one for one in _codes(code) if (one.co_qualname, one.co_firstlineno) == here)

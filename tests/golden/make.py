@@ -1,4 +1,4 @@
-"""Make the golden runs again: run each scenario below this folder and keep its tables.
+"""Regenerate the golden runs: run each scenario below this folder and keep its tables.
 
 A number that moves is a change: the tables may only be rewritten in a commit whose CHANGELOG entry gives the
 numbers before and after over the same seeds. New columns are added the same way, and need no entry if no other

@@ -1,7 +1,7 @@
 """Test that small runs reproduce their recorded tables: times, bits, joules exactly, learning within a tolerance.
 
-Each folder beside this file holds a scenario and the tables of its run; `make golden` writes them again. A
-number that moves is a change: CHANGELOG.md says when the tables may be rewritten.
+Each folder next to this file holds a scenario and the tables of its run; `make golden` writes them again. A number
+that moves is a change: CHANGELOG.md says when the tables may be rewritten.
 """
 
 import csv
@@ -17,9 +17,9 @@ import edgefl
 HERE = Path(__file__).parent
 RUNS = sorted(path.parent.name for path in HERE.glob("*/scenario.yaml"))
 
-# Other processors round float32 training differently, by 6e-8 per operation, which some tens of steps accumulate.
-# With AVX-512 or all vector instructions turned off in PyTorch, losses moved by 2e-7, no test sample flipped and no
-# other column changed. Another batch size or learning rate moves a loss by 1e-2.
+# Other processors round float32 training differently, by 6e-8 per operation; the error adds up over some tens of
+# steps. With AVX-512 or all vector instructions turned off in PyTorch, losses moved by 2e-7, no test sample flipped
+# and no other column changed. Another batch size or learning rate moves a loss by 1e-2.
 LOSS_TOLERANCE = 1e-4  # relative
 # A test sample flips only if rounding exceeds the gap between its two largest logits.
 SAMPLES_THAT_MAY_FLIP = 2

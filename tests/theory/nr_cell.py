@@ -55,7 +55,7 @@ def drawn(
     beyond_db -= 9.5 * math.log10(break_m**2 + HEIGHT_M**2)
     los_db = np.where(distance_m <= break_m, near_db, beyond_db)
     nlos_db = np.maximum(los_db, 22.4 + 35.3 * np.log10(straight_m) + 21.3 * math.log10(GHZ))
-    # a field decides line of sight softly, with 38.901's probability; s^2 of the power is in line of sight
+    # a soft line of sight s follows 38.901's probability; s^2 is the share of the power in line of sight
     far_m = np.maximum(distance_m, 18.0)
     p_los = 18 / far_m + np.exp(-far_m / 36) * (1 - 18 / far_m)
     decided = rng.random(places)
@@ -63,12 +63,12 @@ def drawn(
     s2 = (0.5 + np.arctan(math.sqrt(20 * GHZ * 1e9 / 3e8) * margin) / math.pi) ** 2
     in_sight = s2 * 10 ** (-(los_db + 4.0 * normal()) / 10)
     around = (1 - s2) * 10 ** (-(nlos_db + 7.82 * normal()) / 10)
-    # loss of concrete walls with plain or coated glass, of the smaller of two indoor distances, and a normal part
+    # penetration loss: concrete and plain or coated glass, the smaller of two indoor distances, and a normal term
     indoors, coated = rng.random(places) < 0.8, rng.random(places) < coated_share
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
     through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
-    # power control uses coupling loss without the beam; beam gain depends on the state, without direct path indoors
+    # power control uses the coupling loss without beam gain, which depends on the state; no direct path goes indoors
     coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
     sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
     beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
@@ -114,7 +114,7 @@ def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needed() -> np.ndarray:
-    """Return the mean SNRs [15] at which parts of equal mean power carry each rate's information on average."""
+    """Return the mean SNRs [15] at which fading parts of the band carry each CQI's rate on average."""
     power = np.random.default_rng(2).exponential(size=(4000, PARTS))
     power *= PARTS / power.sum(axis=1, keepdims=True)
     snr = np.logspace(-1.0, 3.5, 900)
@@ -127,12 +127,12 @@ def needed() -> np.ndarray:
 
 NEEDS = needed()
 LOWEST = float(NEEDS[0])
-# a slot's mean power over the parts, as 20 equally likely values
+# mean power over the parts of the band in a slot, as 20 equally likely values
 SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshape(20, -1).mean(axis=1)
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Return devices' blocks, as real numbers: equal up to what each can use, with the rest for the others."""
+    """Return devices' blocks as real numbers: equal, but capped by what each can use; others share the excess."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()
@@ -145,10 +145,10 @@ def spread(most: np.ndarray) -> np.ndarray:
 
 
 def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Simulate downlinks that begin together, each followed by its uplink, as fluids at the links' mean rates.
+    """Simulate downlinks that begin together, each followed by its uplink, as fluid flows at the links' mean rates.
 
-    Returns:
-        [n] seconds of the downlink and of the uplink, and joules of both with TR 38.840's phone of 6 mW a unit.
+    Returns: [n] seconds of the downlink and of the uplink, and joules of both, for TR 38.840's phone at 6 mW per
+    unit.
     """
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)

@@ -30,7 +30,7 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
                 "carrier_hz": 1e9,
                 "link": {
                     "max_efficiency": 4.0
-                },  # almost always reached, so rates do not depend on the order of service
+                },  # links almost always reach this cap, so rates do not depend on the order of service
                 "sharing": "dynamic",
                 "scheduler": "round_robin",
                 "budget": {"power_over_share": "per_resource_block"},

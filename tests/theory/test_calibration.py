@@ -75,7 +75,7 @@ def sampled(path_loss: str) -> dict[str, np.ndarray]:
 
 
 def antenna_dbi(way: np.ndarray, flat: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """Return gains [n, sites, 3] of panels: ten 65-degree elements in a column at half wavelengths, tilted by 12."""
+    """Return panels' gains [n, sites, 3]: ten 65-degree elements in a half-wavelength column, 12 degrees of tilt."""
     below = np.arctan2(down, flat)
     phase = math.pi * (np.sin(below) - math.sin(math.radians(12)))
     with np.errstate(invalid="ignore"):

@@ -50,7 +50,7 @@ def test_envelope_is_rayleigh(rho: float) -> None:
         *itertools.product((TABLE_I, PEDESTRIAN, -0.6), (15,), (400,)),
         *itertools.product(
             (TABLE_I, PEDESTRIAN), (1500,), (400, BLOCK)
-        ),  # at this lag rho = -0.6 has no correlation left
+        ),  # at this lag, rho = -0.6 leaves no correlation
     ],
 )
 def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, block: int) -> None:

@@ -1,4 +1,4 @@
-"""Test that device drops and shadowing follow their laws. Seeds are fixed; a correct program fails one in 1,000."""
+"""Test the laws of device drops and shadowing. Seeds are fixed; a correct program fails for one seed in 1,000."""
 
 import math
 

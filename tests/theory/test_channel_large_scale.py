@@ -20,7 +20,7 @@ SEED = 0
 KEYS = 1000
 SIGNIFICANCE = 1e-4
 STANDARD_ERRORS = 4
-# The mean correlation over places exceeds exp(-d / d_corr) by this at most; GaussianFields' tests derive it
+# The mean correlation over places exceeds exp(-d / d_corr) by at most this; the tests of GaussianFields derive it
 LAW = 0.012
 CARRIER_HZ = 3.5e9
 RADIO = {"carrier_hz": CARRIER_HZ, "bs_height_m": 10.0, "ut_height_m": 1.5}
@@ -69,11 +69,11 @@ def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[flo
 
 
 def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
-    # 9 places 40 m apart correlate by e^-4, and their squares by e^-8
+    # values at 9 places 40 m apart have correlation e^-4, and their squares e^-8
     grid = np.array([(x, y) for x in (-41.3, 0.7, 40.9) for y in (-40.2, 0.3, 41.1)])
     sample = values(shadowing(seed, *LOS), grid)
     tolerance = STANDARD_ERRORS / math.sqrt(2 * sample.size)
-    # the sample can show an error of 3 %; the unit tests derive the exact 1 %
+    # the sample can detect an error of 3 %; the unit tests derive the exact 1 %
     assert tolerance < 0.03
     assert abs(sample.std() - 1) < tolerance
 
@@ -113,7 +113,7 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
 
 
 def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
-    """Return UMi sites with these keys at the origin, so that each place has as many independent links."""
+    """Return UMi sites with these keys at the origin, so that each place has one independent link per key."""
     return LargeScale(
         sites_m=np.zeros((len(sites), 2)),
         model=UMi(),
@@ -146,7 +146,7 @@ def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
 def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
-    """Over independent sites, gains 10 m apart correlate by the distance of TR 38.901, Table 7.5-6."""
+    """Over independent sites, gains 10 m apart correlate by TR 38.901's correlation distance (Table 7.5-6)."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
     # both places are at the same distance, so path loss cancels
@@ -168,7 +168,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @lru_cache(maxsize=1)
 def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
-    """Return many sites at the origin, so that each place has as many independent states."""
+    """Return many sites at the origin, so that each place has one independent state per site."""
     count = 4 * KEYS
     return at_origin(keys(seed, count), radius_m, line_of_sight=mode)
 
@@ -217,7 +217,7 @@ def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
 
 
 def test_line_of_sight_changes_as_often_as_rice_says() -> None:
-    """On a circle around a site, the threshold u is constant, and sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per m.
+    """With threshold u on a circle around a site, sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes occur per m.
 
     The rough field of `probabilistic` changes three times as often, each time by 20 dB, and causes handovers.
     """

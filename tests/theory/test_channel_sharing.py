@@ -161,7 +161,7 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
     assert together[-1] - together[0] < 2 * STANDARD_ERRORS * spread * together[-1]
     assert together[-1] - together[0] < 0.1 * (equal[-1] - equal[0])
     assert together[-1] < equal[-1]
-    # the end is as expected, to within the spread
+    # end times are as expected, to within the spread
     expected = float((view.remaining_bits / view.mean_rate(shares)).max()) / UNIT_BITS
     assert together[-1] == pytest.approx(expected, rel=STANDARD_ERRORS * spread)
 

@@ -79,7 +79,7 @@ def a_run(seed: int) -> pd.DataFrame:
 
 
 def test_estimated_constants_are_the_known_ones() -> None:
-    """The divergence is exact; secant slopes stay below beta, and equal it along the steepest direction."""
+    """The estimated divergence is exact; secant slopes stay below beta, and equal it in the steepest direction."""
     found = constants(a_run(0)).iloc[0]
     assert found.zeta2 == pytest.approx(ZETA2)
     assert MU <= found.beta_median <= found.beta <= BETA * (1 + 1e-12)
@@ -96,7 +96,7 @@ def test_the_bound_holds_with_the_known_constants() -> None:
     right = np.array([run["bound"].mean() for run in runs])
     error = (right - left).std(ddof=1) / math.sqrt(REPEATS)
     assert (right - left).mean() > 4 * error
-    # all terms are positive, so the bound does not hold merely by the decrease of the loss
+    # all terms are positive, so the bound does not hold merely because the loss decreases
     assert (np.array([[run[term].mean() for term in "abcd"] for run in runs]) > 0).all()
 
 
@@ -156,7 +156,7 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
 
 
 def test_the_lemma_by_hand() -> None:
-    """With two universal samples, a client has (1, 0) before and another (0, 1) after, with 4 samples each.
+    """A client with distribution (1, 0) over two universal samples is replaced by one with (0, 1); both have D = 4.
 
     Then psi(g, g+1) = (1, 0)/4 - (0, 1)/4 = (1/4, -1/4), psi(g+1, g) is the negative, and both minima are -1/4.
     """

@@ -1,4 +1,4 @@
-"""Test FEDL on quadratic losses: a step by hand, rounds in closed form, and an optimum that averaging misses."""
+"""Test FEDL on quadratic losses: a hand-computed step, rounds in closed form, an optimum that averaging misses."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ EXACT = 1e-9
 
 
 def slopes(w: torch.Tensor) -> torch.Tensor:
-    """Return [3, 2] gradients of the three losses, at a common point or at one point each."""
+    """Return gradients [3, 2] of the three losses, at a common point or at one point each."""
     return torch.from_numpy(CURVATURES)[:, None] * (w - torch.from_numpy(OPTIMA))
 
 
@@ -42,9 +42,9 @@ def begun(algorithm: Fedl) -> tuple[torch.Tensor, ServerState]:
 def test_two_rounds_of_one_step_by_hand() -> None:
     """The first coordinate starts at w = 1, with lr = 0.1 and eta = 0.5.
 
-    The gradients are 1 (1 - 3) = -2, 2 (1 + 1) = 4 and 4 (1 - 0.5) = 2. A plain step leads to 1.2, 0.6 and 0.8, whose
-    mean is 0.6 + 0.18 + 0.16 = 0.94. At these models the gradients are -1.8, 3.2 and 1.2, and G = -0.9 + 0.96 + 0.24
-    = 0.3. In the second round, first steps are along eta G = 0.15 only, so all reach 0.94 - 0.015 = 0.925.
+    The gradients are 1 (1 - 3) = -2, 2 (1 + 1) = 4 and 4 (1 - 0.5) = 2. A plain step leads to 1.2, 0.6 and 0.8, with
+    weighted mean 0.6 + 0.18 + 0.16 = 0.94. At these models the gradients are -1.8, 3.2 and 1.2, and G = -0.9 + 0.96 +
+    0.24 = 0.3. In the second round, first steps are along eta G = 0.15 only, so all reach 0.94 - 0.015 = 0.925.
     """
     algorithm = Fedl(eta=0.5)
     w, state = round_of(algorithm, *begun(algorithm), steps=1, lr=0.1)

@@ -26,19 +26,19 @@ AREA_M = math.sqrt(3.0) * ISD_M  # devices start within this area
 STANDARD_ERRORS = 4
 # An isotropic walk at speed v crosses 2 v B / pi borders per second, if borders have length B per area (Buffon). As
 # hexagons of area A and perimeter L share each edge with a neighbour, B = L / 2 / A, and the rate is v L / (pi A).
-# With L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2 it is 286 per hour.
+# With L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2, the rate is 286 per hour.
 GEOMETRY_PER_S = SPEED_M_S * (6 * ISD_M / math.sqrt(3)) / (math.pi * ISD_M**2 * math.sqrt(3) / 2)
 BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_latency_s": 0, "l3_filter_k": 0}
 
 
 class Straight:
-    """Devices that walk straight on, each in its own direction, from uniform places of the layout."""
+    """Devices that walk straight on, each in its own direction, from uniformly distributed places of the layout."""
 
     moves = True
 
     def __init__(self, devices: int, seed: int) -> None:
         along, across, turns = np.random.default_rng(seed).random((3, devices))
-        # the pattern of borders repeats by steps between neighbouring sites, and places cover two steps each way
+        # the borders are periodic in the vectors between neighbouring sites, and places span two periods of each
         steps_m = SITES_M[[1, 2]]
         self._places_m = 2 * np.stack([along - 0.5, across - 0.5], axis=1) @ steps_m
         directions = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
@@ -52,7 +52,7 @@ class Straight:
 
 
 def handovers(devices: int, simulated_s: float, **world: Any) -> np.ndarray:
-    """Return [devices] the number of handovers of each device; `changes` explains the arguments."""
+    """Return the number of handovers [devices] of each device; `changes` explains the arguments."""
     return np.bincount([event.device for event in changes(devices, simulated_s, **world)], minlength=devices)
 
 
@@ -65,7 +65,7 @@ def changes(
     line_of_sight: LineOfSight = "always",
     **rules: float,
 ) -> list[Any]:
-    """Return all handovers; correlation: of shadowing between sites, or None without shadowing."""
+    """Return all handovers; `correlation` is between the shadowing of sites, or None without shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -140,8 +140,8 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
     """Cells of three sectors at 500 m are rhombi with sides of 289 m, in which stays are short by any handover rule.
 
-    A device with h handovers per border makes (h - 1) / 2 visits per border to a cell within another cell's area,
-    which are (h - 1) / (2 h) of its stays.
+    With h handovers per border, a device makes (h - 1) / 2 visits per border to a cell within another cell's area;
+    these are (h - 1) / (2 h) of its stays.
     """
     isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
     sector = chords_m((0.0, 60.0), isd_m / 2)
@@ -168,9 +168,9 @@ def test_shadowing_that_all_sites_share_moves_no_border() -> None:
 
 
 def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> None:
-    """An independent program of straight walks with A3, k = 4, correlation 0.5 gave 388 per hour, 1.36 per border.
+    """An independent simulation of straight walks (A3, k = 4, correlation 0.5) gave 388 per hour, 1.36 per border.
 
-    With independent sites and unfiltered measurements, this program gave 1425 per hour, five times the borders.
+    With independent sites and unfiltered measurements, the same simulation has 1425 per hour, five per border.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s
@@ -182,9 +182,9 @@ def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> Non
 
 
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
-    """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md has 2.4 for nr.
+    """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md states 2.4 for nr.
 
-    A rough field of line of sight, with an event that leaves only 3 dB below the serving cell, gave 3.7.
+    A rough field of line of sight, with A3's leaving condition met only 3 dB below the serving cell, gave 3.7.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s

@@ -58,7 +58,7 @@ class Across:
 
 
 def found(model: PathLoss, isd_m: float) -> np.ndarray:
-    """Return [devices] the handovers of each walk in a network that measures after each step."""
+    """Return the number of handovers [devices] on each walk, in a network that measures after each step."""
     large_scale = LargeScale(
         sites_m=np.tile([[-isd_m / 2, 0.0], [isd_m / 2, 0.0]], (PAIRS, 1)),
         model=model,
@@ -126,7 +126,7 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides in a fixed share of the distance between sites, and decorrelates over 13 m.
+    """Shadowing decides over a fixed fraction of the distance between sites, but decorrelates over 13 m.
 
     So UMi has twice as many handovers per border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """

@@ -40,7 +40,7 @@ def capped(snr: np.ndarray) -> np.ndarray:
 
 
 def derived(load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of rates [places] over which of the six send, and the shortcut's rates."""
+    """Return mean and standard deviation of rates [places] over all sets of active neighbours, and the shortcut's."""
     own, others = ratios()
     mean, square = np.zeros(len(own)), np.zeros(len(own))
     for sends in itertools.product((0, 1), repeat=SITES - 1):

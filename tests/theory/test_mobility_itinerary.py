@@ -42,7 +42,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
         ],
         habit=HABIT,
     )
-    corner = 1 - HABIT  # corner of the sum of two uniforms with half widths habit and 1 - habit
+    corner = 1 - HABIT  # where the density of a sum of two uniforms, habit and daily draw, becomes flat
     leaving = stats.trapezoid(corner, 1 - corner, loc=-60 * SPREAD_MIN, scale=120 * SPREAD_MIN)
     way_m = math.hypot(*WORK_M)
 
@@ -65,7 +65,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
 
 
 def test_along_a_grid_of_streets_the_way_is_the_sum_of_both_distances() -> None:
-    """Ways between crossings are |dx| + |dy| long: none ends a millimetre earlier, and all end one later."""
+    """Paths between crossings are |dx| + |dy| long: no trip ends a millimetre earlier, and all end one later."""
     block_m, blocks = 100.0, 8
     side_m = block_m * blocks
     at_m = block_m * np.arange(blocks + 1)

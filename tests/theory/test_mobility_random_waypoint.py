@@ -1,9 +1,9 @@
 """Test the stationary law of random waypoint on a disc. Seeds are fixed; a correct program fails for one in 1,000.
 
 On the disc of radius 1, legs have uniform ends. A device at a random time is on a leg with probability proportional
-to the leg's duration, so at constant speed a place has a density by the length of the paths through it. The legs
-through a place x in direction u, with distances a1 ahead and a2 behind to the border, have one end behind x and the
-other ahead. With ends in polar coordinates around x their number is
+to the leg's duration, so at constant speed the density at a place is proportional to the length of all paths through
+it. The legs through a place x in direction u, with distances a1 ahead and a2 behind to the border, have one end
+behind x and the other ahead. In polar coordinates around x, the measure of such legs is
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 
@@ -101,14 +101,14 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
             (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
         ]
         straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
-        # 1 in 9,000 devices turns within SHORT_S, which hides that it walks straight on
+        # 1 in 9,000 devices turns within SHORT_S, so it does not count as walking straight on
         error = math.sqrt(beyond * (1 - beyond) / DEVICES)
         assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
 
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """A share pause / (pause + mean leg / speed) rests, uniform in area, with a uniform remaining pause."""
+    """A share pause / (pause + mean leg / speed) rests; its places and remaining pauses are uniformly distributed."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)

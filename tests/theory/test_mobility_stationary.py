@@ -1,4 +1,4 @@
-"""Test stationary laws of mobility models in closed form. Seeds are fixed; a correct program fails one in 1,000."""
+"""Test mobility models' stationary laws in closed form. Seeds are fixed; a correct program fails for 1 in 1,000."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_share(walking, 20.0 / 25.0)
     heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
     assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
-    # an effect of the border would show in headings relative to the place
+    # headings relative to the position would show an effect of the border
     assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
@@ -76,7 +76,7 @@ ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 
 
 def test_gauss_markov_speed() -> None:
-    """The speed is normal with the stated mean and standard deviation; reflections leave its correlation alpha^n."""
+    """The speed is normal with the stated mean and standard deviation; reflections keep its correlation alpha^n."""
     movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
     # read speeds in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]
@@ -203,7 +203,7 @@ def test_attraction_recurs_every_day(begin_hour: float) -> None:
     streams = Streams(SEED)
     homes = sample_ring(streams("drop"), DEVICES, inner_radius_m=10.0, outer_radius_m=130.0)
     movement = model.start(homes, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=streams)
-    # a walking device is at no place; it decided at most a longest walk ago
+    # a walking device is at no place; its last decision was at most the longest walk ago
     on_the_way = LONGEST_WALK_S / STAY_S
     for hours in (0.0, 4.0, 9.0, 19.0, 24.0 + 9.0, 72.0 + 4.0):
         at = movement.positions_m(hours * DAY_S / HOURS)

@@ -32,7 +32,7 @@ def simulated(seed: int, path: Path, sharing: str) -> tuple[float, ...]:
 
 
 def by_hand() -> np.ndarray:
-    """Return [drops, 4] these quantities from the Monte Carlo."""
+    """Return the same quantities [drops, 4] from the Monte Carlo."""
     rng, rows = np.random.default_rng(11), []
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)
@@ -46,7 +46,7 @@ def by_hand() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """Return the quantities [drops, 4] by sharing, over the same drops."""
+    """Return the quantities [drops, 4] for each kind of sharing, over the same drops."""
     folder = tmp_path_factory.mktemp("rounds")
     return {
         sharing: np.array(
@@ -57,7 +57,7 @@ def drops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
 
 
 def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray]) -> None:
-    """The means over drops differ by at most three standard errors; each drop draws new links."""
+    """The means over drops agree with the Monte Carlo within three standard errors; each drop draws new links."""
     one, other = drops["dynamic"], by_hand()
     error = np.hypot(one.std(axis=0, ddof=1) / len(one) ** 0.5, other.std(axis=0, ddof=1) / len(other) ** 0.5)
     off = (one.mean(axis=0) - other.mean(axis=0)) / error
@@ -65,9 +65,9 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 
 
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
-    """Dynamic downlinks take about half, as devices near the site finish and leave their shares to the others.
+    """Dynamic downlinks take about half the time, as devices that finish leave their shares to the others.
 
-    The last uplinks gain as much, except those whose power suffices for few blocks, as a wider share does not help.
+    The last uplinks gain as much, except those with power for only a few blocks, which a wider share does not help.
     """
     downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
     assert max(downlink, slowest) < 0.65

@@ -1,4 +1,4 @@
-"""Test the interval that may be read after every pair: by a martingale, early stopping cannot raise its error."""
+"""Test the interval that may be examined after every pair: by a martingale, early stopping cannot raise its error."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_its_mean_is_one(pairs: int) -> None:
 
 @pytest.mark.parametrize("seen", [1, 2, 5, 20])
 def test_it_neither_rises_nor_falls_on_average(seen: int) -> None:
-    """Given n values in units of |x_1|, the next one is sqrt(sum x^2 / n) times Student's t with n degrees."""
+    """Given n values in units of |x_1|, the next is sqrt(sum x^2 / n) times a t variable of n degrees of freedom."""
     values = np.random.default_rng(seen).normal(0.3, 2.0, seen)
     scale = math.sqrt(float(values @ values) / seen)
 

@@ -14,7 +14,7 @@ R, THETA = 0.3, 10.0
 
 
 def success(power: np.ndarray, own: float, rng: np.random.Generator) -> np.ndarray:
-    """Return [draws] whether the SIR exceeds the threshold; power is [draws, interferers] mean powers."""
+    """Return whether the SIR exceeds the threshold [draws]; power contains mean powers [draws, interferers]."""
     interference = (power * rng.exponential(size=power.shape)).sum(1)
     return np.asarray(own * rng.exponential(size=len(power)) > THETA * interference)
 

@@ -28,12 +28,12 @@ def test_blocks_carry_what_5g_lenas_do() -> None:
 
 
 def direction(azimuth: FloatArray, zenith: FloatArray) -> FloatArray:
-    """Return [n, 2] sines of the angles at a vertical panel, horizontally and vertically."""
+    """Return the sines [n, 2] of the angles at a vertical panel, horizontally and vertically."""
     return np.stack([np.sin(zenith) * np.sin(azimuth), np.cos(zenith)], axis=1)
 
 
 def beam(rows: int, columns: int, ahead: FloatArray, towards: FloatArray) -> FloatArray:
-    """Return [n] the power gain of a half-wavelength panel, whose beam points ahead, in another direction."""
+    """Return the power gain [n] of a half-wavelength panel, whose beam points ahead, in other directions."""
     apart = math.pi * (towards - ahead)
     gain = np.ones(len(apart))
     for elements, phase in ((columns, apart[:, 0]), (rows, apart[:, 1])):

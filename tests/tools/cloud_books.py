@@ -10,7 +10,7 @@ TIME_DIGIT_S = 2e-9
 
 
 def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
-    """Check that transfers take the backhaul's time and energy, and that models return after the cloud's is made."""
+    """Check that transfers take the backhaul's time and energy, and that models return after the cloud's is ready."""
     settings = tables.cloud
     if settings is None:
         return
@@ -38,7 +38,7 @@ def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
 
 
 def _in_time(row: Row, made_s: dict[int, float], one_way_s: float) -> Iterator[str]:
-    """Check that a round ends when the cloud's model arrives, and that the cell's model left after it had begun."""
+    """Check that a round ends when the cloud's model arrives, and that the cell sent its model during the round."""
     if row["cloud_version"] is None:
         return
     then_s = made_s.get(int(row["cloud_version"]))

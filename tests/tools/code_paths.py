@@ -1,4 +1,4 @@
-"""Run the golden runs and training tests with other processors' instruction sets, and thus their rounding.
+"""Run the golden runs and training tests with other processors' instruction sets, which round differently.
 
 make paths
 python -m tests.tools.code_paths avx2 -x

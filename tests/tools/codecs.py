@@ -4,8 +4,8 @@
     python -m tests.tools.codecs --dataset digits
 
 Fashion-MNIST, logistic regression, 10 devices of `dirichlet` 0.5, FedAvg, 100 rounds with the codecs' defaults. The
-exit code is 1 if a loss does not fall, or if a codec ends more than three points behind whole models. Biased uplink
-codecs without feedback may end further behind, as they lose the part that they leave out.
+exit code is 1 if a loss does not fall, or if a codec ends more than three points behind uncompressed models. Biased
+uplink codecs without feedback may end further behind, as what they leave out of an update is lost.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from edgefl.testing.cell import within
 
 DEVICES, ROUNDS, SEED = 10, 100, 5
 WAYS = ("uplink_codec", "downlink_codec")
-POINTS = 3.0  # most points of accuracy by which a codec may end behind whole models
+POINTS = 3.0  # the largest number of points of accuracy by which a codec may end behind uncompressed models
 FEEDBACK = "error_feedback"
 
 
@@ -51,7 +51,7 @@ class Case:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it is a biased uplink codec without feedback, which loses the part that it leaves out."""
+        """Whether this is a biased uplink codec without feedback, which never sends what it leaves out."""
         if self.way == "downlink_codec" or self.feedback is not False:
             return False
         one = build(registry.get("codecs", self.codec), {FEEDBACK: False})
@@ -79,7 +79,7 @@ def cases() -> list[Case]:
 
 
 class Trial:
-    """Training on one data set, which is read once, and the result with whole models."""
+    """Training on one data set, which is read once, and the result with uncompressed models."""
 
     def __init__(self, dataset: str) -> None:
         self._dataset, self._data = dataset, build(registry.get("datasets", dataset), {}).load()
@@ -109,7 +109,7 @@ class Trial:
         return Learned(float(opening.loss or 0), float(ended.loss or 0), 100 * float(ended.accuracy or 0))
 
     def faults(self, case: Case, learned: Learned) -> list[str]:
-        """Return the faults of a result of this case."""
+        """Return the faults in a result of this case."""
         found = []
         if not learned.loss < learned.loss_before:
             found.append(f"the loss goes from {learned.loss_before:.3g} to {learned.loss:.3g}")

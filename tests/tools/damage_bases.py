@@ -66,9 +66,9 @@ workload: {payload_bits: 2000000, flops_per_sample: 1000}
 
 
 def made(folder: Path, name: str) -> Path:
-    """Return the undamaged directory of this name; make it, and its files beside it, if it is missing.
+    """Return the undamaged directory of this name; make it, and the files next to it, if it is missing.
 
-    Each directory except the run of moving devices contains an interrupted run, on which the study has a claim.
+    Each directory except the run of moving devices contains an interrupted run that the study has claimed.
     """
     if (folder / name).exists():
         return folder / name

@@ -1,4 +1,4 @@
-"""List the components of a kind that a table of derived examples lacks."""
+"""List the components of a kind that are missing from a table of derived examples."""
 
 from collections.abc import Iterable
 

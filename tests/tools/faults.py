@@ -19,7 +19,7 @@ SEED = 0
 
 
 def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
-    """Choose faults by parts of their ids, or draw some of all."""
+    """Choose faults by parts of their ids, or draw some at random."""
     faults = [fault for fault in FAULTS if not ids or any(part in fault.id for part in ids)]
     return faults if some is None else random.Random(SEED).sample(faults, min(some, len(faults)))
 

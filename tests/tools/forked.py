@@ -1,7 +1,7 @@
 """Run edgefl commands in processes that start at once, as they are forked from a process with PyTorch loaded.
 
-Loading takes three seconds of CPU, which tests of killed or stopped processes can save. Otherwise the processes are
-as in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
+Loading takes three seconds of CPU, which tests of killed or stopped processes avoid. Otherwise the processes are as
+in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
 """
 
 import multiprocessing
@@ -57,7 +57,7 @@ class Command:
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, minus the signal that ended the process, or None while it runs."""
+        """The exit code, the negative number of the signal that ended the process, or None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
@@ -88,7 +88,7 @@ class Command:
 
 
 def loaded_after(code: str, packages: set[str]) -> set[str]:
-    """Return which of these packages a new process has imported after some code; packages of training always are."""
+    """Return which of these packages a new process has imported after some code; training packages are preloaded."""
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()

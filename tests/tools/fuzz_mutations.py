@@ -23,7 +23,7 @@ SHIPPED = Path(edgefl.__file__).parents[1] / "scenarios"
 
 @dataclass(frozen=True)
 class FuzzCase:
-    """Files to try: the first is passed to edgefl, and the others are beside it."""
+    """Files to try: the first is passed to edgefl, and the others are in the same folder."""
 
     files: dict[str, bytes]
 
@@ -59,7 +59,7 @@ def scenario_data(rng: Random) -> dict[str, Any]:
 
 
 def study_data(rng: Random) -> dict[str, Any]:
-    """Return the content of a study of `base.yaml`, with sensible and strange labels and overrides."""
+    """Return the content of a study of `base.yaml`, with sensible and unusual labels and overrides."""
     keys = [key for key in keys_of(_scenario()) if key.place[0] not in ("name", "learning", "workload")]
 
     def overrides() -> Any:
@@ -122,7 +122,7 @@ def value_for(key: Key, rng: Random) -> Any:
 
 
 def component(kind: str, rng: Random) -> Any:
-    """Draw a component of a kind, and parameters whose values are allowed one by one."""
+    """Draw a component of a kind, with parameters that are allowed individually."""
     name = rng.choice(registry.names(kind))
     keys = keys_of(parameters_of(registry.get(kind, name)))
     chosen = [key for key in keys if key.required or rng.random() < 0.3]

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
 
 Place = tuple[str, ...]
-DECADES = 1.5  # a number is drawn within this distance from its default, unless its bounds are narrower
+DECADES = 1.5  # a number is drawn within this many decades of its default, unless its bounds are narrower
 SPAN = 1e4  # a number without a default is drawn between its upper bound and this fraction of the bound
 
 
@@ -87,7 +87,7 @@ def name_at(data: Any, place: Place) -> str | None:
 
 
 def put(data: dict[str, Any], place: Place, value: Any) -> None:
-    """Set a key; make missing sections above it, and turn a component's name into a mapping."""
+    """Set a key; add missing sections above it, and turn a component's name into a mapping."""
     for part in place[:-1]:
         held = data.get(part)
         if not isinstance(held, dict):

@@ -1,4 +1,4 @@
-"""Add servers, codecs or a cloud over cells, which change the times of models, to a scenario."""
+"""Add servers, codecs or a cloud over cells to a scenario; all of them change the times of models."""
 
 from random import Random
 from typing import Any

@@ -122,7 +122,7 @@ def training(asked: Asked) -> str:
 
 
 def memory(asked: Asked) -> str:
-    """Measure the memory of a hundred ResNet-18, as in the journal paper's Table IX."""
+    """Measure the memory of a hundred ResNet-18 models, as in the journal paper's Table IX."""
     figures = bench("memory", asked, *(["--rounds", "1", "--batch", "2"] if asked.rehearsal else []))
     lines = ["| algorithm | peak GB | models GB | s |", "|---|---:|---:|---:|"]
     for row in figures["rows"]:
@@ -173,7 +173,7 @@ def as_on_a_cpu(asked: Asked) -> str:
 
 
 def shared_by_a_study(asked: Asked) -> str:
-    """Let several processes of a study share the device, and check that tables equal those by a single process."""
+    """Let several processes of a study share the device, and check that tables equal those of a single process."""
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
     seeds = list(range(1, SHARING + 1))
     study = write(

@@ -1,4 +1,4 @@
-"""Check that in the tables of any run sums agree across tables, and events have a possible order.
+"""Check the tables of any run: sums agree across tables, and events come in a possible order.
 
 `check_run(directory)` checks a run directory's tables and returns one line per fault. It imports nothing of edgefl.
 
@@ -124,7 +124,7 @@ def _stages(tables: Tables) -> Iterator[str]:
 
 
 def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
-    """Check that a row of rounds.csv sums its rows of devices.csv, and that these lie within its time."""
+    """Check that a row of rounds.csv is the sum of its rows of devices.csv, and that these lie within its time."""
     parts = tables.parts()
     for row in tables.rounds:
         mine = parts.pop(round_key(row), [])

@@ -32,7 +32,7 @@ LOOK_S = 0.005  # interval at which a running run is checked
 
 @dataclass
 class KilledRuns:
-    """The numbers of killed runs of a scenario, and of killed runs with the results of an undisturbed run."""
+    """The number of killed runs of a scenario, and how many of them have the results of an undisturbed run."""
 
     scenario: Path
     runs: int = 0
@@ -101,7 +101,7 @@ def has_begun(run: Path, process: Command) -> bool:
 
 
 def killed_after(process: Command, seconds: float) -> bool:
-    """Kill a command after some seconds; return False if it had already ended, which must be successfully."""
+    """Kill a command after some seconds; return False if it had ended before, and then it must have succeeded."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)

@@ -42,7 +42,7 @@ WHOLE_RUNS = {
     "learning": ["tests/golden"],
     "analysis": ["tests/unit/analysis/test_load.py", "tests/unit/analysis/test_comparison.py"],
 }
-# tests of modules without a test file of their name; these tests cover them as parts of others
+# modules without a test file of their name -> tests that cover them together with other modules
 OTHERS = {
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),

@@ -87,7 +87,7 @@ FEATURES = {
 
 
 def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
-    """Return the files outside a feature's packages that name the feature, with the number of these lines."""
+    """Return the files outside a feature's packages that name the feature, each with the number of such lines."""
     found = {}
     for path, text in _texts(root).items():
         lines = sum(bool(re.search(feature.words, line)) for line in text.splitlines())

@@ -200,7 +200,7 @@ def test_bad_parameters_of_parts_from_outside(outside: Path, place: str, noun: s
 
 
 def test_a_module_in_the_current_folder_is_found(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module in the current folder is found even if `sys.path`, as with the `edgefl` command, lacks the folder."""
+    """A module in the current folder is found even if `sys.path` lacks this folder, as with the `edgefl` command."""
     (outside / "statistics.py").write_text("raise ImportError('hides the one of Python')\n")
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(outside))])
     monkeypatch.chdir(outside)

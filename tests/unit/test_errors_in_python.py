@@ -71,7 +71,7 @@ LEARNS = {
 
 
 def test_every_option_in_an_error_has_an_argument() -> None:
-    """Each option named in an error below the commands is an argument of a public function."""
+    """Each option named in an error that is raised outside the commands is an argument of a public function."""
     functions = [one for name in edgefl.__all__ if inspect.isfunction(one := getattr(edgefl, name))]
     arguments = {name for one in functions for name in inspect.signature(one).parameters}
     only_commands = {"allow_code", "shard", "executor", "address", "jobs", "gpus", "object_store_memory"}

@@ -55,7 +55,7 @@ ROOTS = [1 / math.sqrt(1 + tau) for tau in STALE]
 CHANGES = [local - received for local, received in zip(LOCAL, RECEIVED, strict=True)]
 FROM_TODAY = [local - TODAY for local in LOCAL]
 CONVENTIONS = {
-    # FedBuff's algorithm 1 sums s(tau) Delta_k to Delta, and makes w + eta_g Delta / K
+    # FedBuff's algorithm 1 sums s(tau) Delta_k to Delta, and sets w + eta_g Delta / K
     "paper": (TODAY + sum(s * d for s, d in zip(ROOTS, CHANGES, strict=True)) / 4, {}),
     # this variant takes a weighted mean of the changes
     "weights": (
@@ -91,7 +91,7 @@ def test_parameters_reproduce_what_libraries_make_of_the_same_buffer(library: st
 
 
 def test_what_they_make_of_it() -> None:
-    """The results by each library's formula are the numbers in docs/async.md."""
+    """Each library's formula gives the numbers in docs/async.md."""
     made = {name: round(expected, 3) for name, (expected, _) in CONVENTIONS.items()}
     assert made == {
         "paper": 11.787, "weights": 12.566, "FLSim": 20.106, "FLGo": 12.75, "FedScale": 11.18, "Plato": 11.0,

@@ -42,7 +42,7 @@ PAYLOAD_BITS, FLOPS_PER_SAMPLE, SAMPLES = 251_200, 47_040.0, 640
 def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS) -> dict[str, Any]:
     """Measure the CPU time of each decider that comes with edgefl, and of the rival, on one core.
 
-    Devices of two classes stand in a cell of `nr` (20 MHz), and each has reported a loss and a norm.
+    Devices of two classes are in a cell of `nr` (20 MHz), and each has reported a loss and a norm.
 
     Returns:
         `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: the rival's time,

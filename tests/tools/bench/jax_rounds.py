@@ -52,7 +52,7 @@ class JaxRound:
 
     @property
     def model(self) -> Tensor:
-        """[M] after the rounds so far."""
+        """The model [M] after the rounds so far."""
         return torch.cat([torch.from_numpy(np.array(part)).flatten() for part in self._model])
 
     def __call__(self) -> float:

@@ -62,7 +62,7 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Return the part of the innermost known frame, evaluation if any frame tests, or the last name outside SimPy."""
+    """Return the part of the innermost known frame; `evaluation` if a frame tests; outside SimPy the last name."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))
@@ -82,9 +82,8 @@ def room_of(frame: FrameType | None) -> str:
 def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None) -> dict[str, Any]:
     """Run a scenario once into a temporary directory.
 
-    Returns:
-        `wall_s`, `rounds`, `shares` (part -> share of the wall time, sum 1) and `other`: the share of the
-        time in which SimPy runs that is neither training nor evaluation.
+    Returns: `wall_s`, `rounds`, `shares` (part -> share of the wall time, sum 1) and `other`: of the time in which
+    SimPy runs, the share that is neither training nor evaluation.
     """
     from edgefl.run.api import simulate
 

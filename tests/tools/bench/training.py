@@ -76,7 +76,7 @@ RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5
 SMALL_RESNET = replace(RESNET, devices=5)  # a round takes about 4 s on a CPU with one thread
 # name -> the model, and whether to train it in bfloat16
 Ways = Mapping[str, tuple[Model, bool]]
-# a run trains in the first way of each task
+# runs use the first way of each task
 
 
 class AsImagesLie(SvhnCnn):
@@ -168,7 +168,7 @@ def work_of(task: TrainingTask) -> Work:
 def beside_peak(
     task: TrainingTask, torch_device: torch.device, peak_flops: float, repeats: int
 ) -> dict[str, Any]:
-    """Measure a task, in rounds per second and as shares of the peak FLOPs; for a GPU."""
+    """Measure a task on a GPU, in rounds per second and as shares of the peak FLOPs."""
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {
         "PyTorch loop": Loop(task, data, torch_device),
@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Compare jobs with the first job, which is the rival; extra work has no rate."""
+    """Compare jobs with the first job, which is the rival; `beside` is only measured, not compared."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
@@ -297,7 +297,7 @@ class Ours:
 
     @property
     def model(self) -> Tensor:
-        """[M] after the rounds so far."""
+        """The model [M] after the rounds so far."""
         return self._track.model
 
     def __call__(self) -> float:
@@ -329,7 +329,7 @@ class Loop:
 
     @property
     def model(self) -> Tensor:
-        """[M] after the rounds so far."""
+        """The model [M] after the rounds so far."""
         return torch.cat([part.flatten() for part in self._global])
 
     def begin_with(self, model: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Features of learning, for scenarios that train: models, codecs, and kept states."""
+"""Features of learning, for scenarios that train: models, codecs, and stored states."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Check further rules, beside `tests.tools.invariants`, that hold for the tables of any run."""
+"""Check further rules, in addition to `tests.tools.invariants`, that hold for the tables of any run."""
 
 import contextlib
 import csv
@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that completed parts moved the whole payload each way, and others no more; only without training."""
+    """Check that completed parts moved the whole payload each way, and other parts at most that, without training."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
@@ -97,7 +97,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
 
 
 def _staleness(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that staleness counts the models made since a device began, and does not exceed the server's limit."""
+    """Check that staleness counts the models since a device began, and does not exceed the server's limit."""
     made = {_round(row): int(row["version"]) for row in tables["rounds"]}
     for line, row in enumerate(tables["devices"], start=2):
         if not row.get("staleness"):

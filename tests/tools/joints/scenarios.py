@@ -19,7 +19,7 @@ UNFITTED = 0.15  # share of scenarios whose contradictory settings are kept
 
 @dataclass(frozen=True)
 class Draw:
-    """A scenario by seed, number and features; without some features, the rest of the scenario is the same."""
+    """A scenario given by seed, number and features; leaving features out does not change the rest."""
 
     seed: int
     number: int

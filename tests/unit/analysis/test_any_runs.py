@@ -94,7 +94,7 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     comparison = compare([a, b], target=0.6, out=a.parent)
     assert list(comparison.table["accuracy_first_mean"]) == [0.5, 0.7]
     assert any("different seeds (a 1; b 2)" in note for note in comparison.notes)
-    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed replaces all
+    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed replaces the seeds of all runs
 
 
 def test_a_partial_run_counts_with_the_sessions_that_have_ended(

@@ -185,7 +185,7 @@ def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Writ
 
 
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
-    """A round costs 2 + 3 + 4 + 5 J, including tails."""
+    """The first bar, 14 J, is the sum of the bars for receiving, sending, computing and tails."""
     shares = {"energy_rx_j": 2.0, "energy_tx_j": 3.0, "energy_compute_j": 4.0, "energy_tail_j": 5.0}
     root = write_run("a", [{"session": 1, "round": 1, "energy_j": 14.0, **shares}], [{"session": 1}]).parent
     figure = figures(compare(root))["comparison"]

@@ -1,4 +1,4 @@
-"""Compare the division of energy and time, and the journal paper's cost analysis, with values by hand."""
+"""Compare the division of energy and time, and the journal paper's cost analysis, with hand-computed values."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Test metrics of concept drift on accuracies that are given by hand."""
+"""Test metrics of concept drift on hand-written accuracies."""
 
 from pathlib import Path
 from typing import Any

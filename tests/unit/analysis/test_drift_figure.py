@@ -56,7 +56,7 @@ def test_running_means_stop_at_the_drift(figure: Figure) -> None:
 
 
 def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Figure) -> None:
-    """1,000 rounds are drawn as 200 means of 5 rounds, which the heading says."""
+    """1,000 rounds are drawn as 200 means of 5 rounds, as the heading says."""
     for one, begins in (
         (figure, "Running mean over 5 rounds"),
         (drawn((1, 2)), "Mean of 2 seeds. Running mean over 5"),
@@ -72,7 +72,7 @@ def test_no_tick_stands_between_two_rounds() -> None:
 
 
 def test_time_begins_at_the_drift(figure: Figure) -> None:
-    """The drift's round ends 1 s after the drift, as each round takes 1 s; `never` is shown to its last round."""
+    """The drift's round ends 1 s after the drift, as each round takes 1 s; `never` is drawn up to its last round."""
     line = figure.axes[1].lines[0]
     since = dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True))
     assert since[80.0] == 0.0  # the last round before the drift

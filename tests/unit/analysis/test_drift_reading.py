@@ -1,4 +1,4 @@
-"""Test how levels and recovery are read from accuracies before and after a drift, on series by hand."""
+"""Test how levels and recovery are read from accuracies before and after a drift, on hand-written series."""
 
 import re
 
@@ -40,7 +40,7 @@ def test_a_window_averages_over_its_tested_rounds() -> None:
 def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
     """Accuracy rises by 0.02 per round to 0.7 in round 30: means of 5 rounds gain 0.1 until later rounds reach 0.7.
 
-    The 5 rounds from r + 5 on are below 0.7 by 0.02 (30 - r - 5) and so on.
+    Of the 5 rounds from r + 5 on, the first is 0.02 (30 - r - 5) below 0.7, and so on.
     """
     accuracy = linear_recovery(30)[FIRST - 1 :]
 
@@ -61,7 +61,7 @@ def test_who_never_rests_has_no_plateau() -> None:
 
 
 def test_by_samples() -> None:
-    """By samples 0.6 and 0.7 average to 0.675, as the second device has 3 of 4; rounds have their own mean."""
+    """Weighted by samples, 0.6 and 0.7 average to 0.675, as device 2 has 3 of 4; rounds have their own mean."""
     rounds, devices = run_of(linear_recovery(30), sudden())
     rounds = rounds.assign(accuracy_by_samples=rounds["accuracy"] / 2)
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
@@ -83,7 +83,7 @@ def test_by_samples() -> None:
 
 @pytest.mark.parametrize("recorded", [0, 10])
 def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
-    """If `record.devices` keeps no round or every tenth, means are from rounds.csv: 0.5, 0.9, and by samples 0.6."""
+    """If `record.devices` keeps no round or every tenth, means are from rounds.csv: 0.5, 0.9, weighted 0.6."""
     rounds, _ = run_of(linear_recovery(30), sudden())
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
     rounds = rounds.assign(

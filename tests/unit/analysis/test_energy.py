@@ -1,4 +1,4 @@
-"""Compare energy by class of device and by use, and its share of a battery, with values by hand."""
+"""Compare energy by class of device and by use, and its share of a battery, with hand-computed values."""
 
 import csv
 import itertools

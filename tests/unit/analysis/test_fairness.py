@@ -1,4 +1,4 @@
-"""Compare measures of the spread over devices with values by hand."""
+"""Compare measures of the spread over devices with hand-computed values."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -69,7 +69,7 @@ def test_marks_that_coincide_are_all_seen() -> None:
 
 
 def test_a_curve_over_time_counts_from_the_start_of_each_session() -> None:
-    """In two seeds, round 1 ends 2 s and 4 s after the session's start, with its probe, but not the gap before it."""
+    """In two seeds, round 1 ends 2 s and 4 s after its session's start; probes count, but gaps do not."""
     rounds = pd.DataFrame(
         [
             (1, 1, 0, "probe", 0.0, 1.0, np.nan),

@@ -1,4 +1,4 @@
-"""Test the papers' metrics on small runs, with values by hand."""
+"""Test the papers' metrics on small runs against hand-computed values."""
 
 import math
 from collections.abc import Callable
@@ -263,7 +263,7 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """A session that is one variant's pilot counts as a pilot for all, as otherwise session 2 would recur for one."""
+    """One variant's pilot session counts as a pilot for all; otherwise session 2 would recur for one only."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent

@@ -10,7 +10,7 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # a mean with two decimals and its terms are rounded
+ROUNDED = 0.01 + 1e-9  # both the mean, which has two decimals, and its terms are rounded
 STUDY = "journal_table_x_fashion_mnist_as_run"
 # J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
 PAPER = {
@@ -62,7 +62,7 @@ def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path)
 
 
 def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
-    """If `average` is behind `previous` in both sessions, one of six pairs has another order in each session."""
+    """If `average` is behind `previous` in both sessions, one of six pairs is ordered differently in each session."""
     one = reproduce(study(write_run, tmp_path, average=-2.0))
     orders = one.orders()
     assert orders["same"].tolist() == [False, False]
@@ -76,7 +76,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
-    """The page gives distances per algorithm, 1 for FedProx and 4 for SCAFFOLD; their common mean would be 2."""
+    """The page states distances per algorithm, 1 for FedProx and 4 for SCAFFOLD; their common mean would be 2."""
     study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
     # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
     write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
@@ -96,7 +96,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp_path: Path) -> None:
-    """For a study with fitted settings, the page says so beside the study's distance."""
+    """For a study with fitted settings, the page says so next to the study's distance."""
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text

@@ -85,7 +85,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert found.keys == ("radio.bandwidth_hz",)
     table = found.table.set_index(["series", "radio.bandwidth_hz"])
     assert list(table.loc["ours"].index) == [20e6, 100e6, 200e6]
-    # of rounds of 10 s, ours needs one, and slow needs two
+    # rounds take 10 s; ours needs one round, and slow needs two
     assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
     names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]

@@ -1,4 +1,4 @@
-"""Compare dip and recovery at a change of sessions with values by hand."""
+"""Compare dip and recovery at a change of sessions with hand-computed values."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Write = Callable[..., Path]
 def test_dip_and_recovery_are_counted_from_the_start_of_the_session(write_run: Write) -> None:
     """Session 2 opens at 0.3, falls to 0.25, and recovers in round 3 at 0.79, within a point of the 0.8 before it.
 
-    Its probe round (10 s, 5 J) counts, so recovery takes 40 s and 20 J. Session 3 opens higher, so needs 0 rounds.
+    Its probe round (10 s, 5 J) counts, so recovery takes 40 s and 20 J. Session 3 opens higher, so it needs 0 rounds.
     """
     rounds = [
         *({"session": 1, "round": t, "accuracy": a} for t, a in ((1, 0.5), (2, 0.8))),

@@ -1,4 +1,4 @@
-"""Compare intervals and paired tests with derivations by hand and with SciPy."""
+"""Compare intervals and paired tests with hand derivations and with SciPy."""
 
 import itertools
 import math
@@ -11,14 +11,14 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """Three values of standard deviation 1: the half width is t(0.975, 2) / sqrt(3), with t = 4.302653 by tables."""
+    """With three values of standard deviation 1, the half width is t(0.975, 2) / sqrt(3); by tables t = 4.302653."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
-    """Intervals of 1,000 means of 5 normal numbers cover 95 %, within four standard errors of 0.7 points."""
+    """Of 1,000 intervals of means of 5 normals, 95 % cover the mean, within 4 standard errors of 0.7 points each."""
     draws, rng = 1000, np.random.default_rng(7)
     samples = rng.normal(1.0, 2.0, (draws, 5))
     covered = sum(abs(sample.mean() - 1.0) <= half_width(sample) for sample in samples)

@@ -132,7 +132,7 @@ def test_without_training_a_round_is_compared(write_run: Write) -> None:
 
 
 def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(write_run: Write) -> None:
-    """Without a target, accuracies over the only round are compared, which differ by 9 and 11 points."""
+    """Without a target, accuracies in the only round are compared, which differ by 9 and 11 points."""
     for variant, accuracy in (("a", (0.5, 0.5)), ("b", (0.59, 0.61))):
         for seed in (1, 2):
             row = {"session": 1, "round": 1, "accuracy": accuracy[seed - 1]}

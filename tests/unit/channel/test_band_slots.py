@@ -67,7 +67,7 @@ def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Schedu
 
 
 def test_what_a_group_leaves_goes_to_the_others() -> None:
-    """a has 125 bits a slot beside b's 375, and 500 from slot 40 on, when b has moved its 15,000 bits."""
+    """a has 125 bits a slot while b has 375, and 500 from slot 40 on, when b has moved its 15,000 bits."""
     band = band_of(EqualShare(), [1.0, 3.0])
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)
@@ -79,7 +79,7 @@ def test_what_a_group_leaves_goes_to_the_others() -> None:
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "by slot"])
 def test_meters_of_groups_add_up_to_one_power(scheduler: Scheduler) -> None:
-    """Groups divide the band's power by their weights, and a group that is alone has all of the power."""
+    """Groups divide the band's power in proportion to their weights; a group that is alone has all of it."""
     band = band_of(scheduler, [1.0, 3.0], power="per_resource_block")
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)

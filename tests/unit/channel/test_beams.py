@@ -18,7 +18,7 @@ AXES = ((8, 0.5), (4, 0.8))
 
 
 def steering(elements: int, spacing: float, sine: FloatArray) -> np.ndarray:
-    """Return [n, elements] the phasors of a plane wave at the given sine of its angle."""
+    """Return the phasors [n, elements] of a plane wave at the given sine of its angle."""
     return np.exp(2j * math.pi * spacing * np.arange(elements) * sine[:, None])
 
 
@@ -29,7 +29,7 @@ def nearest_beam(elements: int, spacing: float, sine: FloatArray) -> FloatArray:
 
 
 def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
-    """Return [links] the power that each link's best beam receives on one ray, over that of a single element."""
+    """Return the power [links] that the best beam receives on one ray, relative to that of a single element."""
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))
@@ -54,7 +54,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
     spread: Spread = getattr(spreads, state)
     gains = drawn_gains(spread, np.random.default_rng(SEED))
     error = float(gains.std() / math.sqrt(LINKS))
-    # rows have a mean elevation within 8 degrees of the horizon here, and 0 in the code: 1 % of their gain
+    # rows have a mean elevation within 8 degrees of the horizon, and of 0 in the code, which changes gains by 1 %
     assert 10 ** (beam_gain_db(spread) / 10) == pytest.approx(
         gains.mean(), abs=STANDARD_ERRORS * error, rel=0.01
     )

@@ -1,4 +1,4 @@
-"""Test a band shared by resource blocks slot by slot: properties of all schedulers, and a transfer by hand."""
+"""Test a band shared by resource blocks slot by slot: properties of all schedulers, and a hand-computed transfer."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def fill(band: SharedBand, bits: float = 40_000.0, least_snr: float = 0.0) -> No
 
 
 class Given:
-    """A recorder of the calls of `carried`: the links, given blocks and used blocks of each served slot."""
+    """A recorder of calls of `carried`: the link, given blocks and used blocks of each served slot."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slots: list[tuple[BlockLink, np.ndarray, np.ndarray]] = []
@@ -133,7 +133,7 @@ def test_a_transfer_by_hand() -> None:
     best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
     assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer than 12 blocks
     unit = HZ * SLOT_S
-    periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has an uplink slot and two symbols
+    periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has 1 + 2/14 uplink slots
     due = band.next_end()
     assert due is not None
     assert due[1] == ["strong"]
@@ -177,7 +177,7 @@ def test_several_weak_flows_share_a_slot_and_a_strong_one_takes_it_whole(
 def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A radio that can use a quarter of the band gets 6 of 24 blocks, and the other flow gets the rest."""
+    """A radio that can use only a quarter of the band gets 6 of 24 blocks, and the other flow gets the rest."""
     given = Given(monkeypatch)
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_, widest in enumerate((0.25, 1.0)):

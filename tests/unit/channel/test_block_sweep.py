@@ -110,13 +110,13 @@ def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
     expected = [(slot, many.add(**flow, slot=slot, expected=True)) for slot, flow in story]
     steps = list(many.planned(expected))
     assert steps == event_by_event(one, story)
-    assert steps[-1][0] > 1200  # the first flow needs several looks
+    assert steps[-1][0] > 1200  # the first flow takes more than one step of planning
     assert repr(many.sent_slots) == repr(one.sent_slots)
 
 
 @pytest.mark.parametrize("case", range(20))
 def test_blocks_are_divided_among_the_flows_that_are_there(case: int) -> None:
-    """Blocks are divided as slot by slot among the flows present in each slot; some flows cannot use their share."""
+    """In each slot, only the flows present share the blocks, as in a computation of this slot alone."""
     rng = np.random.default_rng(case)
     flows, blocks, slots = int(rng.integers(2, 40)), int(rng.integers(1, 274)), 12
     few = rng.random((flows, slots)) < 0.3 * (case % 2)

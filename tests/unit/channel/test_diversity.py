@@ -125,8 +125,8 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
     """Over 300 slots across a page's edge, mean, minimum, range and change of the power have the reference's law.
 
-    The reference is the mean power of L plain links, each drawn slot by slot. Slots are read as far apart as
-    those for which random numbers are drawn.
+    The reference is the mean power of L plain links, each drawn slot by slot. Compared slots are as far apart as the
+    slots for which random numbers are drawn.
     """
     count, parts, slots = 1500, 4, 300
     first = np.full(count, PAGE - 40)

@@ -1,4 +1,4 @@
-"""Test energies by hand for Table I of the journal paper: 1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW."""
+"""Compare energies for the journal's Table I (1 GHz, 8 FLOPs/cycle, 1e-28, 100 mW, 200 mW) with hand computations."""
 
 import pytest
 

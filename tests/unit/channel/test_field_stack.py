@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """With `few`, only nodes near the first positions are stored until other positions are read; values are equal."""
+    """With `few`, only nodes near the first positions are stored until others are read; values do not change."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -194,7 +194,7 @@ def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
 
 
 def test_repeating_fields_keep_their_law(repeating: GaussianFields) -> None:
-    """Values are standard normal, with correlation exp(-d / 10 m) between places that no period separates.
+    """Values are standard normal, with correlation exp(-d / 10 m) between places that are not a period apart.
 
     8,000 places over 2 km in fields of 320 m x 320 m are about 1,000 independent patches of 10 m: means of squares
     and products are within 0.15, more than three standard errors of sqrt(2 / 1,000).

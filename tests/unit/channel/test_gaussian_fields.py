@@ -14,20 +14,20 @@ SEED = 3
 
 
 def places(count: int, radius_m: float) -> np.ndarray:
-    """Return [count, 2] uniform places in a disc."""
+    """Return places [count, 2] uniformly distributed in a disc."""
     rng = np.random.default_rng(SEED)
     radius, angle = radius_m * np.sqrt(rng.random(count)), 2 * math.pi * rng.random(count)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
 def node_correlation(fields: GaussianFields) -> np.ndarray:
-    """Return [size, size] the correlation of two nodes by their offset around the torus."""
+    """Return the correlation [size, size] of two nodes by their offset around the torus."""
     amplitude = fields.law.amplitude.astype(float)
     return fft.irfft2(amplitude**2, s=(len(amplitude), len(amplitude)))
 
 
 def correlation_of(fields: GaussianFields, here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return [n] the exact covariance of the field at two places: the sum of w_i w_j C(node_i - node_j)."""
+    """Return the exact covariance [n] of the field at two places: the sum of w_i w_j C(node_i - node_j)."""
     nodes = node_correlation(fields)
     total = np.zeros(len(here))
     first, second = (FieldStack([fields]).places(places_m) for places_m in (here, there))

@@ -43,7 +43,7 @@ def large_scale(**changes: Any) -> LargeScale:
 
 
 def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray:
-    """Return [count, 2] uniform places in the area."""
+    """Return places [count, 2] uniformly distributed in the area."""
     rng = np.random.default_rng(seed)
     radius, angle = radius_m * np.sqrt(rng.random(count)), 2 * math.pi * rng.random(count)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -322,7 +322,7 @@ def test_memory_of_19_sites_over_1200_m() -> None:
     # a field is 2 ceil(600 x 8 / d_corr) + 3 nodes wide, for d_corr = 10, 13 and 50 m
     assert subject.memory_bytes == 4 * 19 * (963**2 + 743**2 + 195**2)
     assert subject.memory_bytes < 200e6
-    # the table is not made before it is read
+    # the table is not computed before it is read
     assert "_table" not in vars(subject.fields)
 
 

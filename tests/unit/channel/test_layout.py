@@ -15,7 +15,7 @@ SEED = 5
 
 
 def copies(rings: int, reach: int) -> np.ndarray:
-    """Return [C, 2] translations m t1 + n t2 with |m|, |n| up to reach, from the definition."""
+    """Return translations [C, 2] m t1 + n t2 with |m|, |n| up to reach, from the definition."""
     angle = math.atan2(math.sqrt(0.75) * rings, rings + 1 + 0.5 * rings)
     step_m = ISD_M * math.sqrt(1 + 3 * rings * (rings + 1))
     t1, t2 = (step_m * np.array([math.cos(turn), math.sin(turn)]) for turn in (angle, angle + math.pi / 3))
@@ -24,7 +24,7 @@ def copies(rings: int, reach: int) -> np.ndarray:
 
 
 def brute_distance_m(positions: np.ndarray, sites: np.ndarray, translations: np.ndarray) -> np.ndarray:
-    """Return [n, S] the distance to each site's nearest copy, by trying all copies."""
+    """Return the distance [n, S] to each site's nearest copy, by trying all copies."""
     plain = displacement_m(positions, sites)
     return np.linalg.norm(plain[:, :, None, :] - translations, axis=-1).min(axis=-1)
 

@@ -45,7 +45,7 @@ def test_links_that_were_drawn_together_keep_only_their_own() -> None:
 
 
 def test_what_was_drawn_ahead_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading five hundred links of different speeds, one of them static, after `draw_ahead` draws nothing."""
+    """After `draw_ahead`, reading five hundred links of different speeds, one of them static, draws nothing."""
     count, slot = 500, 7_123
     correlations = [*np.linspace(0.9, 0.9999, count - 1), 1.0]
     ahead, alone = ([LinkFading(KEY + i, rho, 400) for i, rho in enumerate(correlations)] for _ in range(2))

@@ -36,7 +36,7 @@ LAYERED = [Steps(layers=2), Steps(layers=4), Steps(cap=5.2, layers=8), Steps(sma
 
 @pytest.mark.parametrize("steps", [Steps(), Steps(0.0), Steps(3.3), Steps(cap=5.2), Steps(cap=0.2), *LAYERED])
 def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
-    """The look-up by leading bits equals a search, at every step's SNR and its neighbours, powers of 2, and ends."""
+    """The look-up by leading bits equals a search at every step's SNR, its neighbours, powers of 2, and both ends."""
     at = np.concatenate([steps.needs, 2.0 ** np.arange(-40, 41), 2.0 ** np.arange(-40, 41) * 1.125])
     ends = [0.0, -0.0, 5e-324, 1e-300, 1e300, np.inf]
     draws = 10 ** np.random.default_rng(3).uniform(-6, 6, 2000)
@@ -54,7 +54,7 @@ def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
     [(Steps(layers=4), [1, 2, 3, 4]), (Steps(smallest_part=1 / 8), [1 / 8, 1 / 4, 1 / 2, 1])],
 )
 def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: list[float]) -> None:
-    """l layers have 1/l of the power each and carry l times as much; parts of the band do the opposite."""
+    """l layers give l times the rate at 1/l of the SNR; 1/l of the band gives 1/l of the rate at l times the SNR."""
     one = Steps()
     draws = 10 ** np.random.default_rng(3).uniform(-3, 5, 3000)
     tried = [time * one.efficiency(draws / time) for time in times]
@@ -145,7 +145,7 @@ def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts:
 def test_rates_over_parts_are_those_of_codes_over_parts_drawn_one_by_one(parts: int) -> None:
     """At each mean power the rate is that of codes that decode if the band's parts carry enough information.
 
-    Slots of one mean power carry different information, with two parts more so than with many.
+    Slots of equal mean power differ in information, more so with two parts than with many.
     """
     drawn = np.random.default_rng(7).exponential(size=(parts, 40_000))
     steps = Steps(parts=parts)

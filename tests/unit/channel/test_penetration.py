@@ -1,4 +1,4 @@
-"""Penetration losses of 3GPP TR 38.901, section 7.4.3, derived by hand."""
+"""Compare the penetration losses of 3GPP TR 38.901, section 7.4.3, with hand derivations."""
 
 import math
 

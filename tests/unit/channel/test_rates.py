@@ -173,8 +173,8 @@ def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
 @pytest.mark.parametrize("taps", [1, 2, 6])
 @pytest.mark.parametrize("steps", [Steps(layers=2), Steps(smallest_part=0.25)], ids=["whole", "part"])
 def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps) -> None:
-    """By Parseval the a_m^2 of all orders sum to Var f. Orders beyond the first 256 add 0.7 to 3 % of it, which slow
-    fading needs; 120 bins sample their oscillation to within a third of the smallest share."""
+    """By Parseval the a_m^2 of all orders sum to Var f. Orders beyond the first 256 add 0.7 to 3 % of it, which
+    matters under slow fading; 120 bins sample their oscillation to within a third of the smallest share."""
     snr = np.array([0.5, 20.0, 300.0])
     variance, first = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps).sum(axis=1)
     _, late = _late_steps(snr, steps, taps)

@@ -75,7 +75,7 @@ def test_a_flow_that_joins_takes_its_share() -> None:
     band.add("a", 10_000, slot=5, **STATIC)
     assert band.next_end() == (25, ["a"])
     band.add("b", 1_000, slot=9, **STATIC)
-    # a moves 2,000 bits in slots 5 to 8, and 250 per slot in 4 slots beside b; then it has 7,000 left
+    # a moves 2,000 bits in slots 5 to 8, and 250 per slot in 4 slots shared with b; then it has 7,000 left
     assert band.moved_bits("a") == 2_000
     assert ends_of(band) == {"b": 13, "a": 27}
 
@@ -107,7 +107,7 @@ def test_a_frame_serves_in_its_slots_only() -> None:
     for scheduler in ALL:
         band = by_hand(scheduler, weights=UPLINK)
         band.add("a", 571.5, slot=0, **STATIC)
-        # 71.4 + 500 in the first period are just too few
+        # 71.4 + 500 bits in the first period just fall short
         assert band.next_end() == (9, ["a"])
         assert band.settle(3) == []
         assert band.moved_bits("a") == 0
@@ -233,7 +233,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
     """Return the slot and bits of each flow's end or cut-off; look: slots at which to settle the band or plan it."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # at one slot, looks come first, then departures, then arrivals
+    # in each slot, looks come first, then departures, then arrivals
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 
@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """Return the same by brute force, with shares decided slot by slot."""
+    """Return the same as `play` by brute force, with shares decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}
@@ -377,7 +377,7 @@ def test_round_robin_takes_turns() -> None:
 
 
 def test_round_robin_shares_a_frame_s_special_slots() -> None:
-    # with two flows and S, U in turn, counting turns would give all U slots to one flow
+    # with two flows and alternating S and U slots, counting turns would give all U slots to one flow
     log = watch(RoundRobin(), 5000, weights=UPLINK)
     served = np.zeros(3)
     for slot in log:

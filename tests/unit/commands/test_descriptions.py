@@ -119,7 +119,7 @@ def test_studies_and_shipped_files_are_described() -> None:
 
 
 def test_every_name_that_is_listed_is_described() -> None:
-    """Every listed name is described; if components of several kinds have a name, each of them is described."""
+    """Every listed name is described; if components of several kinds share a name, each of them is described."""
     for line in listed(None):
         kind = line.split()[0]
         assert describe(kind)

@@ -1,4 +1,4 @@
-"""Test that `edgefl new` makes a folder with custom components that runs."""
+"""Test that `edgefl new` creates a folder with custom components that runs."""
 
 import json
 import sys

@@ -203,7 +203,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def written(folder: Path, base: str, method: str, answer: str, patch: Mapping) -> Path:
-    """Write a component whose method answers wrongly, and a scenario that names it."""
+    """Write a component whose method returns a wrong value, and a scenario that names it."""
     module, _, name = f"edgefl.{base}".partition(":")
     (folder / "wrong_part.py").write_text(
         f"""from dataclasses import replace
@@ -306,7 +306,7 @@ def test_a_selector_may_return_an_array(folder: Path) -> None:
 def test_wrong_shares_in_every_slot_are_refused(
     answer: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With resource blocks such shares only rank the flows, so that wrong ones would otherwise go unnoticed."""
+    """With resource blocks such shares only rank the flows, so wrong shares would otherwise go unnoticed."""
     file = written(folder, "examples.my_scheduler:ShortestJobFirst", "shares", answer, SCHEDULER)
     assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
     assert "wrong_part:Wrong.shares() must give " in capsys.readouterr().err

@@ -94,7 +94,7 @@ def programs() -> Iterator[tuple[str, str]]:
 
 
 def used(program: str) -> Iterator[tuple[str, str]]:
-    """Yield module and name of our packages' names in a program, in imports and as `package.name`."""
+    """Yield module and name for each of our packages' names that a program imports or uses as `package.name`."""
     tree = ast.parse(program)
     packages: dict[str, str] = {}
     for node in ast.walk(tree):

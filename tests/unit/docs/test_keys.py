@@ -11,7 +11,7 @@ from tests.tools.pages import ROOT, blocks_of
 
 Keys = tuple[str, ...]
 MOST_PATHS, MOST_NAMES = 427, 331
-NOT_ABOUT = {"history.md"}  # pages made from the code are not counted either
+NOT_ABOUT = {"history.md"}  # pages generated from the code are not counted either
 INLINE = re.compile(r"`([\w.]+: [^`\n]+)`")
 SET = re.compile(r"--set ['\"]?([\w.]+)=(\S+)")
 

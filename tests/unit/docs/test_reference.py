@@ -1,4 +1,4 @@
-"""Test the reference pages, which are made from the code when the site is built."""
+"""Test the reference pages, which are generated from the code when the site is built."""
 
 import re
 from pathlib import Path

@@ -157,7 +157,7 @@ def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
 
 
 def all_draws() -> dict[str, Draws]:
-    """Return each power model's radio draws at its defaults, and with each key 0 that may be 0."""
+    """Return each power model's draws at its defaults, and with each key set to 0 that may be 0."""
     found: dict[tuple[float, float], tuple[str, Draws]] = {}
     for name in registry.names("power_models"):
         model: Any = registry.get("power_models", name)
@@ -208,7 +208,7 @@ def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
 
 
 def in_turns_j(of: Uploads, end_s: float) -> float:
-    """Return the least energy at full power with equal sending times that fit, from a grid search over the time."""
+    """Return the least energy at full power with one sending time for all, from a grid search over this time."""
     best_j = np.inf
     for t in np.linspace(0.02, 1.0, 400) * (end_s - of.shortest_s.max()):
         shares = least_share(of.bits_hz / t, of.gain)

@@ -1,4 +1,4 @@
-"""Test a recorded load by hand: its steps, its repetition, arrivals drawn from it, and refused tables."""
+"""Test a recorded load against hand derivations: its steps, its repetition, its arrivals, and refused tables."""
 
 import itertools
 import math

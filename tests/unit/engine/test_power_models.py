@@ -1,4 +1,4 @@
-"""Test radio energy by hand (powers, bits, waiting slots, tails), and energy per bit against measurements."""
+"""Compare radio energy (powers, bits, waiting slots, tails) with derivations, energy per bit with measurements."""
 
 import math
 from typing import Any
@@ -42,7 +42,7 @@ def run(
 def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
     """Return how long the radio rests after each transfer of a round: while computing, and until the next round.
 
-    No transfer ends the tail of the last one.
+    The tail of the last transfer is not cut short by another transfer.
     """
     found = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -67,7 +67,7 @@ def took_s(row: DeviceRound, stage: str) -> float:
     return float(getattr(row, f"{stage}_end_s") - getattr(row, f"{stage}_start_s"))
 
 
-# a round is run by its plan, by processes, or by processes with a battery
+# three ways to run a round: by its plan, by processes, and by processes with a battery
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
@@ -118,7 +118,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
     assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # circuits use some of the energy
 
 
-# a round is run by its plan, by processes, or by processes with a battery
+# three ways to run a round: by its plan, by processes, and by processes with a battery
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
@@ -131,7 +131,7 @@ def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
     idle_s, end_s = rows[0].downlink_start_s, world.env.now
     for row, following in zip(rows, [*rows[1:], None], strict=True):
         until_s = following.downlink_start_s if following else end_s
-        waits_s = row.uplink_start_s - max(row.compute_end_s, row.downlink_end_s + tail_s)  # for its slot
+        waits_s = row.uplink_start_s - max(row.compute_end_s, row.downlink_end_s + tail_s)  # until its slot
         idle_s += max(0.0, waits_s) + max(0.0, until_s - row.uplink_end_s - tail_s)
     assert ledger.idle_j == pytest.approx(idle_w * idle_s, rel=1e-9, abs=1e-15)
     gaps = gaps_s(rows)
@@ -220,7 +220,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
 @pytest.mark.parametrize(
     ("on_ms", "cycle_ms", "slept"),
     [
-        (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would take 20 * 152 + 100
+        (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would cost 20 * 152 + 100
         (8, 20, 20 * 12 + 100),  # light: too short for deep, which takes 20 ms both ways; micro: 540
         (8, 13, 45 * 5),  # micro sleep: the rest is too short for light sleep
     ],
@@ -329,7 +329,7 @@ def test_joules_of_a_bit_are_those_measured() -> None:
 
 
 def test_a_run_has_the_measured_joules_per_bit() -> None:
-    """A simulated uplink at some 80 Mbit/s, within the measured range, has a measured energy per bit."""
+    """A simulated uplink at some 80 Mbit/s, which is within the measured range, has the measured energy per bit."""
     world = small_world(
         [50.0],
         learner=Scripted(work=(1, 1, 1, 40_000_000)),

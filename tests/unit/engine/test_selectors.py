@@ -1,4 +1,4 @@
-"""Test which participants selectors choose, derived by hand or from a probability law."""
+"""Compare the participants that selectors choose with hand derivations, or with a probability law."""
 
 import math
 from typing import Any

@@ -57,7 +57,7 @@ def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any
 
 
 def test_fedasync_makes_a_model_of_each_update() -> None:
-    """Device 0 needs 1 s and device 1 2.6 s; each starts again from the model that its update has made."""
+    """Device 0 needs 1 s and device 1 2.6 s; each starts again from the model that includes its update."""
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=8).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -69,7 +69,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
         (5.2, 7, [(1, 3, 3)]),
         (6.0, 8, [(0, 6, 1)]),
     ]
-    # device 1 has worked for 0.8 s when the session ends; the energy of this work is booked once, with the last model
+    # device 1 has worked for 0.8 s when the session ends; the energy of this work counts once, with the last model
     last = world.rows.of[Round][-1]
     cut = world.rows.of[DeviceRound][-1]
     assert (last.participants, last.completed) == (2, 1)
@@ -111,7 +111,7 @@ def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
 
 
 def test_tiers_are_waited_for_each_by_itself() -> None:
-    """The tiers are devices 0, 1 (1 s, 1.5 s) and 2, 3 (4 s, 3 s); the slow one starts from the initial model."""
+    """Each tier starts again as soon as its own devices are done: 0 and 1 (1 s, 1.5 s), or 2 and 3 (4 s, 3 s)."""
     world = computing({"name": "tiers", "count": 2}, [1.0, 1.5, 4.0, 3.0], rounds=4).run()
     assert models(world) == [
         (1.5, 1, [(0, 0, 0), (1, 0, 0)]),
@@ -167,7 +167,7 @@ def test_a_device_that_comes_begins_as_soon_as_there_is_room() -> None:
 
 
 def test_a_device_may_be_in_a_model_twice() -> None:
-    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model lists both parts, each booked once."""
+    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model lists both parts, each counted once."""
     server = {"name": "fedbuff", "buffer": 2}
     world = computing(server, [1.0, 3.0], rounds=1, crossings_s={0: [0.5, 1.0]}).run()
     parts = [(part.device, part.outcome, round(part.energy_j, 9)) for part in world.rows.of[DeviceRound]]
@@ -187,7 +187,7 @@ def test_too_few_updates_change_nothing() -> None:
 
 
 def test_from_the_end_of_a_session_on_nobody_begins_and_what_is_under_way_makes_its_last_model() -> None:
-    """After a session of 3.5 s, no device starts, and the work under way makes a last model at 4 s."""
+    """After a session of 3.5 s, no device starts, and the work under way is aggregated into a last model at 4 s."""
     policy = {"name": "interval", "count": 1, "length_s": 3.5}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=0, policy=policy).run()
     assert [time_s for time_s, _, _ in models(world)] == [1.0, 2.0, 2.6, 3.0, 4.0]

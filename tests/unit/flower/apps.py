@@ -82,7 +82,7 @@ class Client(NumPyClient):  # type: ignore[misc]
 
 
 def old_app() -> ClientApp:
-    """Return a ClientApp made of a NumPyClient."""
+    """Return a ClientApp that wraps a NumPyClient."""
 
     def client_fn(context: Context) -> Any:
         return Client(int(context.node_config["partition-id"])).to_client()

@@ -47,7 +47,7 @@ def run(tmp_path: Path, learner: Any, *overrides: str, out: str = "run") -> dict
 
 
 def by_hand(tables: dict[str, pd.DataFrame], test_on: Any) -> list[float]:
-    """Return the losses of federated averaging of the updates that the table lists as arrived."""
+    """Return the losses of federated averaging over the updates that the table lists as arrived."""
     w, losses = apps.INITIAL[0], []
     for number in range(1, ROUNDS + 1):
         devices = tables["devices"][tables["devices"]["round"] == number]

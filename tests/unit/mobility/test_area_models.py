@@ -113,7 +113,7 @@ def test_attraction_names_its_areas() -> None:
 
 
 def test_attraction_walks_at_a_pedestrians_speed() -> None:
-    """Speeds are uniform in 1 to 1.8 m/s; the mean of 4,000 devices agrees to within the standard error."""
+    """Speeds are uniform from 1 to 1.8 m/s; the mean of 4,000 devices agrees to within the standard error."""
     speeds = start(Attraction()).doppler_speeds_m_s()
     assert speeds.mean() == pytest.approx(1.4, abs=STANDARD_ERRORS * 0.8 / math.sqrt(12 * DEVICES))
 

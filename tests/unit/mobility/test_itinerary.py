@@ -43,7 +43,7 @@ def at(day: int, hour: float) -> float:
 
 
 def left_s(movement: Movement, day: int) -> np.ndarray:
-    """Return [people] departure times on a day, from the distance covered by 8:16, or inf if a person is at home."""
+    """Return departure times [people] on a day, from the distance covered by 8:16; inf for people at home."""
     way_m = np.hypot(*(movement.positions_m(at(day, 8 + 16 / 60)) - homes_m()).T)
     left = at(day, 8 + 16 / 60) - way_m / movement.doppler_speeds_m_s()
     return np.where(way_m > 1e-6, left, np.inf)
@@ -163,14 +163,14 @@ def test_another_place_leaves_people_their_habits_and_spots() -> None:
 
 
 def test_other_people_leave_ones_own_way_as_it_is() -> None:
-    """A person's path does not depend on other people, to the last digit, not even under way at time 0."""
+    """A person's path does not depend on other people, to the last digit, even if it is under way at time 0."""
     one, many = (start(people, begin_hour="8:20") for people in (3, 200))
     for hour in (0.0, 0.1, 9.2, 24.3):
         assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])
 
 
 def test_people_keep_to_the_streets() -> None:
-    """The way leads from a home 50 m off the streets along two streets to work beside them, and back again."""
+    """The way leads from a home 50 m off the streets along two streets to work next to them, and back again."""
     streets = Streets.model_validate({"lines_m": [[[0, 0], [0, 1000]], [[0, 1000], [500, 1000]]]})
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(
@@ -248,7 +248,7 @@ def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
 
 
 def test_an_address_without_a_way_to_the_others_is_noted() -> None:
-    """The mill's street, y = 50, does not meet the longer one, y = 0, and is the nearer one above y = 25."""
+    """The mill's street (y = 50) does not meet the longer street (y = 0), and is the nearer one above y = 25."""
     home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
     commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
     (note,) = notes_of(100, streets=[home_street, own_street], **commute)
@@ -261,6 +261,6 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A street of 14 m in the mill's corner is the nearest of few spots only, so no note is written."""
+    """A street of 14 m in the mill's corner is the nearest one to only a few spots, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

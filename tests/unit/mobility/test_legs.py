@@ -1,4 +1,4 @@
-"""Test that positions remain functions of time if legs are made ahead, for many devices at once."""
+"""Test that positions remain functions of time if legs are generated ahead, for many devices at once."""
 
 import numpy as np
 

@@ -40,7 +40,7 @@ def test_static_devices_stay() -> None:
 
 
 def test_static_devices_may_be_as_likely_at_any_distance() -> None:
-    """Placed by distance, a tenth of 4,000 devices is in each of ten equally wide rings; bearings do not change."""
+    """Placed by distance, each of ten equally wide rings has a tenth of 4,000 devices; bearings do not change."""
     ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
     drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
     how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}
@@ -184,7 +184,7 @@ def test_highway_lanes_and_loop() -> None:
         both = present & np.isfinite(later[:, 0])
         assert np.allclose(later[both, 0] - at[both, 0], 0.5 * velocity[both])
         absent_s += ~present
-    # a road of 600 m with an absence of 10 s makes a loop of 40 s at 20 m/s, and of 30 s at 30 m/s
+    # a road of 600 m with an absence of 10 s is a loop of 40 s at 20 m/s, and of 30 s at 30 m/s
     assert np.all((absent_s[np.abs(velocity) == 20] >= 9) & (absent_s[np.abs(velocity) == 20] <= 11))
     loop_s = np.where(np.abs(velocity) == 20, 40.0, 30.0)
     for period in (40.0, 30.0):
@@ -209,7 +209,7 @@ def test_attraction_follows_the_hours() -> None:
     model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
     movement = start(model, 100, seed=2)  # a seed whose two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
-    # hours 7, 15 and 23 are seven hours after a change of the rhythm, which are 35 mean times between decisions
+    # hours 7, 15 and 23 are seven hours after a change of the rhythm, 35 times the mean time between decisions
     home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
     assert np.array_equal(home, homes)
     assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0

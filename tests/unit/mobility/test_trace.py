@@ -44,7 +44,7 @@ def start(model: Trace, devices: int) -> Movement:
 def test_a_trace_in_kilometres_or_milliseconds_is_noted(
     write: Write, unit_m: float, unit_s: float, noted: int
 ) -> None:
-    """Device 0 walks 80 m in a minute, 1.3 m/s; device 1 stands a kilometre away, where no step leads."""
+    """If positions in km or times in ms make a walk too slow for a pedestrian, one note names the required units."""
     rows = [(0, 0, 0.0), (60, 0, 80.0), (0, 1, 1000.0), (60, 1, 1000.0)]
     text = "t,id,x,y\n" + "".join(f"{t / unit_s:g},{id_},{x / unit_m:g},0\n" for t, id_, x in rows)
     model = Trace(path=str(write(text)))

@@ -192,7 +192,7 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
-    """begin_s may be a date in any zone, in UTC without a zone, or a date object made by the YAML reader."""
+    """begin_s may be a date in any time zone (UTC if it names none), or a date object made by the YAML reader."""
     path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
     texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
     for date in (*texts, *map(yaml.safe_load, texts), 1767598204):

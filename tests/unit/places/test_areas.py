@@ -389,7 +389,7 @@ def test_files_without_an_area_say_what_they_are(
 
 
 def test_areas_of_classes(tmp_path: Path) -> None:
-    """The mobility of a device class finds its areas, and an unknown area is refused at its key."""
+    """The mobility model of a device class finds the areas that it names; an unknown area is refused at its key."""
     file = tmp_path / "classes.yaml"
     lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, to: {home: 1}}]}"
     text = HEAD.rpartition("devices:")[0] + (

@@ -108,7 +108,7 @@ def test_many_corners() -> None:
     angles = np.linspace(0, 2 * math.pi, 401)[:-1]
     shape = trapezoids([[100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)]])
     assert shape.areas_m2.sum() == pytest.approx(200 * 100**2 * math.sin(2 * math.pi / 400))
-    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # a disc's is uniform on [0, 1]; this one to 1e-4
+    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform on [0, 1] for a disc, and here to 1e-4
     assert square.mean() == pytest.approx(0.5, abs=STANDARD_ERRORS * math.sqrt(1 / 12 / DRAWS) + 1e-4)
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_polygon(rings: list[list[tuple[float, float]]], message: str
 
 
 def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
-    """Return [n] whether a ray to the east of each point crosses the rings an odd number of times."""
+    """Return whether a ray to the east of each point [n] crosses the rings an odd number of times."""
     odd = np.zeros(len(points), bool)
     for ring in rings:
         corners = np.array(ring, float)

@@ -89,7 +89,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
         assert np.array_equal(alone, way), "it does not depend on the others"
-        # all steps between the first and the last lie on pieces
+        # all steps between the first and the last lie on street pieces
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
 

@@ -67,7 +67,7 @@ class Backwards(Churn):
 
 
 class Nobody(SwitchedAt):
-    """A churn model with a session without devices."""
+    """A churn model whose sessions have no devices."""
 
     def members(self, session: int) -> list[int]:
         return []
@@ -141,7 +141,7 @@ class Loose(FedAvg):
 
 
 class Soft(FedAvg):
-    """An algorithm that can be modified."""
+    """An algorithm that is not frozen."""
 
     model_config = ConfigDict(frozen=False)
     mu: float = Field(1.0, description="changes")

@@ -44,7 +44,7 @@ class Server:
     made: list[Made] = field(default_factory=list)
 
     def run(self) -> "Server":
-        """Run until all models are made, or until two updates arrive at once, as their order is not defined."""
+        """Run until all models are aggregated, or until two updates arrive at once, as their order is not defined."""
         self._begin(Fraction(0))
         while len(self.made) < self.case["models"]:
             arrivals = sorted((arrival, id_) for id_, (*_, arrival) in self.under_way.items())
@@ -186,7 +186,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        # a slot suffices for more than eight models
+        # a slot has room for more than eight models
         "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}, "sharing": "dynamic"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": case["models"]},

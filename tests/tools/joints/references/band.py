@@ -28,7 +28,7 @@ STRONG = {  # SNR of 100 dB and more, where hardly one fade in 1e8 slots lowers 
 
 
 class Tie(Exception):
-    """A tie, in which a last bit arrives exactly at the end of a slot, so that rounding decides in which slot."""
+    """A tie, in which a last bit arrives exactly at a slot's end, so that rounding decides in which slot it ends."""
 
 
 @dataclass

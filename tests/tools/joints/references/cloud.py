@@ -1,6 +1,6 @@
 """Derive runs of a cloud over cells: when cells exchange models, which models the cloud averages, and the means.
 
-Devices stand still, and all devices of a cell take part in its rounds. A transfer takes the next slot.
+Devices do not move, and all devices of a cell take part in its rounds. A transfer takes the next slot.
 """
 
 import heapq
@@ -89,7 +89,7 @@ class Hierarchy:
             heapq.heappush(self.queue, (end_s + self.case["one_way_s"], "arrives", cell, now_s))
 
     def _look(self, now_s: Fraction) -> None:
-        """Make the cloud's model, unless it still waits for a cell."""
+        """Make the cloud's model, unless the cloud still waits for a cell."""
         waits = self.case["waits_for"] == "cells"
         if not self.waiting or (waits and not self.working <= self.waiting.keys()):
             return

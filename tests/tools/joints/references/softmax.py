@@ -1,4 +1,4 @@
-"""Derive training: softmax regression by full gradient steps in double precision, and its loss."""
+"""Derive training: softmax regression by full-batch gradient steps in double precision, and its loss."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 FEATURES, CLASSES = 3, 2
 MOST_SAMPLES = 30  # per device
-LARGEST = 4.0  # bound of inputs, parameters and losses, which limits rounding
+LARGEST = 4.0  # limit of inputs, parameters and losses, which bounds rounding
 BITS = 32 * CLASSES * (FEATURES + 1)  # of a model
 HALF_DIGIT = 2.0**-24  # relative rounding error of single precision
 
@@ -23,7 +23,7 @@ class Samples:
     y: np.ndarray
 
     def probabilities(self, model: np.ndarray) -> np.ndarray:
-        """Return probabilities [n, classes] by a model [classes, features + 1], whose last column is the bias."""
+        """Return a model's probabilities [n, classes]; the last column of [classes, features + 1] is the bias."""
         logits = self.x @ model[:, :-1].T + model[:, -1]
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)

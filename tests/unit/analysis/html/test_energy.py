@@ -1,4 +1,4 @@
-"""Compare segments and labels of the report's energy bars, and the table below, with values by hand."""
+"""Compare segments and labels of the report's energy bars, and the table below, with hand-computed values."""
 
 import re
 

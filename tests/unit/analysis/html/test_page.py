@@ -1,4 +1,4 @@
-"""Test that a page about several runs names the run of its scenario and provenance."""
+"""Test that a page about several runs names the run that its scenario and provenance come from."""
 
 from pathlib import Path
 from typing import Any
@@ -23,5 +23,5 @@ def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path
     assert "Shown for the run" not in alone
     folded = [page.count("<details open><summary>") for page in (alone, both)]
     assert folded == [0, 1], "tables of several runs fold, and the first one's are open"
-    assert both.count("Shown for the run a.") == 2  # beside scenario and provenance
+    assert both.count("Shown for the run a.") == 2  # next to scenario and provenance
     assert "Shown for the run b." not in both

@@ -20,7 +20,7 @@ def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callabl
 
 
 def overlapping(write_run: Callable[..., Path]) -> Path:
-    """Write an asynchronous server's run of one session with two models, made from updates of staleness 1 and 2."""
+    """Write an asynchronous server's run of one session with two models, from updates of staleness 1 and 2."""
     stale = [{"staleness_mean": mean, "staleness_max": 2 * mean} for mean in (1.0, 2.0)]
     path = write_run("a", [{"session": 1, "round": n + 1} for n in range(2)], [{"session": 1}])
     rounds = pd.read_csv(path / "rounds.csv")

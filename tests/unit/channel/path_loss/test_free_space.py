@@ -17,7 +17,7 @@ def test_free_space_is_friis() -> None:
         wavelength_m, carrier_hz=3.5e9, line_of_sight=False, bs_height_m=2.0, ut_height_m=2.0
     )
     assert loss == pytest.approx(20 * math.log10(4 * math.pi), rel=1e-12)
-    # 3 m flat and 4 m of height are 5 m in 3D, twice 2.5 m
+    # 3 m horizontally and 4 m vertically are 5 m in 3D, twice 2.5 m
     far = FREE_SPACE.path_loss_db(3.0, carrier_hz=3.5e9, bs_height_m=5.0, ut_height_m=1.0)
     near = FREE_SPACE.path_loss_db(2.5, carrier_hz=3.5e9, bs_height_m=1.0, ut_height_m=1.0)
     assert far - near == pytest.approx(20 * math.log10(2), rel=1e-12)

@@ -1,4 +1,4 @@
-"""Test access before a transfer by hand: connection states, slow start, energy, and interruptions."""
+"""Compare access before a transfer with hand derivations: connection states, slow start, energy, interruptions."""
 
 import itertools
 import math
@@ -110,7 +110,7 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
 
 @HOW
 def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
-    """A tail ends when the radio listens for the next transfer; a device that does neither is idle."""
+    """A tail ends when the radio listens for the next transfer; with neither of the two, a device is idle."""
     idle_w = 0.01
     rows, world = run(ACCESS, 0.3, devices={"idle_power_w": idle_w}, **how)
     power = world.simulation.network.power
@@ -286,7 +286,7 @@ def test_jitter_is_the_same_whatever_happens_to_others() -> None:
 
 
 def test_a_preset_fills_what_a_scenario_leaves_out() -> None:
-    """In nr, a given key keeps the preset's other keys, and null removes access; the journal preset has none."""
+    """In nr, setting a key keeps the preset's other keys, and null removes access; the journal preset has none."""
     nr = AccessSettings(**NR["radio.access"])
     assert RadioSettings().access == nr
     assert RadioSettings(access={"setup_s": 0.1}).access == nr.model_copy(update={"setup_s": 0.1})  # type: ignore[arg-type]

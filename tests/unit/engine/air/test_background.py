@@ -1,4 +1,4 @@
-"""Test background traffic by hand: the slots of each transfer with and without priority, and refused settings."""
+"""Test background traffic: hand-derived slots of each transfer with and without priority, and refused settings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Test a model's broadcast to all devices by hand: times, bits and energies on links whose fading never changes."""
+"""Compare a model's broadcast, over links of constant fading, with hand-derived times, bits and energies."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Test devices narrower than the band: their shares in a round, transfer times by hand, and refused settings."""
+"""Test devices narrower than the band: shares in a round, hand-derived transfer times, and refused settings."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Test flexible slots by hand: on links that never change, the downlink has the slots without active uploads."""
+"""Test flexible slots: on links that never change, the downlink has the slots without active uploads."""
 
 import math
 from typing import Any

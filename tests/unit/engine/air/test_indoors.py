@@ -1,4 +1,4 @@
-"""Test penetration loss by hand, from the walls' materials to the slot in which transfers of indoor devices end."""
+"""Compare penetration loss with hand derivations, from the walls' materials to the slot in which transfers end."""
 
 import math
 
@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return wall loss, indoor loss and normal part, summed, in the device's square, the third east, second north."""
+    """Return the sum of wall loss, indoor loss and normal part for the device's square, third east, second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
@@ -106,7 +106,7 @@ def walls(count: int = 3, share: float = 1.0, coats: Coats | None = None) -> Ind
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
-    """In 38.901, 7.4.3.1, being indoors is independent of the indoor distance, 25 m / 3 on average, and of N."""
+    """In 38.901, 7.4.3.1, being indoors is independent of the indoor distance (25 m / 3 on average) and of N."""
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     some, everyone = (walls(count, of).loss_db(places_m, ids) for of in (share, 1.0))
@@ -122,7 +122,7 @@ def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
-    """A coated building keeps indoor distance and normal number: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
+    """Coating keeps a building's indoor distance and normal draw: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
     count = 4000
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     coats = Coats(np.full(count, share), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
@@ -144,7 +144,7 @@ def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
 
 
 def test_coats_leave_who_is_indoors_as_it_is() -> None:
-    """Coats have their own random stream: the share of coated buildings does not change which devices are indoors."""
+    """Coating has its own random stream: the share of coated buildings does not change which devices are indoors."""
     count, places_m = 500, np.full((500, 2), 60.0)
     coats = Coats(np.full(count, 0.5), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))
     inside = [

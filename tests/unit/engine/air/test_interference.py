@@ -124,7 +124,7 @@ class Neighbours:
 
 
 def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
-    """Return the open-loop power of 38.213 with alpha = 0.8, by hand, or full power if p0_w is None."""
+    """Return the open-loop power of 38.213 with alpha = 0.8, or full power if p0_w is None."""
     if p0_w is None:
         return DEVICE_W
     blocks = share * 10e6 / 360e3
@@ -163,7 +163,7 @@ def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
 
 
 def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_now() -> None:
-    """In a dynamic band, an interferer has the share of the devices now active: a half, then the whole band."""
+    """In a dynamic band, an interferer uses the share of a currently active device: half, then the whole band."""
     small = Neighbours(sharing="dynamic").small.run()
     ends = {row.device: (row.uplink_end_s or 0.0) / SLOT_S for row in small.rows.of[DeviceRound]}
     which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1][1]
@@ -239,7 +239,7 @@ def gain(distance_m: float) -> float:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_neighbours_that_always_send_are_noise_in_both_directions(sharing: str) -> None:
-    """At load 1 the downlink equals that at mean interference; the uplink hears the other cell's device at 160 m."""
+    """At load 1 downlinks take as long as at mean interference; the uplink hears the other cell's device at 160 m."""
     small = world(1.0, "slot", sharing)
     (row,) = small.rows.of[DeviceRound]
     (mean,) = world(1.0, "mean", sharing).rows.of[DeviceRound]
@@ -264,7 +264,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))
     slots = BITS / (10e6 * SLOT_S) / rate
     found = (row.downlink_end_s or 0.0) / SLOT_S
-    # bits of n slots have standard deviation sqrt(n) spread; divided by the rate this is in slots, plus 1 to round up
+    # n slots' bits have standard deviation sqrt(n) spread; divide by the rate to get slots, and add 1 for rounding up
     assert abs(found - slots) < 4 * math.sqrt(slots) * spread / rate + 1
     by_mean = BITS / (10e6 * SLOT_S) / math.log2(1 + signal / (1 + load * level))
     assert (mean.downlink_end_s or 0.0) / SLOT_S == pytest.approx(math.ceil(by_mean), abs=1e-6)

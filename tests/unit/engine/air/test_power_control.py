@@ -1,4 +1,4 @@
-"""Test uplink power control in a round by hand: slots and energies on links whose fading never changes."""
+"""Compare uplink power control in a round, over links of constant fading, with hand-derived slots and energies."""
 
 import math
 
@@ -19,7 +19,7 @@ def test_a_device_sends_with_the_power_that_its_path_loss_requires(
 ) -> None:
     """With P0 = -68 dBm per 180 kHz and alpha = 0.8, the far device has too little power for the whole band.
 
-    A deadline that never comes makes the round run by processes; without a deadline it runs by its plan.
+    A deadline that is never reached makes the round run by processes; without a deadline it runs by its plan.
     """
     radio = {"budget": {"uplink_p0_dbm": -68.0, "uplink_power_over_share": rule}}
     small = small_world(

@@ -1,4 +1,4 @@
-"""Test the SNR of a link by hand from its large-scale gain."""
+"""Compare the SNR of a link with its derivation from the large-scale gain."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -95,7 +95,7 @@ def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None
 
 
 def test_the_next_slots_of_many_times_are_those_of_each() -> None:
-    """At slot boundaries, one rounding error beside them, and in between, both functions agree to the last bit."""
+    """At slot boundaries, one rounding error away from them, and in between, both functions agree to the last bit."""
     air, slot_s = radio_of().air, RadioSettings(preset="journal").slot_s
     on = np.array([0.0, *(slot * slot_s for slot in (1, 7, 1000, 123_457, 10**8))])
     times_s = np.concatenate(

@@ -1,4 +1,4 @@
-"""Test rounds that are open on the radio: energy of shared slots, and transfers that are cut off."""
+"""Test rounds in progress on the radio: energy of shared slots, and transfers that are cut off."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""Test gain updates and link failures at times derived by hand.
+"""Test gain updates and link failures at hand-derived times.
 
 The fading of a device with Doppler speed 0 never changes: a transfer moves W log2(1 + snr |h|^2) tau bits in each
 slot, with the snr of the place where the device was at the last reading, a multiple of 0.2 s.
@@ -24,7 +24,7 @@ FOLLOW = {"monitoring": {"gain_reading": "interval"}}
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's capacity."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
@@ -81,7 +81,7 @@ def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_b
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("moves", [True, False])
 def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bool) -> None:
-    """A link that falls below the lowest rate at 0.3 s, read at 0.4 s, fails at 1.4 s, and ends the round."""
+    """A link below the lowest rate from 0.3 s on, as noticed at 0.4 s, fails at 1.4 s, and ends the round."""
     first_m = 11.0 if moves else 240.0
     options = {
         "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},

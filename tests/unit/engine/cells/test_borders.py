@@ -1,4 +1,4 @@
-"""Test which cell borders devices cross: by hand on given paths, and by Buffon's law on straight ones."""
+"""Test which cell borders devices cross: on given paths, and by Buffon's law on straight ones."""
 
 import math
 

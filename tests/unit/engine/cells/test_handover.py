@@ -132,7 +132,7 @@ def test_who_did_not_measure_begins_anew() -> None:
 
 
 class ByHand:
-    """A device that filters, times and decides by the formulas in loops, without the network's rules."""
+    """A device that filters, times and decides by the formulas, in loops, without the network's code."""
 
     def __init__(self, rules: HandoverSettings, serving: int) -> None:
         self.rules, self.serving = rules, serving
@@ -231,7 +231,7 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
 
 @pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
 def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
-    """Only a device that returns within the minimum time of stay, 1.0 s, makes a ping-pong."""
+    """Only a device that returns within the minimum time of stay, 1.0 s, counts as a ping-pong."""
     env, _, log = network([0.4, back_s], HandoverSettings())
     env.run(until=4.0)
     out, back = log.of[Event]

@@ -203,7 +203,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
 
 def test_who_is_measured_anew_is_measured_as_itself() -> None:
-    """Device 1 hears cell 0 better by 8 dB, so 30 - x + 3 + 8 < x holds from x = 20.5, as measured at x = 21."""
+    """Device 1 receives cell 0 8 dB stronger, so 30 - x + 3 + 8 < x holds from x = 20.5, as measured at x = 21."""
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))

@@ -124,7 +124,7 @@ def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() ->
 
 
 def test_a_battery_empties_in_the_slot_in_which_its_frame_begins() -> None:
-    """A load of 1 W from a quarter of a slot of 1 s on empties a battery of 0.5 J at three quarters of it."""
+    """A load of 1 W that begins a quarter into a slot of 1 s empties a battery of 0.5 J three quarters into it."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 2)
     battery = Battery(0.5, recharge_w=0.0, return_share=0.5)
     battery.drain(2.0, 0.0)

@@ -45,7 +45,7 @@ def fleet(path: Path, count: int, seed: int = 1, *, by: str = "ids", **file: Any
 
 
 def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
-    """Units are converted, as 2.8 GHz to 2.8e9 Hz, 10.5 Wh to 37,800 J; empty cells keep the key of `devices`."""
+    """Units are converted (2.8 GHz to 2.8e9 Hz, 10.5 Wh to 37,800 J); empty cells keep the value in `devices`."""
     both = fleet(written(tmp_path, PHONES), 2)
     small, large = both.device(0), both.device(1)
     assert (small.clock_hz, small.flops_per_cycle, small.transmit_power_dbm) == (1.8e9, 4, 23)

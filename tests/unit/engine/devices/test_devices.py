@@ -1,4 +1,4 @@
-"""Test that a run's devices are made on first use, as most of a million devices never take part."""
+"""Test that a run's devices are created on first use, as most of a million devices never take part."""
 
 import tracemalloc
 

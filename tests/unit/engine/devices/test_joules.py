@@ -20,11 +20,10 @@ FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"},
 def drawn_world(
     seed: int, classes: bool = False, power: Any = "journal"
 ) -> tuple[SmallWorld, dict[str, Any]]:
-    """Return a world of three rounds with one to three devices, drawn so that all outcomes occur, and its settings.
+    """Return a world of three rounds and one to three devices, drawn so that all outcomes occur; and its settings.
 
-    Args:
-        classes: two classes with batteries and one on mains, with a device each.
-        power: the devices' radio power model; those other than the journal's have their own circuits.
+    Args: classes: two classes with batteries and one on mains, with one device each. power: the devices' radio power
+    model; those other than the journal's have their own circuits.
     """
     rng = np.random.default_rng(seed)
 
@@ -121,7 +120,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     for row in ledger(world, devices["idle_power_w"]):
         assert row.recharged_j is not None
         assert row.left_j is not None
-        # relative to all energy that the battery ever had, which limits the precision of its level
+        # relative to all energy that the battery ever held, which limits the precision of its level
         tolerance_j = SAME * (capacity_j + row.recharged_j)
         assert capacity_j + row.recharged_j - row.left_j == pytest.approx(row.total_j, abs=tolerance_j)
         assert 0 <= row.left_j <= capacity_j

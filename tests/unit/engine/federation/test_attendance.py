@@ -87,7 +87,7 @@ def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
 
 @pytest.mark.parametrize("may_fail", [True, False])
 def test_after_a_handover_it_is_the_same_where_links_can_fail(may_fail: bool) -> None:
-    """A round of cell 0 that would begin while device 1 connects waits for it; others begin at once.
+    """A round of cell 0 that is due while device 1 connects waits for this device; other rounds begin at once.
 
     Device 1 is 240 m from device 0's site until 0.3 s, and then near it.
     """

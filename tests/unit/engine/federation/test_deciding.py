@@ -70,7 +70,7 @@ def test_what_is_expected_is_what_happens() -> None:
 
 
 def test_tails_that_are_expected_are_those_that_are_booked() -> None:
-    """Expected tails equal booked ones: computing cuts the first tail short, and the pause lets the second end."""
+    """Expected tails equal recorded ones: computing cuts the first tail short, and the pause lets the second end."""
     decider, tail = Asked(), made(Phone5G, tail_s=0.03, tail_w=1.5)
     run = world(decider, devices={"power": tail}, rules={"pause_s": 60.0}).run()
     (told, _), *_ = decider._told
@@ -142,7 +142,7 @@ def test_access_leaves_less_time_before_a_deadline() -> None:
 
 
 def test_a_decision_is_carried_out() -> None:
-    """On a share b with a fraction x of the power, a link has SNR x snr / b; time and energy follow by hand."""
+    """On a share b with a fraction x of the power, a link has SNR x snr / b, from which time and energy follow."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
     decider = Asked(fixed={"up_shares": shares, "power": power, "clock_hz": clock_hz})
     run = world(decider, devices=CIRCUITS).run()
@@ -158,7 +158,7 @@ def test_a_decision_is_carried_out() -> None:
 
 
 def test_a_round_of_the_fewest_joules() -> None:
-    """The engine's energy and end times are the computed optimum, as links without fading have Shannon's rate."""
+    """The engine's energy and end times equal the computed optimum, as links without fading have Shannon's rate."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     decider = Asked()
     world(decider, devices=CIRCUITS, learner=learner).run()

@@ -71,7 +71,7 @@ def worked(
             seed=seed,
             **options,
         ).run()
-        if planned:  # no plan is made if a link is out of sync
+        if planned:  # there is no plan if a link is out of sync
             assume(plans.called)
         else:
             assert not plans.called
@@ -173,7 +173,7 @@ shared = st.fixed_dictionaries(
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
-    """Plans agree with processes if many devices begin and end in the same slots, and share odd blocks in turn."""
+    """Plans agree with processes if many devices begin and end in the same slots, and take turns with odd blocks."""
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
     expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 

@@ -37,7 +37,7 @@ NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x in m; NOWHERE is far from all
 
 @pytest.fixture(autouse=True)
 def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's."""
+    """Without an SNR gap, a link is out of sync below the SNR at which CQI 1's rate is Shannon's capacity."""
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
@@ -97,7 +97,7 @@ def stalls(small: SmallWorld) -> list[float]:
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("trigger_s", [5.12, 0.1])
 def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, trigger_s: float) -> None:
-    """The device finds site 1 at 1.8 s and receives the rest there; a pending handover of the part is void."""
+    """The device finds site 1 at 1.8 s and receives the rest there; the part's pending handover is cancelled."""
     small = world((0.3, NEAR_1), radio={"sharing": sharing}, handover={"time_to_trigger_s": trigger_s}).run()
     before = int(LOST * bits_per_slot(small, 0))
     end = FOUND + math.ceil((BITS - before) / bits_per_slot(small, 1))
@@ -208,7 +208,7 @@ def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None
 
 
 def test_where_nobody_moves_one_attempt_tells_all() -> None:
-    """After T310 (1 s) and T311 (until 4 s), a device that stays makes no attempts in a million idle seconds."""
+    """After T310 (1 s) and T311 (until 4 s), a static device makes no attempts in a million idle seconds."""
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
@@ -296,7 +296,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 
 def test_the_sites_send_while_there_is_a_link() -> None:
-    """With one power over the band, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
+    """With power per resource block, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
     small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]

@@ -1,7 +1,7 @@
 """Test rounds, departures and sessions at exactly derived times.
 
-The fading of a device with Doppler speed 0 never changes, so a transfer of Z bits over bandwidth W takes
-ceil(Z / (W log2(1 + snr |h|^2) tau)) slots: every event time follows by hand from |h|^2.
+The fading of a device with Doppler speed 0 never changes, so a transfer of Z bits over bandwidth W takes ceil(Z / (W
+log2(1 + snr |h|^2) tau)) slots: every event time follows from |h|^2.
 """
 
 import itertools
@@ -269,7 +269,7 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
 
 
 def test_a_device_switched_off_is_cut_off() -> None:
-    """The device is on at 0, off at 30 ms, and on again at 0.5 s."""
+    """A device switched off at 30 ms ends its part and the round; the next round begins when it is on again."""
     world = World([50.0], switches_s=[[0.0, 0.03, 0.5]], policy=Schedule(count=1, rounds=2)).run()
     first, second = world.rows.of[Round]
     assert world.rows.of[DeviceRound][0].outcome.startswith("off_")
@@ -280,7 +280,7 @@ def test_a_device_switched_off_is_cut_off() -> None:
 
 
 def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
-    """The battery contains the energy of the downlink, of computing, and of half of the upload."""
+    """With energy for downlink, computing and half of the upload, a battery is empty half way through the upload."""
     planned = expected_stages(World([50.0]), 0, sharing=1)
     half_s = planned[4] + (planned[5] - planned[4]) / 2
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """Computing ends during a slot, and the deadline is before the next slot."""
+    """A deadline between the end of computing and the next slot ends the part with the round; nothing is sent."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -443,7 +443,7 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
 
 
 class Listening(Schedule):
-    """A session of a few rounds whose policy asks for reports and records them."""
+    """A session of a few rounds whose policy requests reports and records them."""
 
     heard: list[tuple[float, ...]] = []  # noqa: RUF012  # the list is the test's
 

@@ -22,7 +22,7 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted, within
 
 SLOT_S = 0.5e-3
-MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S: a model alone in the band
+MODEL_S, COMPUTE_S = 0.3, 0.08  # MODEL_S: the time of a model alone in the band
 EXACT = 1e-9  # rounding error in s
 
 
@@ -80,9 +80,9 @@ def test_a_weight_counts_while_both_send() -> None:
     """At weights 3 : 1, a slot carries 3,750 bits of a and 1,250 bits of b while both send.
 
     Federation a receives its model by slot 800, trains until 960, and uploads 2 Mbit alone until 1360. The rest takes
-    1 Mbit / 3,750 = 267 slots beside b, until 1627.
-    Federation b receives 1 Mbit by slot 800 and the rest alone by 1200, trains until 1360, uploads 267 x 1,250 bits
-    until 1627, and the other 2,666,250 bits alone in 534 slots, until 2161.
+    1 Mbit / 3,750 = 267 slots shared with b, until 1627. Federation b receives 1 Mbit by slot 800 and the rest alone
+    by 1200, trains until 1360, uploads 267 x 1,250 bits until 1627, and the other 2,666,250 bits alone in 534 slots,
+    until 2161.
     """
     rows, _ = two(weights=(3.0, 1.0))
     assert ends_s(rows) == pytest.approx([1627 * SLOT_S, 2161 * SLOT_S], abs=EXACT)

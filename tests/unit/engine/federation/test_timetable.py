@@ -1,4 +1,4 @@
-"""Test the start times of rounds, derived by hand."""
+"""Compare the start times of rounds with hand derivations."""
 
 import pytest
 import simpy
