@@ -183,8 +183,8 @@ class Evaluation:
     The test covers the labels of the devices that were present when the session began and of the devices that have
     taken part since: labels of a device that joins are tested from its first round on.
 
-    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
-        first round.
+    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. A run's first round fixes the
+        set of names.
     devices: each device's own scores in rounds that record them, otherwise None.
     """
 
@@ -204,13 +204,13 @@ class LocalRound:
         samples: how many samples each device processes, which determines compute time and energy.
         down_bits: how many bits each device receives.
         up_bits: how many bits each device sends, without the reports that the engine adds.
-        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
-            fixed in a run's first round.
-        after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
-            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
-            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
-        averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
-            devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
+        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. A run's
+            first round fixes the set of names.
+        after: name of a scalar -> the step that a device must reach for its value to be recorded: `TRAINING`, its
+            training ended; `AGGREGATION`, its update was aggregated; `UPLOAD`, its upload began (an `AccountingStage`
+            fills these columns later). All other scalars are always recorded.
+        averaged: name of a scalar -> name of the scalar with its sample counts. rounds.csv has the mean and standard
+            deviation over devices with a value, and the mean weighted by samples, under the names `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 
@@ -227,14 +227,14 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round in training, with everything known but its scalars, for which `whole` waits."""
+    """A round whose training has not finished; `whole` waits for its scalars, and all else is known."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
+    """The work that candidates would do in a stage's round, one entry per device.
 
     Args:
         held: how many training samples each device holds.
@@ -251,11 +251,11 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv for a column of devices: mean, standard deviation, mean over samples."""
+    """Return the columns of rounds.csv that average a scalar: mean, standard deviation, sample-weighted mean."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# the step that a device must complete in a round before its value in a column is known
+# the step that a device must complete in a round before a scalar has a value
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"
@@ -270,7 +270,7 @@ class StageFacts:
     """The properties of a stage that the server uses.
 
     Args:
-        phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
+        phase: name of the stage's rounds in the tables; numbering of a phase's rounds continues throughout a session.
         rounds: number of the stage's rounds, or None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
@@ -319,17 +319,17 @@ class WeighingStage(Stage, Protocol):
 
 
 class ForetellingStage(Stage, Protocol):
-    """A stage that can predict the work of devices, which deciders use."""
+    """A stage that can predict the work of devices; deciders need such a stage."""
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Return the expected work of the given devices (sorted) in a round that trains the global model."""
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that counts each device's uploads, as columns filled after `UPLOAD` require."""
+    """A stage that keeps an account of each device's uploads, needed for columns marked `UPLOAD`."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
+        """Count one upload for each entry of `ids`, in this order, whether or not the upload arrived.
 
         Args:
             ids: devices that began an upload since the last call, each listed once per upload.
@@ -343,7 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a transfer, if all are equal; see LocalRound for a round's bits
+    payload_bits: int  # bits of a transfer, if all transfers have the same size; otherwise see LocalRound
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

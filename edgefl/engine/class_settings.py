@@ -11,15 +11,15 @@ from pydantic.fields import FieldInfo
 
 from edgefl.config.scenario_fields import Named, Section
 
-# Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
+# Shares such as 0.1, 0.2 and 0.7 do not add up to exactly 1 in floating point.
 SHARE_TOLERANCE = 1e-9
-# Tables have columns of class names: no name may need quoting or look like a number
+# class names appear in CSV tables, so no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
 
 class _DeviceNumber(Section):
-    """How many devices there are."""
+    """The number of devices."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
         None, description="number of devices; all: every device of the trace; or set density_per_km2 instead"
@@ -42,7 +42,7 @@ class _DeviceNumber(Section):
 
 
 class DeviceFile(Section):
-    """A table of devices: one row per phone, with columns named after the keys of `devices` that they set."""
+    """A table of devices with one row per phone; columns are named after the keys of `devices` that they set."""
 
     path: Path = Field(
         description="path of the .csv, .json or .yaml table, relative to the scenario's file; columns are keys for"
@@ -61,7 +61,7 @@ class DeviceFile(Section):
 
 
 class EveryDevice(_DeviceNumber):
-    """Properties of devices, which are keys of `devices`, and optional in a class."""
+    """Properties of devices: keys of `devices`, and optional keys of each class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model: how devices move"
@@ -180,7 +180,7 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices; a missing key is taken from `devices`, a key set to null has no value in the class."""
+    """One class of devices; a missing key takes its value from `devices`, and null means no value in the class."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity; null: mains"
@@ -206,7 +206,7 @@ class ClassSettings(_ClassSettings):
         return self
 
     def own(self) -> dict[str, Any]:
-        """Return the values that the class sets itself, for keys that `devices` has too."""
+        """Return the values that the class itself sets, for keys that `devices` also has."""
         own = {name: value for name in OWN_KEYS if (value := getattr(self, name)) is not None}
         if own.get("battery_j") == "mains":
             own["battery_j"] = None
@@ -214,16 +214,16 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null and so has no value for, even if `devices` has one."""
+        """Keys that the class sets to null, so that it has no value even if `devices` has one."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
     """Return the number of devices of each class [classes], given the number of all devices.
 
-    The running sums of the shares, times the number of devices, are rounded (half upwards), and a class's size is the
-    difference between two consecutive sums: every class is within one device of its share, and splitting a class in
-    two leaves the sizes of all others unchanged.
+    The cumulative sums of the shares, times the number of devices, are rounded (half up), and a class's size is the
+    difference between two consecutive sums. Every class is therefore within one device of its share, and splitting a
+    class in two leaves the sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):
@@ -239,13 +239,13 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
 
 
 def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> None:
-    """Check that the classes make up all devices.
+    """Check that the sizes of the classes add up to the number of devices.
 
     Args:
-        devices: how many devices the scenario has, or None if the number is random.
+        devices: number of devices in the scenario, or None if the number is random.
 
     Raises:
-        ValueError: the classes do not make up all devices; the message names the remedy.
+        ValueError: the sizes do not add up; the message names the remedy.
     """
     sizes = {name: (one.share, one.count) for name, one in classes.items()}
     open_ = [name for name, size in sizes.items() if size == (None, None)]

@@ -37,7 +37,7 @@ class BackgroundUsers:
         return settings
 
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
-        """Return the mean SNR [users] of a cell's users in each direction, on the whole band."""
+        """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
         state = self._large_scale(cell)
         power_w = np.full(self._settings.users, dbm_to_watt(self._settings.transmit_power_dbm))
         budget = Budget(self.extent.radio, power_w)
@@ -79,7 +79,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw random places until each user has one at which the cell is the strongest."""
+        """Draw random places until every user has one at which this cell is the strongest."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)

@@ -10,7 +10,7 @@ from edgefl.channel.tdd import Direction, Pattern
 from edgefl.channel.units import db_to_linear
 from edgefl.config.scenario_fields import Section
 
-# scenarios of earlier versions write this word instead of null for tdd and coverage_margin_db
+# scenarios of earlier versions use this word instead of null for tdd and coverage_margin_db
 NONE_IN_WORDS = "none"
 
 
@@ -30,12 +30,12 @@ class TddSettings(Section):
         return self
 
     def pattern_of(self) -> Pattern:
-        """Return the pattern as a `channel` object."""
+        """Return the pattern as an object of the package `channel`."""
         return Pattern(self.pattern, self.special)
 
 
 class PropagationSettings(Section):
-    """Line of sight and shadowing: a link's gain besides its path loss."""
+    """Line of sight and shadowing, which together with path loss make up a link's gain."""
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
@@ -109,12 +109,12 @@ class BudgetSettings(Section):
 
     @property
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:
-        """How a device's power is spread over its share of the band."""
+        """The rule by which a device spreads its power over its share of the band."""
         return self.uplink_power_over_share or self.power_over_share
 
 
 class LinkSettings(Section):
-    """A link's rate at its SNR: rates, overheads, and losses."""
+    """Rate of a link at its SNR, with overheads and losses."""
 
     downlink_layers: int = Field(
         1,
@@ -190,7 +190,7 @@ class LinkSettings(Section):
 
     @property
     def packet_errors(self) -> PacketErrors | None:
-        """The packet errors of uploads, or None if all uploads arrive."""
+        """The model of packet errors of uploads, or None if all uploads arrive."""
         if self.uplink_waterfall_db is not None:
             return WaterfallErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
         if self.uplink_threshold_db is not None:
@@ -198,7 +198,7 @@ class LinkSettings(Section):
         return None
 
     def steps(self, direction: Direction, smallest_part: float = 1.0) -> Steps | None:
-        """Return the steps of the rates in a direction, or None with Shannon's rates.
+        """Return the rate steps of a direction, or None with Shannon's rates.
 
         Args:
             smallest_part: smallest part of the band in which a transmitter may concentrate its power.
@@ -210,12 +210,12 @@ class LinkSettings(Section):
 
     @property
     def goodput(self) -> float:
-        """Share of the bits that remains after overheads and second transmissions, 0 to 1."""
+        """Share of the bits, 0 to 1, that remains after overheads and retransmissions."""
         return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)
 
 
 class MonitoringSettings(Section):
-    """When gains are measured, and when a weak link is given up."""
+    """Measurement of gains, and failure of weak links."""
 
     gain_reading: Literal["round", "interval"] = Field(
         "round",
