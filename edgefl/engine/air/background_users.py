@@ -24,7 +24,7 @@ MOST_DRAWS = 10_000  # maximum number of batches of places drawn until a cell ha
 
 @dataclass(frozen=True)
 class BackgroundUsers:
-    """Users at random places in a cell, with their own power and indoor state, at the height of device 0."""
+    """Background users at random places in a cell, at the height of device 0, some of them indoors."""
 
     devices: DeviceSettings
     gains: LargeScaleGains
@@ -61,7 +61,7 @@ class BackgroundUsers:
         return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
     def _drawn_m(self, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw a place [users, 2] for each user: anywhere in the cell, or at given distances from its site."""
+        """Draw a place [users, 2] for each user, anywhere in the cell or at distances in a range from its site."""
         users, distance_m, extent = self._settings.users, self._settings.distance_m, self.extent
         if distance_m is None:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)

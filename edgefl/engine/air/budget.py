@@ -159,7 +159,7 @@ class Budget:
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
+        """Return per cell the power at one site from each of its devices, relative to noise, on a share of the band.
 
         Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
         the whole band, or, with rule `full`, concentrated on the share.
@@ -183,7 +183,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] the interference of a full-power share from every other site over downlink noise."""
+        """Return [devices] mean interference over noise in the downlink if other sites send one full-power share."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

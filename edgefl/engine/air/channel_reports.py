@@ -31,8 +31,7 @@ class ChannelReports:
     Args:
         links: the round's links by ascending id, with the SNR at the round's start and the round's uplink power.
         neighbours: number of shares that every other site sends at once.
-        interfered: the links' fading with interference, which is also updated; None if interference is part of the
-            SNR.
+        interfered: fading with interference, which is also updated; None if the SNR includes interference.
     """
 
     def __init__(
@@ -49,8 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links: other transfers of the round also begin before the next tick, and further links cost
-        # little
+        # measure all links: other transfers of the round begin before the next tick, too, and more links cost little
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -84,9 +82,9 @@ class ChannelReports:
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
-        """Return the rows of links that have a transfer under way and have not been measured at this time yet.
+        """Return the rows of links with a transfer under way that have not yet been measured at this time.
 
-        From now on these links count as measured. Absent devices are left out and keep their last SNR.
+        These links count as measured from now on. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] current positions, nan for absent devices.
@@ -103,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in these rows."""
+        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in `rows`."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -136,8 +134,7 @@ class GainReader:
     Attributes:
         under_way: rounds with a transfer under way, in the order in which their first transfers started.
         positions_m: returns the current positions [devices, 2], nan for absent devices; None if no device moves.
-        survey: returns a survey of all cells, made now if its argument is True, else at the last tick; None without
-            measurements.
+        survey: returns a survey of all cells, made now if its argument is True, else at the last tick; or None.
     """
 
     env: simpy.Environment

@@ -142,7 +142,7 @@ class SpatialGains(LargeScaleGains):
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
-                # contiguous by device, since the rounding of sums depends on the memory order
+                # C order, since the rounding of sums depends on the memory order
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
                 everywhere[own] = 0.0
@@ -156,7 +156,7 @@ class SpatialGains(LargeScaleGains):
         return state, held, outside
 
     def _in_sight(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray | None:
-        """Return [n] the share of each link's power in line of sight, if needed; 1 for absent devices."""
+        """Return [n] the share of each link's power arriving in line of sight, if needed; 1 for absent devices."""
         if not self._sight:
             return None
         in_sight, here = np.ones(len(ids)), np.isfinite(places_m[:, 0])
@@ -169,7 +169,7 @@ class SpatialGains(LargeScaleGains):
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
-        # contiguous by device, since the rounding of sums depends on the memory order
+        # C order, since the rounding of sums depends on the memory order
         of_cells = survey.power_db[chosen].astype(float, order="C")
         everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
         far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))

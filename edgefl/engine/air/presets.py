@@ -40,7 +40,7 @@ NR: dict[str, dict[str, Any]] = {
     "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        "server_power_dbm": 44.0,  # a UMi site in 100 MHz; `_value` adapts the power to other sites and bands
+        "server_power_dbm": 44.0,  # for UMi and 100 MHz; `_value` adapts the power to other sites and bands
         # `edgefl.channel.beams`: panels of 4 x 8 elements, 15 dB, towards the paths of a UMi link at 3.5 GHz
         "array_gain_db": 14.5,
         "nlos_array_gain_db": 9.5,
@@ -63,8 +63,7 @@ NR: dict[str, dict[str, Any]] = {
     "radio.link": {
         # 38.101-1, 7.2: n78 has four receive antennas; four real layers carry as much as two ideal ones (trust.md)
         "downlink_layers": 2,
-        # parts of the band that fade independently, for links in line of sight, which have the fewest: 38.901, Table
-        # 7.5-6
+        # independent parts of the band, for links in line of sight, which have the fewest: 38.901, Table 7.5-6
         "frequency_taps": 11,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
@@ -102,7 +101,7 @@ NR: dict[str, dict[str, Any]] = {
 # n39, n50, n51) lie among them.
 FDD_HZ = (0.0, 2.3e9), (2.5e9, 2.57e9), (2.62e9, 2.69e9)
 FR1_TO_HZ = (
-    7.125e9  # 38.101-1, 5.1; beyond it nr has no values for these keys, nor blockage by people and cars
+    7.125e9  # 38.101-1, 5.1; above it nr has no values for these keys, nor a model of blockage by people
 )
 FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
@@ -207,7 +206,7 @@ def _band_hz(given: Mapping[str, Any]) -> float:
 
 
 def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
-    """Return a scenario's number for a key, or the usual number if it is invalid, which other code reports."""
+    """Return a scenario's number for a key, or the usual number if it is invalid; other code reports errors."""
     value = given.get(key, usual)
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 

@@ -157,7 +157,7 @@ class Link:
         }
 
     def by_blocks(self, direction: Direction) -> bool:
-        """Return whether the device's sending slots and power depend on the resource blocks that it gets."""
+        """Return whether resource blocks determine in which slots, and with what power, the device sends."""
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:

@@ -1,4 +1,4 @@
-"""Settings of the radio. Field defaults are Table I of the journal paper; the values of nr are in `presets`."""
+"""Settings of the radio. Field defaults come from Table I of the journal paper; nr's values are in `presets`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -24,17 +24,18 @@ from edgefl.engine.air.radio_sections import (
 )
 
 # 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. A device uses at least this
-# part of a fixed share. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273
-# blocks, 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
+# part of a fixed share, and has a link only if its uplink reaches the lowest rate on this part of the band (17 of 273
+# blocks, 150 kbit/s in DDDSU). At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
-# Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
-# measurement, every 0.2 s. With journal, transfers take thousands of slots, and the block size defines the fading.
+# Slots of a link's fading drawn at once with preset nr, where transfers take some 100 slots and are computed from one
+# measurement to the next, every 0.2 s. With preset journal, transfers take thousands of slots; its block size must
+# not change, since it determines the fading.
 SHORT_BLOCK = 400
 
 
 class RadioSettings(Section):
-    """Carrier, band, time grid, and how devices share them; parts of the radio have their own sections."""
+    """Carrier, band, time grid, and how devices share the band; other parts of the radio have their own sections."""
 
     preset: Preset = Field(
         "nr",
@@ -126,8 +127,8 @@ class RadioSettings(Section):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """Yield an error for each conflict between keys; the first is reported."""
-        if self.measured is not None:  # all keys checked below are refused with measured rates
+        """Yield an error message for each conflict between keys; only the first is reported."""
+        if self.measured is not None:  # with measured rates, none of the keys checked below can be set
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)

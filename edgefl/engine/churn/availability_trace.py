@@ -25,8 +25,8 @@ COLUMNS = ("client", "on_s", "off_s")
 class _Client(NamedTuple):
     """Intervals in which a client is on, ascending (from, to) in the units of its file, repeated with a period.
 
-    The last interval may end in the next period, before that period's first interval. No two intervals touch, but a
-    single one may fill the period. Without repetition the period is inf, and the last interval may be endless.
+    The last interval may end in the next period, before that period's first one. No two intervals touch, but one may
+    fill the period. Without repetition the period is inf, and the last interval may be endless.
     """
 
     period: float

@@ -2,8 +2,8 @@
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
 determines the slots of each transfer, and the number of samples the time of each computation. If no device moves,
-switches on or off, or has a battery, and there is no deadline, parts and tails are bit-identical to those that the
-devices' processes produce.
+switches on or off, or has a battery, and there is no deadline, the devices' processes would yield bit-identical parts
+and tails.
 """
 
 from collections.abc import Iterator, Sequence

@@ -182,7 +182,7 @@ class StageRun:
         return Now(self._env.now, progress, session.rounds[self._facts.phase] if self._overlaps else None)
 
     def _wait(self) -> Generator[simpy.Event, None, None]:
-        """x"""
+        """Wait for a finished job, a new device or the policy's next check; without overlap, until the round ends."""
         env, looks_s, deadline_s = self._env, self._policy.looks_s(self._since_s), self._rules.deadline_s
         events: list[simpy.Event] = [self._work.next_end(self._wanted)]
         if env.now < looks_s < math.inf:
