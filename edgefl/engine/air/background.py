@@ -115,7 +115,7 @@ class BackgroundTraffic:
         return answer
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time in s within which a mean number of files arrives; inf if the load ends before."""
+        """Return the time in s within which a mean number of files arrives; inf if fewer ever arrive."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

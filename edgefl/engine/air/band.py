@@ -72,8 +72,7 @@ class BandInUse:
                 arguments of `SharedBand.add`.
 
         Returns:
-            Device -> the slot boundary by which its payload has arrived, and the clock's time at that boundary; in
-            order of time.
+            Device -> slot boundary by which its payload has arrived, and the clock's time there; in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         flows, joins = [], []

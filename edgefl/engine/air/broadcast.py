@@ -15,7 +15,7 @@ from edgefl.errors import EdgeflError
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Broadcast of a model over the whole band with an erasure code, so that only the number of received bits counts.
+    """Broadcast of a model over the whole band; with an erasure code, only the number of received bits matters.
 
     The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' rates,
     averaged over fading. In a slot a device receives the bits that its own SNR allows. If they add up to the payload,

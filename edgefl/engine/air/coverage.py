@@ -19,8 +19,7 @@ class Coverage:
     A link is usable if its SINR, averaged over fading and interference, exceeds that required by the lowest CQI by
     `coverage_margin_db` in both directions. The uplink is judged as if the device had the whole band and could
     concentrate its power on a part of it; its SINR on a smaller share is no lower. A device without a link is not in
-    connected mode: it is absent, and no server can select it. `radio_link_monitoring` handles links lost during
-    transfers.
+    connected mode, so it is absent. `radio_link_monitoring` handles links lost in transfers.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
     one quality and recovers only at a better one). Left out: in the standard only the downlink's quality counts, and

@@ -183,7 +183,7 @@ class Obstacles(Protocol):
         """Return the current loss [n] in dB of devices [n] at positions [n, 2]."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return whether each device is in a building, so without a direct path, [n], from its loss [n] now."""
+        """Return [n] whether each device is in a building, without line of sight, given its current loss [n]."""
 
 
 class BehindWalls(LargeScaleGains):

@@ -26,8 +26,7 @@ class Measurements:
         power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
 
     Attributes:
-        changes: changes of cell that are known in advance, as (time, devices [n], new cells [n]); empty if
-            measurements decide.
+        changes: known changes of cell, as (time, devices [n], new cells [n]); empty if measurements decide.
     """
 
     def __init__(

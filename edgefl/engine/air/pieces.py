@@ -10,14 +10,13 @@ class _Awaited(Protocol):
     """A transfer that continues at a slot boundary."""
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
-        """Return the transfer's bits and mean SNR on its share, if it continues at this slot and both are known."""
+        """Return the transfer's flow and its mean SNR on its share, if it continues and the SNR is known."""
 
 
 class Pieces:
     """The transfers that continue at each slot boundary, which are computed as one batch.
 
-    All links are measured at that boundary, and computing many transfers takes little longer than computing one. A
-    transfer's result does not depend on the batch.
+    Computing many transfers takes little longer than computing one, and does not change their results.
     """
 
     def __init__(self) -> None:

@@ -28,9 +28,8 @@ from edgefl.engine.air.radio_sections import (
 # blocks, 150 kbit/s in DDDSU). At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
-# Slots of a link's fading drawn at once with preset nr, where transfers take some 100 slots and are computed from one
-# measurement to the next, every 0.2 s. With preset journal, transfers take thousands of slots; its block size must
-# not change, since it determines the fading.
+# Slots of a link's fading drawn at once with preset nr, where transfers take some 100 slots and are computed for 0.2
+# s at a time. With journal, transfers take thousands of slots, and the block size determines the fading.
 SHORT_BLOCK = 400
 
 
@@ -179,7 +178,7 @@ class RadioSettings(Section):
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
     def in_blocks(self, direction: Direction) -> bool:
-        """Return whether a direction's band is divided into whole NR resource blocks, not arbitrary fractions."""
+        """Return whether a direction's band is divided into whole NR resource blocks and not into fractions."""
         full = direction == "downlink" and self.budget.power_over_share == "full"
         return self.link.rates == "cqi" and self.sharing == "dynamic" and not full
 

@@ -19,7 +19,7 @@ class SentTime:
         self._sent: dict[int, list[Interval]] = defaultdict(list)
 
     def take(self, site: int, intervals: Iterable[Interval]) -> list[Interval]:
-        """Add intervals in which a site sends; return the parts not covered before, disjoint and in order."""
+        """Add intervals in which a site sends; return the parts that were not yet covered, disjoint and in order."""
         new: list[Interval] = []
         for start_s, end_s in united(intervals):
             for before_s, after_s in self._sent[site]:

@@ -15,7 +15,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base class of background traffic: files of other users arrive at random and share the band with learning.
+    """Base class of background traffic: files of other users that arrive at random and share the band.
 
     Users are not devices: they have their own power and penetration loss, and no table contains their energy.
     """

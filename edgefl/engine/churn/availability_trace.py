@@ -53,9 +53,9 @@ class AvailabilityTrace(Churn):
 
     A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
     it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
-    and empty ones are dropped. FedScale's `duration`, the time on per period, and `model` are allowed and ignored;
-    any other key is an error. The ids may be any text: the file's first client is device 0, the next one device 1,
-    and so on; in a class of devices, clients correspond to the devices of the class in order.
+    and empty ones are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error. The ids
+    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class of devices,
+    clients correspond to the devices of the class in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
@@ -229,8 +229,7 @@ def _ordered(
     """Return the intervals from on to off times, and merge adjacent ones.
 
     Args:
-        what: start of an error message, with {i}, {on} and {off}. end: latest time. its: name of `end` in an error
-            message.
+        what: start of an error message, with {i}, {on} and {off}. end: latest time. its: name of `end` in messages.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):

@@ -1,9 +1,8 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
-determines the slots of each transfer, and the number of samples the time of each computation. If no device moves,
-switches on or off, or has a battery, and there is no deadline, the devices' processes would yield bit-identical parts
-and tails.
+determines each transfer's slots, and the number of samples each computation's time. If no device moves, switches on
+or off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome, Part, Span
 
-# number of links with fading in memory at the same time; at most 64 kB each, 1 GB in all
+# maximum number of links with fading in memory; at most 64 kB each, 1 GB in all
 LINKS_AT_ONCE = 16_384
 
 
@@ -41,7 +40,7 @@ def planned_parts(
 ) -> tuple[list[Part], float]:
     """Compute the parts of devices that begin now, in the order of their links, and the last part's end time.
 
-    A large round is computed in batches, and the fading of each batch is freed after use.
+    Large rounds are computed in batches, and the fading of each batch is freed after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
     at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band share slots
@@ -203,7 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and the part that a battery supplies, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and its part from a battery, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

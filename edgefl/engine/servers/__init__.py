@@ -16,11 +16,12 @@ __all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 @dataclass(frozen=True)
 class ServerState:
-    """State of a cell, as its server policy sees it.
+    """The state of a cell, as its server policy sees it.
 
-    places: how many devices may work at the same time. working: how many devices are at work. arrived: how many
-    updates wait for the server. since_s: time of the last model, or of the start of training. now_s: simulated time.
-    lost: how many jobs have ended without an update since the last model.
+    places: number of devices that may work at the same time. working: number of devices at work. arrived: number of
+    updates that wait for the server. since_s: time of the last model, or of the start of training. now_s: simulated
+    time.
+    lost: number of jobs ended without an update since the last model.
     """
 
     places: int
@@ -32,9 +33,9 @@ class ServerState:
 
 
 class ServerPolicy(Component):
-    """Base class of all servers, which decide on dispatches and models."""
+    """Base class of all server policies, which decide when devices are dispatched and when models are made."""
 
-    # whether devices have tiers, each with its own model and a common start
+    # whether devices are divided into tiers, each with its own model and synchronous rounds
     has_tiers: ClassVar[bool] = False
 
     @property
@@ -51,15 +52,15 @@ class ServerPolicy(Component):
         return None
 
     def takes(self, staleness: int) -> bool:
-        """Return whether a model may take an update of a given staleness."""
+        """Return whether an update of this staleness may be aggregated."""
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return weights of updates by their probabilities of arrival; None if the probabilities do not matter."""
+        """Return the weights of updates from their probabilities of arrival; None if these do not matter."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
-        """Return the tier of each device by id, 0 for the fastest; empty without tiers.
+        """Return each device's tier, by id, with 0 the fastest; empty without tiers.
 
         With tiers, `room` and `ready` are called for each tier.
 
@@ -69,7 +70,7 @@ class ServerPolicy(Component):
         return ()
 
     def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
-        """Return the settings that weight stale updates, with each device's tier filled in."""
+        """Return the weighting of stale updates, with each device's tier filled in."""
         learning = self.learning
         return learning and replace(learning, tiers=tuple(tiers))
 
@@ -79,10 +80,10 @@ class ServerPolicy(Component):
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return how many of the updates, in order of arrival, go into a model now; 0 if no model is due."""
+        """Return how many updates, in order of arrival, to aggregate into a model now; 0 if no model is due."""
 
     def looks_s(self, since_s: float) -> float:
-        """Return the time at which `ready` is called even without an event; inf for never.
+        """Return the time at which `ready` is called even without an event, or inf.
 
         Args:
             since_s: time of the last model, or of the start of training.
@@ -91,7 +92,7 @@ class ServerPolicy(Component):
 
 
 class WeighingServer(ServerPolicy):
-    """Base class of servers with overlapping rounds that weight updates by their staleness."""
+    """Base class of servers with overlapping rounds, which weight updates by staleness."""
 
     concurrency: int | None = Field(
         None,

@@ -45,7 +45,7 @@ _STEADY = _Steady()
 
 @dataclass(frozen=True)
 class _ReplayedTransfer:
-    """A transfer at a device's measured rates; it ends at the first slot boundary by which all bits have moved."""
+    """A transfer at a device's measured rates, which ends at the first slot boundary after its last bit."""
 
     air: AirInterface
     steps: Steps
@@ -136,8 +136,7 @@ class MeasuredRadio(Radio):
 class MeasuredGains(LargeScaleGains):
     """Gains for selectors, which grow with a device's downlink rate.
 
-    cells_m: [cells, 2] a point in each cell, from which distances are computed. now_s: returns the time at which
-    rounds open.
+    cells_m: [cells, 2] a point in each cell, to compute distances. now_s: returns the time at which rounds open.
     """
 
     rates: MeasuredRates

@@ -49,8 +49,7 @@ class MeasuredSettings(Section):
 
     A transfer of Z bits ends with the first slot by whose end the integral of the rate has reached Z; at a constant
     rate R it takes Z / R, rounded up to whole slots. A device hands over when its cell changes. The radio is on
-    during the whole transfer, and sends uplinks at full power. Transfers of different devices do not affect each
-    other's rates.
+    during the whole transfer, and sends uplinks at full power. Devices do not share rates.
     """
 
     path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
