@@ -288,7 +288,7 @@ class BlockRules(BandRules):
         weights: FloatArray,
         turns: IntArray,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler gives, and airtime and average [s, 2, n] after each slot.
+        """Return the blocks [n, s] that the scheduler assigns, and airtime and average rate [s, 2, n] per slot.
 
         No blocks are assigned after the slot in which a flow ends.
         """

@@ -44,8 +44,7 @@ class Carrier:
             and retransmissions.
         taps: number of independent parts of the band over which a slot averages, see `edgefl.channel.diversity`;
             rates then follow from the band's mean SNR.
-        blocks: number of resource blocks of a dynamically shared band, >= 1; None if it is divided into arbitrary
-            fractions.
+        blocks: number of resource blocks of a dynamically shared band, >= 1; None for arbitrary fractions.
 
     Raises:
         ValueError: an argument is out of range.

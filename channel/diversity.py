@@ -105,14 +105,13 @@ class DiverseFading(PagedFading):
 
     which is the exact conditional law of the process. Halving continues until neighbouring points have correlation q
     >= SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only through
-    their squared lengths and their inner product. Three numbers of e are therefore enough: its component along left,
-    its component across left in the plane of both, and the squared length of the rest, which is chi-squared with 2 L
-    - 2 degrees of freedom. A point takes three random numbers instead of 2 L, with the same law.
+    their squared lengths and their inner product. A point therefore takes three random numbers instead of 2 L: the
+    component of e along left, its component across left in the plane of both, and the squared length of the rest,
+    chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
-    to its power to keep the mean at 1. The omitted random numbers would change the power from one slot to the next by
-    a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power with 11 parts; for a walking device,
-    every eighth slot has its own random numbers.
+    to its power to keep the mean at 1. This changes the power from one slot to the next by a standard deviation of at
+    most sqrt((1 - q) / L), 3 % of the mean power with 11 parts; for a walking device, every eighth slot is a point.
     """
 
     parts = ()  # a page of slots contains a single power per slot
@@ -160,7 +159,7 @@ class DiverseFading(PagedFading):
 
 
 def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
-    """Return the power [n, slots] from the points' power, [n, points + 1] if points are further apart than slots."""
+    """Interpolate power [n, slots] from that of points, [n, points + 1] if points are further apart than slots."""
     between = PAGE // products.shape[1]
     if powers.shape[1] == products.shape[1] or between == 1:  # static link, or one point per slot
         return powers[:, : products.shape[1]]

@@ -1,4 +1,4 @@
-"""Draw pages of fading for many links together, cache the pages read last, and redraw pages with the same numbers."""
+"""Draw pages of fading for many links together, and cache the newest; others can be redrawn identically."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -89,12 +89,12 @@ class PagedFading(_LinkDraws):
         self._pages: list[dict[int, npt.NDArray[Any]]] = [{} for _ in range(levels)]
 
     def _alike(self, level: int) -> tuple[Hashable, int]:
-        """Return the key that pages drawn together must share, and the number of pages drawn at once."""
+        """Return a key, equal for pages that can be drawn together, and the number of pages to draw at once."""
         raise NotImplementedError
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
-        """Return pages [n, ...], given by link and index; `_alike` is the same for all these links at the level."""
+        """Draw pages [n, ...] of links and indices; `_alike` is the same for all these links at this level."""
         raise NotImplementedError
 
     @staticmethod

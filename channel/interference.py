@@ -68,8 +68,7 @@ class Heard:
     that take turns in the uplink, one is drawn for each slot.
 
     Args:
-        levels: linear received power of each cell's transmitter over the receiver's noise, or several powers to draw
-            from.
+        levels: linear received power of each cell's transmitter, or several to draw from, over the receiver's noise.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:

@@ -197,7 +197,7 @@ def divide(
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:
-    """Return [n] whole blocks for shares of the band, rounded down; the largest remainders get one more each."""
+    """Round shares of the band down to whole blocks [n]; shares with the largest remainders get one more."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
     more = min(round(float(exact.sum())), blocks) - int(whole.sum())

@@ -32,8 +32,7 @@ class StateLoss:
         """Convert a model's lines as functions of log10 d3D to functions of ln d3D^2 = 2 ln(10) log10 d3D.
 
         Args:
-            drawn: lines that the states share, as functions of ln d3D^2; lines of this state that are missing are
-                added.
+            drawn: lines shared by the states, as functions of ln d3D^2; missing lines of this state are added.
         """
         natural = [Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines]
         drawn += [line for line in natural if line not in drawn]

@@ -38,8 +38,7 @@ class Pattern:
     Raises:
         ValueError: a letter is unknown, symbols do not sum to 14, or a direction has no symbol.
 
-    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, and special slots that differ within a
-    period.
+    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols; special slots that differ within a period.
     """
 
     pattern: str = "DDDSU"

@@ -220,7 +220,7 @@ class Network:
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Record that a device's part of a round is over; a postponed departure happens now if it is still due."""
+        """Record that a device's part of a round is over; make a postponed departure or handover if still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:

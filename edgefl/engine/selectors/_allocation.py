@@ -111,7 +111,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz, bits and
     amplifier energy.
 
-    A device at `least_clock_hz` finishes computing by L_k = c_k / least_clock_hz, whatever T is. With devices in
+    At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz, however long T is. With devices in
     descending order of L, and T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a
     fraction.
     """
