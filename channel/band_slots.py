@@ -126,7 +126,7 @@ class BandRules:
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in state.slot's block, or to the first end of a flow; return state, ended rows."""
+        """Advance to slot `stop` in the block of state.slot, or to the first end of a flow; return state and ends."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))

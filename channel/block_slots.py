@@ -245,7 +245,7 @@ class BlockRules(BandRules):
         return rates / self.blocks, used
 
     def _alone(self, link: BlockLink, widest: IntArray) -> FloatArray:
-        """Return [n, s] bits/s/Hz of each flow with all blocks that it can use, at most `widest` [n, 1]."""
+        """Return [n, s] bit/s/Hz of each flow alone in the band, with all blocks it can use up to `widest` [n, 1]."""
         return self.rates(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
@@ -293,7 +293,7 @@ class BlockRules(BandRules):
         No blocks are assigned after the slot in which a flow ends.
         """
         widest = self._widest(flows.widest)
-        alone = np.ascontiguousarray(self._alone(link, widest).T)  # rate of each flow if it had the band to itself
+        alone = np.ascontiguousarray(self._alone(link, widest).T)  # rate of each flow alone in the band
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
         memory, given = self.scheduler.memory, np.zeros_like(most)
         history = np.empty((len(turns), 2, len(flows)))

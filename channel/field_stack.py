@@ -80,7 +80,7 @@ class FieldStack:
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the places read last, if few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the last places, if few
 
     @property
     def memory_bytes(self) -> int:

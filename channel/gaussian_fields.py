@@ -140,7 +140,7 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory in addition to the table, bytes: first for the nodes' correlation, then for the values."""
+        """Temporary memory in bytes beside the table, first for the nodes' correlation, then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield a few fields at a time: the first one's number, and each one's values [width, width] at nodes."""
+        """Yield a few fields at a time, as the first field's index and the values [width, width] of each at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:

@@ -29,11 +29,11 @@ class LargeScale:
     Line of sight and shadowing towards a site do not change at a place, so a device that returns finds them again.
     These values are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss is the model's at the 2D distance; at places closer than min_distance_m it is that of min_distance_m
-    (`is_held`). A site beyond the model's range is not received, and its gain is -inf in `gain_db`. If a place still
-    has a link to such a site, the link has the loss at the end of the range (`is_beyond`). - Line of sight
-    `probabilistic`: a site is in sight where Phi(G) < P_LoS(distance) for a standard normal field G with correlation
-    exp(-dx/50 m) (UMi). Each place has line of sight to a site with exactly the model's
+    - Path loss: the model's at the 2D distance, or at min_distance_m for closer places (`is_held`). A site beyond the
+    model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such a site, the
+    link has the loss at the end of the range (`is_beyond`). - Line of sight `probabilistic`: a site is in sight where
+    Phi(G) < P_LoS(distance) for a standard normal field G with correlation exp(-dx/50 m) (UMi). Each place has line
+    of sight to a site with exactly the model's
       probability, and nearby places mostly share the state. P_LoS is read from a table, with an error below 1e-5, or
       2e-4 where it has a kink or jumps.
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing change
@@ -86,8 +86,7 @@ class LargeScale:
             keys: [S] one 128-bit key per site.
             line_of_sight: whether sites are in sight everywhere, nowhere, or by probability, with hard or soft
                 changes.
-            shadowing_std_db: standard deviation of shadowing in both states; 0 for no shadowing; by default the
-                model's.
+            shadowing_std_db: standard deviation of shadowing in both states, 0 for none; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
             los_common: common part of the line-of-sight fields of all sites; None if these are independent.
             wraparound: wraparound of the layout, or None if it does not repeat.
@@ -242,7 +241,7 @@ class LargeScale:
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links are closer, in 2D, than min_distance_m, and so take that distance's path loss."""
+        """Return [n] whether links are shorter, in 2D, than min_distance_m, whose path loss they then have."""
         # rounding may put a device placed at the minimum distance slightly below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
@@ -290,7 +289,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight), or None with a single state."""
+        """Return the margin of line of sight in standard deviations (below 0: no sight), or None with one state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

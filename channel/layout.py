@@ -113,7 +113,7 @@ class Wraparound:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
     def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
-        """Convert points or displacements [2, ...] in m to units of the lattice's rectangle, step x sqrt(3) step."""
+        """Convert points or displacements [2, ...] in m to units of the lattice's rectangle (step x sqrt(3) step)."""
         cos, sin = self._axis
         x, y = axes_m
         step = self.step_m

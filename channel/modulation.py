@@ -211,9 +211,8 @@ class Steps:
 def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> FloatArray:
     """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps), for a band with independent parts.
 
-    This is the integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap, it
-    extends to where P is below 1e-16. For one tap the mean is within 1e-9 of the closed form
-    (`edgefl.channel.share.ergodic_rate`).
+    It is the integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap, t runs
+    to where P < 1e-16. For one tap the mean is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean SNR, >= 0, of any shape.

@@ -9,7 +9,7 @@ SUBCARRIERS = 12  # subcarriers per resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
-    """Return the unrounded number of a band's resource blocks: 15 kHz subcarriers in 1 ms slots, 30 kHz in 0.5 ms.
+    """Return the unrounded number of a band's resource blocks (15 kHz subcarriers in 1 ms slots, 30 kHz in 0.5 ms).
 
     Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
     273 in TS 38.101-1, Table 5.3.2-1.

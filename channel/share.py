@@ -133,7 +133,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Limit shares of a band to each device's maximum; other devices get the excess in proportion to their shares.
+    """Limit shares of a band to each device's maximum; others get the excess in proportion to their shares.
 
     Args:
         share: [devices] share of each device, 0 to 1, with a sum of at most 1.

@@ -39,10 +39,9 @@ class SharedBand:
     """Compute the times of transfers that share a band, exactly, slot by slot.
 
     In slot n a flow with share b sends w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits, where w_n is the weight
-    of a TDD frame. This is for power `full`; with `per_resource_block`, the division by b in the logarithm is left
-    out. A flow ends in the first slot in which its bits reach the payload; the rest of that slot is padding. A
-    scheduler with fixed shares decides again when a flow joins, leaves or ends; other schedulers decide in every slot
-    with w_n > 0.
+    of a TDD frame. With power `per_resource_block`, the division by b in the logarithm is left out. A flow ends in
+    the first slot in which its bits reach the payload; the rest of that slot is padding. A scheduler with fixed
+    shares decides again when a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
     Fading is a function of link and slot, so looking ahead consumes no random numbers. Results are bit-identical,
     whenever and however often `settle`, `next_end` and `moved_bits` are called.
@@ -195,8 +194,7 @@ class SharedBand:
         """Return the next slot boundary at which flows are complete, unless flows join or leave, and their ids.
 
         Args:
-            horizon: last slot to look ahead to; if flows join often, plans with a distant horizon soon become
-                invalid.
+            horizon: last slot to look ahead to; if flows join often, plans to a distant horizon soon become invalid.
 
         Returns:
             Slot at which flows end, and their ids in the order in which they joined; the horizon and no ids if no

@@ -229,8 +229,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     """Return how many independent exponential draws have the same relative variance as the bits of a transfer.
 
     Shannon's rates correspond to at least one draw per coherence time. With a table, a weak link carries bits only in
-    rare moments above the lowest step: there may be two in fifty coherence times, and their number is far from
-    normally distributed.
+    rare moments above the lowest step: fifty coherence times may have two, and their number is far from normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

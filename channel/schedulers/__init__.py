@@ -105,7 +105,7 @@ class Scheduler(ChannelComponent, ABC):
         """Return [n] shares of the band, >= 0, with a sum of at most 1."""
 
     def order(self, flows: Flows) -> npt.NDArray[np.intp]:
-        """Return the flows' indices [n] in the order in which a `per_slot` scheduler gives them resource blocks."""
+        """Return the flows' indices [n] in the order in which a `per_slot` scheduler assigns blocks to them."""
         return np.argsort(-self.checked(self.shares(flows), len(flows)), kind="stable")
 
     def checked(self, shares: FloatArray, flows: int) -> FloatArray:

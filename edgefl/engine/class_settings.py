@@ -32,7 +32,7 @@ class _DeviceNumber(Section):
         ge=1,
         le=1_000_000,
         description="number of populations that take turns: devices are split by id into this many equal "
-        "groups; session s uses group s, and the first group follows the last",
+        "groups, which sessions use in turn",
     )
 
     @property
@@ -76,7 +76,7 @@ class EveryDevice(_DeviceNumber):
         0.0,
         ge=-10,
         le=30,
-        description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
+        description="gain of a device's antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
         " Annex A), -3 for small devices (38.875), more for panels; it does not apply to interference",
     )
     max_bandwidth_hz: float | None = Field(
@@ -94,7 +94,7 @@ class EveryDevice(_DeviceNumber):
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which each device takes a row (see classes_by); null: all are equal",
+        description="table of phones, with a row for each device (see classes_by); null: all devices are equal",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -105,8 +105,8 @@ class EveryDevice(_DeviceNumber):
         None,
         gt=0,
         le=2,
-        description="variation of computing times by other work on the device: standard deviation of the logarithm of"
-        " a log-normal factor with mean 1, drawn for each device and round; null: no variation",
+        description="variation of computing times due to other work on the device: standard deviation of the"
+        " logarithm of a log-normal factor with mean 1, drawn for each device and round; null: no variation",
     )
     pa_efficiency: float = Field(
         1.0,
@@ -115,14 +115,14 @@ class EveryDevice(_DeviceNumber):
         description="amplifier efficiency: radiated over drawn power; 1: only radiated power counts (J)",
     )
     uplink_circuit_power_w: float = Field(
-        0.0, ge=0, le=100, description="circuit power while sending, besides the amplifier"
+        0.0, ge=0, le=100, description="circuit power while sending, in addition to the amplifier"
     )
     idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle")
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="charging power of the battery, at all times")
     return_share: float = Field(
         0.2, ge=1e-6, le=1, description="charge, as a share of capacity, at which an empty device returns"
     )
@@ -147,7 +147,7 @@ class EveryDevice(_DeviceNumber):
 
 # keys of a class with a description that differs from that in `devices`
 OF_A_CLASS = {
-    "array_gain_db": "gain of a device's own antennas towards its site",
+    "array_gain_db": "gain of a device's antennas towards its site",
     "power": "power model: watts that the radio draws in each state",
     "pa_efficiency": "amplifier efficiency, radiated over drawn power",
     "indoor_share": "probability of being indoors at a place",
@@ -189,7 +189,7 @@ class ClassSettings(_ClassSettings):
         None, gt=0, le=22.5, description="device antenna height; if left out, cell.ut_height_m"
     )
     samples: float | None = Field(
-        None, gt=0, le=1, description="share of its training samples that a device keeps"
+        None, gt=0, le=1, description="share of its training samples that each device keeps"
     )
 
     @model_validator(mode="after")
@@ -256,7 +256,7 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     if len(open_) > 1:
         raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may take the rest")
     if counts and devices is None:
-        raise ValueError("density_per_km2 gives a random number of devices: set the classes' shares")
+        raise ValueError("with density_per_km2, the number of devices is random: set the classes' shares")
     given: float
     if counts:
         assert devices is not None

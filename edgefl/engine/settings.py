@@ -22,19 +22,19 @@ class CellSettings(Section):
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station; null: the path loss's own (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: that of the path loss (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height; null: the path loss's own (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: that of the path loss (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height; null: the path loss's own (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: that of the path loss (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -71,7 +71,7 @@ class HandoverSettings(Section):
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
     l3_filter_k: int = Field(
-        4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filter"
+        4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filtering"
     )
     # s; a device that returns to its previous cell within this time makes a ping-pong handover (TR 36.839, 5.5.2)
     min_time_of_stay_s: ClassVar[float] = 1.0
@@ -88,14 +88,14 @@ class DeviceSettings(EveryDevice):
     classes: dict[Annotated[str, Field(pattern=CLASS_NAME)], ClassSettings] | None = Field(
         None,
         min_length=1,
-        description="device classes by name, each with its share or count and the keys that differ from `devices`",
+        description="device classes by name, each with a share or count and the keys that differ from `devices`",
     )
     classes_by: Literal["seed", "ids", "types"] = Field(
         "seed",
-        description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
+        description="how classes, and rows of `file`, are assigned to devices. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the rows of a file follow the ids; types: a device has the class with the name of"
-        " its type in the trace, or of its kind, vehicle or person, and rows are drawn",
+        " and the rows of a file follow the ids; types: a device has the class named after its"
+        " type in the trace, or after its kind (vehicle or person), and rows are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
@@ -220,7 +220,7 @@ class RoundSettings(Section):
         0.0,
         ge=0,
         le=LONGEST_S,
-        description="time of backhaul and aggregation after the last update arrives; part of the round's latency",
+        description="time for backhaul and aggregation after the last update arrives; part of the round's latency",
     )
     server_power_w: float = Field(
         0.0,
@@ -256,7 +256,7 @@ class RoundSettings(Section):
     not_finite: Literal["stop", "drop"] = Field(
         "stop",
         description="what happens to an update that is not finite. stop: the run ends with an error; drop: the server"
-        " drops it on arrival, so that its energy is wasted, and the device goes on",
+        " drops it on arrival, so that its energy is wasted, and the device continues",
     )
     max_wait_s: float = Field(
         3600.0,

@@ -19,7 +19,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; as the load approaches 1, queues grow without bound
+MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; queues grow without bound as load approaches 1
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
@@ -99,8 +99,8 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: even alone, these users can only send {most_bps / MOST_LOAD:.3g}, so"
-                f" files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g},"
+                f" so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 

@@ -66,8 +66,8 @@ class LayoutSettings(Section):
         0.0,
         ge=-10,
         le=30,
-        description="gain of a site without sectors in all directions, for sending and receiving; the gain of sectors"
-        " is that of their panels",
+        description="omnidirectional gain of a site without sectors, for sending and receiving; sectors have the gain"
+        " of their panels",
     )
     azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,

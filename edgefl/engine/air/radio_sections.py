@@ -39,27 +39,27 @@ class PropagationSettings(Section):
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
-        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: drawn"
-        " too, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: also"
+        " drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
-        "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
+        "round", description="round: drawn for each round (J); spatial: a function of the place"
     )
     shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="standard deviation; null: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+        None, ge=0, le=20, description="standard deviation; null: the path loss's (UMi: 4 LoS, 7.82 NLoS)"
     )
     site_correlation: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="correlation of the shadowing between a place and different sites",
+        description="correlation of a place's shadowing towards different sites",
     )
     los_site_correlation: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="correlation, between different sites, of the Gaussian fields that decide the line of sight of"
-        " places; 0: sites are independent, as in 38.901",
+        description="correlation, between different sites, of the Gaussian fields that decide whether places have"
+        " line of sight; 0: sites are independent, as in 38.901",
     )
 
 
@@ -226,15 +226,15 @@ class MonitoringSettings(Section):
         None,
         ge=0.05,
         le=10,
-        description="radio link failure: a link below the lowest CQI carries nothing, and is given up after this"
+        description="radio link failure: a link below the lowest CQI carries no data, and is given up after this"
         " time (T310, 38.331: 1); null: no link is given up",
     )
     t311_s: float = Field(
         0.0,
         ge=0,
         le=30,
-        description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
-        " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until the deadline; 0:"
+        description="time for which a device searches for a cell after a radio link failure, to resume its transfer"
+        " there (T311, 38.331: 1 to 30); with a deadline, it searches at idle power until the deadline; 0:"
         " it drops out of the round at once",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access

@@ -40,7 +40,7 @@ class RadioSettings(Section):
         "nr",
         description="defaults of the other keys. nr: a realistic radio, with 38.901's line of sight and penetration"
         " loss, NR's rates, frames and overheads, and a phone's energy; journal: the journal paper's Table I, and"
-        " its way of counting the work of learning",
+        " its way of counting training work",
     )
     carrier_hz: float = Field(
         3.5e9, ge=0.5e9, le=100e9, description="carrier frequency; the path loss rises with it"
@@ -55,7 +55,7 @@ class RadioSettings(Section):
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi",
         validate_default=True,
-        description="path-loss model: loss between a site and a device, given their distance and line of sight",
+        description="path-loss model: loss between a site and a device, from their distance and line of sight",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot length tau")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
@@ -136,7 +136,7 @@ class RadioSettings(Section):
         if self.link.rates == "cqi":
             if self.monitoring.t310_s is None:
                 yield (
-                    "links below the lowest CQI carry nothing, but none would be given up: set monitoring.t310_s,"
+                    "links below the lowest CQI carry no data, but none would be given up: set monitoring.t310_s,"
                     " or link.rates: shannon"
                 )
             if scheduler_name == "min_max_latency":

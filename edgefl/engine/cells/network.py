@@ -87,7 +87,7 @@ class Network:
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
         self._seen = self._device_positions.here(positions_m)  # whether in the area at the last check
-        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside the area
+        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 

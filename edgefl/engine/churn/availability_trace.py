@@ -54,8 +54,8 @@ class AvailabilityTrace(Churn):
     A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
     it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
     and empty ones are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error. The ids
-    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class of devices,
-    clients correspond to the devices of the class in order.
+    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class, clients are
+    assigned to its devices in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
@@ -81,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="whether further devices start again with the file's first client; if not, they are an error",
+        description="whether more devices than clients start again with the first client; if not, they are an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -214,7 +214,7 @@ def _client(entry: Any) -> _Client:
         raise ValueError(f"finish_time is {period:g}; it must be above 0")
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
-        raise ValueError(f"has {len(begins)} times in active, but {len(ends)} in inactive: give both as many")
+        raise ValueError(f"has {len(begins)} times in active, but {len(ends)} in inactive: make them equal")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
     return _Client(period, _wrapped(spells, period))
 

@@ -153,7 +153,7 @@ def _check_speeds(file: DeviceFile, used: Mapping[str, Any]) -> None:
         raise EdgeflError(f"{file.path}: {' and '.join(speeds)} both set a device's speed; remove one")
     if (LATENCY in used) != (file.latency_flops is not None):
         raise EdgeflError(
-            f"latency_flops: {file.path} has inference times; give the FLOPs of one inference, such as 0.6e+9"
+            f"latency_flops: {file.path} has inference times; set the FLOPs of one inference, such as 0.6e+9"
             if LATENCY in used
             else f"latency_flops: {file.path} has no column latency_ms; name it in columns, or leave the key out"
         )

@@ -40,15 +40,14 @@ class TR38840(PowerModel):
     radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including transitions.
     After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band and with
     fewer antennas; `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's bandwidth. Times
-    are those of the report for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical
-    release time.
+    are the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
     The model leaves the unit open. With 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
     5G network (SIGCOMM21-5G/artifact).
 
-    Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; 5G-LENA's UE energy model has the same figures
-    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`). Left out: FR2's table (Table 20: 175, 350, 350), carrier
-    aggregation, BWP switching, cross-slot scheduling, paging, and micro sleep in uplink slots while receiving.
+    Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; 5G-LENA's UE energy model
+    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`) has the same figures. Left out: FR2's table (Table 20: 175, 350,
+    350), carrier aggregation, BWP switching, cross-slot scheduling, paging, micro sleep in uplink slots.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

@@ -28,12 +28,11 @@ WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are accurate
 
 @dataclass(frozen=True)
 class Uploads:
-    """The computations and uploads of n devices, as arrays [n].
+    """Computations and uploads of n devices, as arrays [n].
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
-        amplifier_w: P, power that the amplifier draws at maximum power; 0 if it does not depend on the radiated
-            power.
+        amplifier_w: P, power of the amplifier at maximum power; 0 if it does not depend on the radiated power.
         send_w: other power that a device draws while it sends.
         cycles: c, processor cycles. clock_hz: f, maximum clock. capacitance: xi; computing takes xi c f^2 joules.
     """
@@ -111,9 +110,8 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz, bits and
     amplifier energy.
 
-    At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz, however long T is. With devices in
-    descending order of L, and T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a
-    fraction.
+    At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
+    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a fraction.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):

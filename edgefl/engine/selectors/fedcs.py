@@ -39,7 +39,7 @@ class FedCs(Decider):
         limit_s = self.deadline_s or candidates.deadline_s
         if math.isinf(limit_s):
             raise EdgeflError(
-                "fedcs takes as many devices as finish by a deadline: set rounds.deadline_s",
+                "fedcs selects devices that finish by a deadline: set rounds.deadline_s",
                 ("rounds", "deadline_s"),
             )
         up_s, ready_s = seconds_alone(candidates), candidates.before_work_s + candidates.compute_s

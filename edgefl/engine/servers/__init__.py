@@ -19,8 +19,7 @@ class ServerState:
     """The state of a cell, as its server policy sees it.
 
     places: number of devices that may work at the same time. working: number of devices at work. arrived: number of
-    updates that wait for the server. since_s: time of the last model, or of the start of training. now_s: simulated
-    time.
+    updates that wait for the server. since_s: time of the last model, or start of training. now_s: simulated time.
     lost: number of jobs ended without an update since the last model.
     """
 
@@ -98,19 +97,19 @@ class WeighingServer(ServerPolicy):
         None,
         ge=1,
         le=1_000_000,
-        description="how many devices work at the same time, drawn at random from the idle ones; null: "
+        description="number of devices at work at the same time, drawn at random from the idle ones; null: "
         "rounds.selector decides how many, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="weight of an update of staleness tau: models made since its device started. constant: 1;"
+        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # FedAsync's parameter a of the hinge
     hinge_after: ClassVar[int] = 4  # FedAsync's parameter b of the hinge
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest staleness tau accepted as it is; null: no limit"
+        None, ge=0, le=1_000_000, description="largest tau that `beyond` does not affect; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",

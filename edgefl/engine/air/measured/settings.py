@@ -55,7 +55,7 @@ class MeasuredSettings(Section):
     path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
     columns: dict[str, str] = Field(
         {},
-        description="columns that have other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
+        description="columns with other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
         None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: the first time"
