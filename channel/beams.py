@@ -63,7 +63,7 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths whose sines differ by `apart` from their links'."""
+    """Return the mean gain of a line of elements towards paths; `apart` is their distance from the link in sines."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):

@@ -1,4 +1,4 @@
-"""A transfer whose mean SNR changes on the way, computed exactly, slot by slot."""
+"""A transfer with a mean SNR that changes on the way, computed exactly, slot by slot."""
 
 from collections.abc import Sequence
 

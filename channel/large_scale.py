@@ -241,7 +241,7 @@ class LargeScale:
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links are shorter, in 2D, than min_distance_m, whose path loss they then have."""
+        """Return [n] whether links are shorter than min_distance_m in 2D, so that its path loss applies."""
         # rounding may put a device placed at the minimum distance slightly below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 

@@ -15,7 +15,7 @@ STREAM = 2  # index of the random stream of packet errors, per link and slot; tr
 
 
 class PacketErrors(ABC):
-    """Packet errors whose probability depends on the mean SNR on the packets' band."""
+    """Packet errors with a probability that depends on the mean SNR on the packets' band."""
 
     @abstractmethod
     def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:

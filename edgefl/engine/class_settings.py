@@ -61,7 +61,7 @@ class DeviceFile(Section):
 
 
 class EveryDevice(_DeviceNumber):
-    """Properties of devices: keys of `devices`, and optional keys of each class."""
+    """Properties of devices, which are keys of `devices` and optional keys of each class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model: how devices move"

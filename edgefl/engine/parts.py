@@ -63,7 +63,7 @@ class Outcome(StrEnum):
 class Stall(NamedTuple):
     """Time and energy that an activity spends while its link carries no data.
 
-    failures: how often the link failed.
+    failures: number of link failures.
     """
 
     time_s: float = 0.0
@@ -91,8 +91,8 @@ NO_ACCESS = Access()
 class Span(NamedTuple):
     """One activity of a device, from its start to its end or cut-off.
 
-    bits: bits that a transfer moved. share_done: share of the work done, in [0, 1]. cut: why the activity ended
-    early, or None. airtime_s: time for which a transfer's radio was on. stall: time and energy without a usable link.
+    bits: bits that a transfer sent. share_done: share of the work done, in [0, 1]. cut: why the activity ended early,
+    or None. airtime_s: time for which a transfer's radio was on. stall: time and energy without a usable link.
     pieces: cell and span of each link of a transfer that continued after a failure. access: time and energy before a
     transfer's start; energy_j includes this energy. arrives: probability that a finished upload has no errors.
     """

@@ -108,18 +108,20 @@ class EventName(StrEnum):
 
     SESSION_START = "session_start"  # detail: why
     SESSION_END = "session_end"  # detail: why
-    WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
+    WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty, and its federation waits
     CLOUD_MODEL = (
         "cloud_model"  # the cloud has made a model; detail: its number, and cell:share of each cell in it
     )
-    NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model does not change
+    NO_UPDATES = "no_updates"  # too few updates arrived in a round to change the model
     ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, empty if it is off
     DEPARTURE = "departure"  # a device left the cells' area; cell: its last serving cell
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
     SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
     SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
+    RADIO_LINK_FAILURE = (
+        "radio_link_failure"  # the device's link was too weak for the lowest rate during T310
+    )
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
@@ -144,7 +146,7 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
-    recharged_j: float | None = None  # energy taken in by recharging; a full battery takes in no more
+    recharged_j: float | None = None  # energy taken in by recharging, which stops when the battery is full
     left_j: float | None = None
 
 
@@ -311,7 +313,7 @@ def round_energies(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
-    """Return [parts] the time at which each participant finished or left; not before the round's start."""
+    """Return [parts] the time at which each participant finished or left, but no earlier than the round's start."""
     last: list[float | None] = columns["uplink_end_s"]
     if None in last:
         ends = zip(last, columns["compute_end_s"], columns["downlink_end_s"], strict=True)

@@ -18,8 +18,8 @@ class Efficiency:
 
     With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. The
     shares of a dynamically shared band are not recorded, so the efficiency of the whole band in a round is counted
-    instead: all bits of a direction over the bandwidth and the time in which the band was in use (in a TDD frame,
-    only its share for the direction), since a scheduler leaves no part of the band unused.
+    instead, since a scheduler leaves no part of the band unused. It is the number of bits in a direction over the
+    bandwidth and the time in which the band was in use, or in TDD the part of this time that serves the direction.
 
     Args:
         bandwidth_hz: bandwidth of the whole band.

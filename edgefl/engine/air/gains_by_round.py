@@ -1,4 +1,4 @@
-"""Large-scale gain between devices and one site, drawn for each round (J)."""
+"""Large-scale gains between devices and one site, drawn for each round (J)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -83,7 +83,7 @@ class Transfer(NamedTuple):
     power: float | None = None
 
     def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
-        """Return the transfer as a device's activity that used energy_j, of which stalled_j without a link."""
+        """Return the transfer as an activity that used energy_j, including stalled_j without a link."""
         stall = NO_STALL
         if self.stalled_s:
             stall = Stall(self.stalled_s, stalled_j, int(self.cut is Cause.RADIO_LINK_FAILURE))

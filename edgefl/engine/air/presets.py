@@ -92,7 +92,7 @@ NR: dict[str, dict[str, Any]] = {
     "devices": {
         "indoor_share": 0.8,  # 38.901, Table 7.2-1, for people on foot
         "indoors_by": "trip",
-        "vehicle_above_m_s": 3.0,  # 11 km/h, faster than people walk
+        "vehicle_above_m_s": 3.0,  # 11 km/h, faster than people walk or jog
         "power": "tr38840",
         "idle_power_w": 0.01,  # 38.840: deep sleep and paging every 1.28 s take 1.7 units of 6 mW
     },
@@ -101,7 +101,7 @@ NR: dict[str, dict[str, Any]] = {
 # n39, n50, n51) lie among them.
 FDD_HZ = (0.0, 2.3e9), (2.5e9, 2.57e9), (2.62e9, 2.69e9)
 FR1_TO_HZ = (
-    7.125e9  # 38.101-1, 5.1; above it nr has no values for these keys, nor a model of blockage by people
+    7.125e9  # 38.101-1, 5.1; above it nr has no values for these keys, nor for blockage by people and cars
 )
 FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
@@ -118,7 +118,7 @@ def with_preset(
 ) -> dict[str, Any]:
     """Return a section's keys, with a preset's values for missing keys except those in `left_out`.
 
-    A key given as null is kept. Values are filled in in the preset's order, since some depend on earlier ones.
+    A key given as null is kept. Missing values are filled in the preset's order, since some depend on earlier ones.
 
     Args:
         beside: keys of the sections that enclose this section.

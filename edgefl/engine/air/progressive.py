@@ -31,7 +31,7 @@ class ProgressiveTransfer(Protocol):
 
 
 class HeldShareTransfer:
-    """A transfer on a fixed share at a constant mean SNR, whose end is known from the start.
+    """A transfer on a fixed share at a constant mean SNR, so that its end is known from the start.
 
     Args:
         first_slot: first slot of the transfer.
@@ -204,7 +204,7 @@ class MonitoredTransfer:
         ]
 
     def expect(self, slot: int) -> None:
-        """Announce that the transfer continues at a slot boundary, where fixed shares are computed together."""
+        """Announce that the transfer continues at a slot boundary, to compute fixed shares together there."""
         if isinstance(self.transfer, FixedShareTransfer):
             self.air.pieces.expect(slot, self)
 

@@ -58,8 +58,8 @@ class Radio:
 
     Attributes:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
-        packet_errors: the loss of uploads, or None if all uploads arrive.
-        gains: large-scale gains of the links. budget: link budget that gives the SNR.
+        packet_errors: model of lost uploads, or None if all uploads arrive.
+        gains: large-scale gains of the links. budget: link budget, which computes the SNR.
     """
 
     def __init__(

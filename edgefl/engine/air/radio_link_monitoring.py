@@ -43,5 +43,5 @@ class RadioLinkMonitoring:
         return abs(slot * self.slot_s - time_s) <= rounding_s(time_s)
 
     def next_measurement(self, slot: int) -> int | None:
-        """Return the next slot after `slot` at whose start gains are measured, or None without measurements."""
+        """Return the next slot after `slot` that begins with a measurement of gains, or None without measurements."""
         return None if self.interval is None else slot - slot % self.interval + self.interval

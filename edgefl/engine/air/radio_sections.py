@@ -15,7 +15,7 @@ NONE_IN_WORDS = "none"
 
 
 class TddSettings(Section):
-    """A TDD frame: which slots serve which direction."""
+    """A TDD frame, which assigns slots to directions."""
 
     pattern: str = Field(
         "DDDSU",

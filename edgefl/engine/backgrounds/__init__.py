@@ -51,7 +51,7 @@ class Background(Component):
         """
 
     def check(self, cells: Collection[int]) -> None:
-        """Raise an error if the settings do not fit the numbers of the cells with background traffic.
+        """Raise an error if the settings do not fit the cells with background traffic, given as cell numbers.
 
         Raises:
             EdgeflError: the settings do not fit; the message names the remedy.
@@ -59,5 +59,5 @@ class Background(Component):
 
     @property
     def ends_s(self) -> float | None:
-        """Return the time from which the last known load is extrapolated, or None if the load never ends."""
+        """Return the time from which the last known load is continued, or None if the load never ends."""
         return None

@@ -138,7 +138,7 @@ class EventA3:
         # the earliest timer wins; in a tie, the stronger neighbour wins
         first_s = entered_s.min(axis=1)
         ends_s = first_s + self._trigger_s
-        # times just before the next measurement, by less than rounding, belong to the next interval
+        # a timer that expires within rounding of the next measurement belongs to that measurement
         due = np.flatnonzero(ends_s < time_s + self._interval_s * (1 - 1e-9))
         if not len(due):
             return []

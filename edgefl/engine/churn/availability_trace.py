@@ -1,4 +1,4 @@
-"""Read when devices are available from FedScale's client availability traces, JSON lists or CSV tables."""
+"""Read times of availability from FedScale's client availability traces, JSON lists or CSV tables."""
 
 import itertools
 import math
@@ -47,7 +47,7 @@ class AvailabilityTrace(Churn):
 
         {"a": [[0, 30], [90, 120]], "b": [20]}
 
-    or such an object in the format that FedScale documents for its client availability trace:
+    or a JSON object in the format that FedScale documents for its client availability trace:
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 

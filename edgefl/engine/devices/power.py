@@ -123,7 +123,7 @@ class Power:
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer; drain the battery by bits_j, on top of the power over time; return the joules it supplied.
+        """End a transfer; add bits_j to the energy drawn over time; return how much of it was drawn.
 
         An empty battery supplies at most its charge. Left out: when during the transfer bits draw their energy.
 

@@ -46,7 +46,7 @@ class CloudSettings(Section):
 
 
 class CloudStage(Stage, Protocol):
-    """A stage whose cell may exchange models with a cloud after each round."""
+    """A stage with rounds after which its cell may exchange models with a cloud."""
 
     def submit(self) -> int:
         """Send the cell's model to the cloud; return its weight, the samples aggregated since the last call.

@@ -96,7 +96,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Transfer bits, after a link failure over the next link. Return the span and the last link."""
+        """Transfer bits, continuing on the next link after a failure; return the span and the last link."""
         access, cut = yield from self._access(link, direction, bits)
         if cut is not None:
             now_s = self.env.now

@@ -27,7 +27,7 @@ class _Waiting:
 
 
 class OpenTails:
-    """The finished rounds of a run whose rows wait for tails to end."""
+    """The finished rounds of a run that wait for tails to end before their rows are written."""
 
     def __init__(self, tails: Tails) -> None:
         self._tails = tails
@@ -55,7 +55,7 @@ class OpenTails:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Write the rows of rounds whose tails have ended by now_s; inf ends all tails at full length."""
+        """Write the rows of rounds with all tails ended by now_s; inf ends all tails at full length."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:
@@ -79,7 +79,7 @@ class OpenTails:
         return PartTails((lasts_s[0], lasts_s[1]), energy_j)
 
     def _until(self, part: Part, known: PartTails, now_s: float) -> PartTails:
-        """Return a part's tails, cutting a running tail off now."""
+        """Return a part's tails as if a running tail ended now."""
         energy_j, lasts_s = known.energy_j, list(known.lasts_s)
         for which, transfer in enumerate((part.downlink, part.uplink)):
             if lasts_s[which] is None and transfer is not None:

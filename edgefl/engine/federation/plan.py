@@ -112,7 +112,7 @@ def _moved(
     from_s: FloatArray,
     earlier: tuple[_Moved, Sequence[int]] | None = None,
 ) -> _Moved:
-    """Time transfers and the access before each, as `Device` does for one transfer at a time.
+    """Compute the times of transfers and of the access before each, as `Device` does for single transfers.
 
     Args:
         earlier: the downlinks of the same devices in this round, and the downlinks' bits.

@@ -15,11 +15,11 @@ from edgefl.engine.parts import Cause, Span, Stall
 class Search:
     """A device's search for a cell after a radio link failure, while T311 runs and afterwards.
 
-    After 0.4 s (38.133, 6.2.1) an attempt measures the strongest cell, and succeeds if the link to this cell reaches
-    the lowest rate in the transfer's direction. Otherwise the next attempt begins. The receiver is on while T311
-    runs; then the connection is released. In a round without a deadline the device then gives up its part, which
-    counts as failed. With a deadline, until which the server waits in any case, the device continues the search at
-    idle power; once it finds a cell, its traffic sets up a new connection.
+    An attempt takes 0.4 s (38.133, 6.2.1). Then the strongest cell is measured, and the attempt succeeds if the link
+    to this cell reaches the lowest rate in the transfer's direction; otherwise the next attempt begins. The receiver
+    is on while T311 runs; then the connection is released. In a round without a deadline the device then gives up its
+    part, which counts as failed. With a deadline, until which the server waits in any case, the device continues the
+    search at idle power; once it finds a cell, its traffic sets up a new connection.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
     has received (38.323, 5.1.2 and 5.4), the IP address stays the same, and the application's TCP or QUIC stream

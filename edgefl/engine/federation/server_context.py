@@ -1,4 +1,4 @@
-"""The components of a cell's server, which are shared by all its sessions."""
+"""The components of a cell's server, which all its sessions share."""
 
 from collections.abc import Generator
 from dataclasses import dataclass

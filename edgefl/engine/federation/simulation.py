@@ -51,7 +51,7 @@ class Simulation:
         self._settle()
 
     def _settle(self) -> None:
-        """Write all rows at the end of a run; book the last tails in full, also in batteries."""
+        """Write all rows at the end of a run; book the last tails in full, and drain batteries accordingly."""
         self.network.power.spend_last_tails()
         self.open_tails.release(math.inf)
         self.recorder.flush()

@@ -141,7 +141,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop waiting updates for whose staleness, relative to the current version, `takes` returns False."""
+        """Drop waiting updates if `takes` returns False for their staleness relative to the current version."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):

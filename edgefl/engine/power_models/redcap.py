@@ -11,7 +11,7 @@ class RedCap(TR38840):
     """NR's reference power model for a reduced-capability device with 20 MHz and one or two receive antennas.
 
     With two antennas, receiving takes 84 units instead of 300, and listening 35 instead of 100; with one antenna they
-    take 59 and 24.5. Sending takes as many units as a phone at the same power, since they depend on the amplifier.
+    take 59 and 24.5. Sending takes as many units as on a phone at the same power, since they depend on the amplifier.
     Also set `devices.max_bandwidth_hz` to 20e6, so that transfers use no more of the band.
 
     Source: 3GPP TS 38.306, 4.2.21.1 (20 MHz below 7 GHz, one or two antennas); for the power, as in tr38840, TR

@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class BestNorm(CountedDecider):
-    """Choose devices that have not yet sent an update, then those whose last update had the largest norm.
+    """Choose devices that have not yet sent an update, then those with the largest norm of their last update.
 
     After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. In the paper, all devices
     train in each round and report the norm of their current update; here only participants train and report the norm,

@@ -66,7 +66,7 @@ class Oort(CountedDecider):
 def _drawn(
     places: np.ndarray, score: np.ndarray, many: int, cut_off: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw devices with probabilities proportional to their scores, among those whose scores are high enough."""
+    """Draw devices with probabilities proportional to their scores, among those with high enough scores."""
     if not many:
         return places[:0]
     order = np.argsort(-score, kind="stable")

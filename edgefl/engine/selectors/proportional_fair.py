@@ -1,4 +1,4 @@
-"""Choose the devices whose channel is best relative to its own mean."""
+"""Choose the devices with the best channel relative to their own mean channel."""
 
 from typing import ClassVar
 

@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 class RoundRobinSelector(CountedSelector):
     """Devices that are present take turns in the order of their ids.
 
-    As long as the same devices are present, they take part equally often, within one round.
+    As long as the same devices are present, their numbers of participations differ by at most one.
     """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:

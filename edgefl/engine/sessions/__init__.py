@@ -55,7 +55,7 @@ class SessionPolicy(Component):
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1), which the learning rate's decay follows."""
+        """Return the share of the session that is over, in [0, 1), by which the learning rate decays."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property
@@ -87,7 +87,7 @@ class TimedPolicy(SessionPolicy):
     def progress(self, state: SessionState) -> float:
         """Return the share of the session's time that has passed, including the probes before training."""
         share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
-        return min(share, math.nextafter(1.0, 0.0))  # late training may begin where the share exceeds 1
+        return min(share, math.nextafter(1.0, 0.0))  # training may begin when the share already exceeds 1
 
     def reason_to_end(self, state: SessionState) -> str | None:
         return self.reason if state.time_s >= self.until_s(state.start_s) else None

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edgefl.config.clock import HOURS, Hour
 from edgefl.engine.sessions import TimedPolicy
 
-# a session that begins less than this share of a day before an hour begins at it, apart from rounding
+# since times are rounded, a session that begins this share of a day before an hour begins at that hour
 AT_THE_HOUR = 1e-9
 PLACES = 9  # decimals to which seconds are rounded; this shifts an hour by less than 1e-10 s
 

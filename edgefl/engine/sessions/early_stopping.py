@@ -10,9 +10,9 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState, since_best
 class EarlyStopping(BoundedPolicy):
     """A session ends when the score on the validation samples has not risen for `patience` tests.
 
-    This policy needs `learning.evaluation.validation`; the score is accuracy_validation, which for some tasks
-    contains their own metric. With `count: 1` this also ends the run. Each session has its own best score, since its
-    labels may differ. To keep the model with the best score, set `record.models: best`.
+    This policy needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's own metric
+    instead. With `count: 1` this also ends the run. Each session has its own best score, since its labels may differ.
+    To keep the model with the best score, set `record.models: best`.
 
     Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
     """

@@ -24,7 +24,7 @@ from edgefl.engine.air.radio_round import Link, RadioRound
 
 
 class _Steady:
-    """Constant fading, for measured links, whose rates already include the real fading."""
+    """Constant fading for measured links, since their rates already include the real fading."""
 
     static, correlation, renews, mean_power = True, 1.0, False, 1.0
 
@@ -72,7 +72,7 @@ class _ReplayedTransfer:
 
 @dataclass(frozen=True, slots=True)
 class _ReplayedLink(Link):
-    """A link whose transfers proceed at measured rates."""
+    """A link on which transfers proceed at measured rates."""
 
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
@@ -113,7 +113,7 @@ class _MeasuredBudget(Budget):
 
 
 class MeasuredRadio(Radio):
-    """A radio whose links have measured rates; see `Radio` for its other arguments."""
+    """A radio with measured rates on its links; see `Radio` for the other arguments."""
 
     def __init__(
         self, env: simpy.Environment, rates: MeasuredRates, *, device_power_w: FloatArray, **others: Any

@@ -45,7 +45,7 @@ class MeasuredSettings(Section):
     table without `cell` one cell.
 
     The name of a rate column ends with its unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
-    names columns that are called differently.
+    maps these names to others in the table.
 
     A transfer of Z bits ends with the first slot by whose end the integral of the rate has reached Z; at a constant
     rate R it takes Z / R, rounded up to whole slots. A device hands over when its cell changes. The radio is on
