@@ -22,7 +22,7 @@ class Panel:
         A = G_max - min(-(A_V + A_H), A_max)             G_max = 8 dBi, SLA_V = A_max = 30 dB
 
     Source: 3GPP TR 38.901, Table 7.3-1, and the rotation by bearing and downtilt in (7.1-7), (7.1-8). Left out:
-    arrays of elements and their beams, polarisation.
+    arrays of elements and their beams, and polarisation.
     """
 
     azimuth_deg: float  # bearing of the boresight, counter-clockwise from the x axis
@@ -60,13 +60,13 @@ class Panel:
 class Sectors:
     """The cells of sites with panels, one cell per panel, numbered site by site and then panel by panel.
 
-    All sites have the same height. If the layout repeats, the nearest copy of a site counts.
+    All sites have the same height. If the layout wraps around, the nearest copy of a site counts.
 
     Args:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: how the sites' layout repeats, or None if the world has an edge.
+        wraparound: wraparound of the layout, or None if the world has an edge.
     """
 
     sites_m: FloatArray
@@ -81,7 +81,7 @@ class Sectors:
 
     @cached_property
     def _alike(self) -> list[tuple[Panel, npt.NDArray[np.intp]]]:
-        """Each distinct panel of the sites, and the cells that have this panel."""
+        """Each distinct panel, and the cells that have it."""
         of_cells = [panel for of in self.panels for panel in of]
         return [
             (panel, np.array([cell for cell, one in enumerate(of_cells) if one == panel]))
@@ -89,7 +89,7 @@ class Sectors:
         ]
 
     def site_of(self, cells: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Return the number of each given cell's site."""
+        """Return the index of each cell's site."""
         return np.asarray(self.sites[cells])
 
     def gain_dbi(self, positions_m: FloatArray, single: bool = False) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Store the flows of a shared band, and the numbers of all flows as columns."""
+"""Store the flows of a shared band, with their parameters as columns."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -13,13 +13,13 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.interference import Interfered
 from edgefl.channel.units import FloatArray
 
-# Number of fading blocks that a flow caches, so that a new plan need not draw them again
+# Number of fading blocks that a flow caches, so that a new plan does not draw them again
 _KEPT_BLOCKS = 3
 
 
 @dataclass
 class BandFlow:
-    """One transfer in a shared band; its progress is in BandState."""
+    """One transfer in a shared band; BandState contains its progress."""
 
     id: Hashable
     payload_bits: float
@@ -34,12 +34,12 @@ class BandFlow:
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
-        """Return the fading |h|^2 [count] within one block, divided by 1 + interference over noise if there is any.
+        """Return the fading |h|^2 [count] within a block, divided by 1 + interference over noise if there is any.
 
         Blocks from `now` on stay cached.
 
         Args:
-            others: factor that multiplies the interference over noise in the link's fading.
+            others: factor on the interference over noise in the link's fading.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)
@@ -61,7 +61,7 @@ class BandFlow:
 
 
 class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, with their numbers as columns; each change makes a new tuple."""
+    """Flows in the order in which they joined, with their parameters as columns; changes return a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""
@@ -70,14 +70,14 @@ class BandFlows(tuple[BandFlow, ...]):
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":
-        """Return the flows that remain without those at the given rows."""
+        """Return the flows without those in the given rows."""
         stay = np.ones(len(self), dtype=bool)
         stay[gone] = False
         rows = {block: of[stay] for block, of in self.rows.items()}
         return BandFlows(compress(self, stay.tolist()))._known(self._columns[:, stay], rows)
 
     def changed(self, place: int) -> "BandFlows":
-        """Return the same flows after the numbers of one flow have changed."""
+        """Return the same flows after the parameters of one flow have changed."""
         made = BandFlows(self)
         for block, of in self.rows.items():
             made.rows[block] = np.where(np.arange(len(self)) == place, -1, of)
@@ -116,7 +116,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @property
     def need(self) -> FloatArray:
-        """Bits/s/Hz, summed over slots, that each flow [n] needs to end if it has the whole band."""
+        """Sum over slots of bit/s/Hz on the whole band that each flow [n] needs."""
         return self._columns[2]
 
     @property
@@ -136,7 +136,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def held_power(self) -> FloatArray:
-        """Power |h|^2 [n] of each link that does not fade, and 1 for links that fade."""
+        """Power |h|^2 [n] of each static link, and 1 for links that fade."""
         return np.where(self.static, self._columns[6], 1.0)
 
     def snr_beside(self, in_use: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Transfer the bits of flows that share a band, slot by slot; `shared_band` decides which flows are active."""
+"""Serve flows that share a band, slot by slot; `shared_band` decides which flows are active."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -14,16 +14,16 @@ from edgefl.channel.fading import Fading
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
-NEVER = 2**62  # a slot that no run reaches
+NEVER = 2**62  # a slot beyond the end of any run
 # Initial state of a flow, before it starts sending
 _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of flows that divide the band by their weights, in which a group without flows gets nothing.
+    """Groups of flows that divide the band by weight; a group without flows gets no part.
 
-    of: id of a flow -> number of the flow's group, at least 0. weights: [groups] weight of each group, > 0.
+    of: id of a flow -> index of its group. weights: [groups] weight of each group, > 0.
     """
 
     of: Callable[[Hashable], int]
@@ -42,22 +42,22 @@ class Groups:
 
 @dataclass
 class BandState:
-    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins.
+    """The state of [n] flows at a slot boundary; average and airtime are nan until a flow begins.
 
-    seen: results of the look-ahead that ends here, slot by slot, if the rules keep them.
+    seen: results, slot by slot, of the look-ahead that ends here, if the rules store them.
     """
 
     slot: int
-    sent: float  # slots in use since the beginning, summed over shares
+    sent: float  # slots used since the beginning, summed over shares
     got: FloatArray  # part of `need` that has been served
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
-    sent_of: FloatArray  # [groups] as `sent`, but each share counts by its power over the full power
-    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and these slots times the power used
+    sent_of: FloatArray  # [groups] as `sent`, but with each share weighted by its power over full power
+    on: FloatArray  # [n, 2] for flows on resource blocks: slots with blocks, and these slots weighted by power
     seen: Any = None
 
     def with_new(self) -> "BandState":
-        """Append the state of a flow that has sent nothing yet."""
+        """Append the state of a flow that has not sent any bits yet."""
         got, on = np.concatenate([self.got, _ZERO]), np.concatenate([self.on, _NONE])
         average, airtime = np.concatenate([self.average, _NAN]), np.concatenate([self.airtime, _NAN])
         return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
@@ -72,7 +72,7 @@ class BandState:
 
 @dataclass(frozen=True)
 class BandRules:
-    """Share a band among flows, and compute their rates; see `edgefl.channel.shared_band.SharedBand`."""
+    """Divide a band among flows, and compute their rates; see `edgefl.channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
     carrier: Carrier
@@ -92,7 +92,7 @@ class BandRules:
         """Return a flow with these arguments of `SharedBand.add`.
 
         Raises:
-            ValueError: an argument is out of range, or the transfer would not end even alone in the band.
+            ValueError: an argument is out of range, or the transfer would not end even if it had the band to itself.
         """
         check_snr(snr)
         _check_neighbours(neighbours, self.carrier)
@@ -116,7 +116,7 @@ class BandRules:
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # an upper bound on the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        # with a rate table, flows below the lowest step wait for a better channel
+        # with a rate table, flows below the lowest step may have to wait for a better channel
         if self.carrier.steps is None and not np.any(
             view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
         ):
@@ -126,7 +126,7 @@ class BandRules:
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in state.slot's block, or to the first end of a flow; return state, ended rows."""
+        """Advance to slot `stop` in the block of state.slot, or to the first end of a flow; return state and ends."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
@@ -156,14 +156,14 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop`, which lies within a span that `run` has looked ahead and before any flow ends."""
+        """Advance to slot `stop`, which lies within the slots that `run` has looked ahead, before any flow ends."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
         """Return the state with new flows' average and airtime set, if the scheduler decides in every slot.
 
         Args:
-            rates: [n] mean bits/s/Hz of each flow alone in the band.
+            rates: [n] mean bit/s/Hz of each flow if it were alone in the band.
         """
         new = np.isnan(state.airtime)
         average, airtime = state.average, state.airtime.copy()
@@ -199,7 +199,7 @@ class BandRules:
         return shares
 
     def _shaped(self, shares: FloatArray, flows: int) -> FloatArray:
-        """Return the scheduler's shares if there is one per flow."""
+        """Return the scheduler's shares after checking that there is one per flow."""
         if getattr(shares, "shape", None) != (flows,):
             raise ValueError(
                 f"{self._method} must give each of {flows} flows a share >= 0, got {shares!r:.200}"
@@ -213,7 +213,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return each group's airtime [groups] after the given shares have been in use for another `airtime`."""
+        """Return the airtime [groups] after these shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
@@ -221,7 +221,7 @@ class BandRules:
 
     def _power(self, flows: BandFlows, first_slot: int, count: int, now: int, in_use: int) -> FloatArray:
         """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
-        # at full power on one of n shares, interference on that share is n times as strong
+        # interference with full power on one of n shares is n times as strong on that share
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
 
@@ -246,7 +246,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # in the common case one flow has the whole band, which this branch computes three times as fast
+                # usually one flow has the whole band, which this branch computes three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:
@@ -254,7 +254,7 @@ class BandRules:
                 shares = self._checked(shares, len(flows))
                 in_use = int(np.count_nonzero(shares))
                 shared = power[:, i]
-                if self.carrier.power == "full":  # interference grows with the shares in use
+                if self.carrier.power == "full":  # interference grows with the number of shares in use
                     shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
                 rate = self.carrier.share_rate(shares, flows.snr_beside(in_use) * shared)
                 sent += weight * in_use
@@ -275,7 +275,7 @@ class BandRules:
         return BandState(state.slot + power.shape[1], sent, got, average, airtime, sent_of, state.on), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
-        """Return the shares if they are valid: one per flow, >= 0, and summing to at most 1."""
+        """Return the shares after checking them: one per flow, >= 0, with a sum of at most 1."""
         shares = self.scheduler.checked(shares, flows)
         if flows and not self.scheduler.per_slot and not shares.any():  # these shares stay until a flow ends
             raise ValueError(
@@ -285,7 +285,7 @@ class BandRules:
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:
         """Return the scheduler's view of the flows at a slot boundary."""
-        # a scheduler that decides in every slot rates each flow alone in the band; others assume a share per flow
+        # per-slot schedulers compare flows as if alone in the band; the others assume one share per flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,
@@ -298,7 +298,7 @@ class BandRules:
 
 
 def _check_neighbours(neighbours: float, carrier: Carrier) -> None:
-    """Raise an error if interference is not a power, or does not grow with the number of shares.
+    """Raise an error if interference is not a valid power, or does not grow with the number of shares.
 
     Raises:
         ValueError: interference is negative or not finite, or the carrier's power rule is not `full`.

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray, linear_to_db
 # TR 38.802, Table A.2.1-1, 4 GHz: a panel of 4 x 8 elements, spaced by 0.5 wavelengths horizontally, 0.8 vertically
 COLUMNS, ROWS = 8, 4
 ACROSS, UPWARDS = 0.5, 0.8
-# TS 38.214, Table 5.2.2.2.1-2: beams of the codebook per beam width, O1 = O2 = 4
+# TS 38.214, Table 5.2.2.2.1-2: codebook beams per beam width, O1 = O2 = 4
 OVERSAMPLING = 4
 HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
@@ -22,15 +22,15 @@ _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 
-    A beam of N elements, d wavelengths apart, receives a path whose direction differs by x in the sine of its angle
-    with the gain |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to N - 1: N for a
-    path in its direction, and 1 on average over all directions. The mean gain over the paths of a link is 1 + 2 sum_k
-    (1 - k / N) c_k, with c_k the mean of cos(2 pi d k x), the characteristic function of the paths' directions. The
-    paths lie around the link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so
-    that a wide spread removes the gain, which falls from N to 1. The direct path is in the link's direction; all of
-    the spread is in the other paths, whose own spread is therefore wider by sqrt(K + 1). The beam is the codebook's
-    beam nearest to the link's direction, at most 1 / (2 O N d) away, with all distances equally likely, and the
-    link's direction is anywhere in the panel's 120 degrees. The gains of rows and columns multiply.
+    If the sines of the angles of a beam and of a path differ by x, a beam of N elements, d wavelengths apart,
+    receives the path with gain |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to
+    N - 1. The gain is N for a path in the beam's direction, and 1 on average over all directions. The mean gain over
+    the paths of a link is 1 + 2 sum_k (1 - k / N) c_k, where c_k is the mean of cos(2 pi d k x), the characteristic
+    function of the paths' directions. Paths are distributed around the link's direction, with normal azimuths and
+    Laplacian zeniths, so the gain falls from N to 1 as the spread grows. The direct path has the link's direction, so
+    all of the spread is due to the other paths, whose own spread is wider by sqrt(K + 1). The beam is the codebook's
+    nearest to the link's direction, at a distance that is uniform up to 1 / (2 O N d), and the link's direction is
+    uniform in the panel's 120 degrees. The gains of rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, the strongest of which
     a site would pick; differences in spread between links of one environment; polarisation; the elements' own
@@ -63,11 +63,11 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths at given angles from their links (as sines)."""
+    """Return the mean gain of a line of elements towards paths; `apart` is their distance from the link in sines."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):
-        nearest = np.sinc(k / (elements * OVERSAMPLING))  # mean over all distances to the nearest beam
+        nearest = np.sinc(k / (elements * OVERSAMPLING))  # mean over the distance to the nearest beam
         mean = float((weights * np.cos(2.0 * math.pi * spacing * k * apart)).sum())
         total += 2.0 * (1.0 - k / elements) * mean * float(nearest)
     return total

@@ -1,4 +1,4 @@
-"""Slot-by-slot transfer of flows that share a band's resource blocks, see `edgefl.channel.resource_blocks`."""
+"""Simulate slot by slot flows that share a band's resource blocks; see `edgefl.channel.resource_blocks`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,21 +16,21 @@ from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
-# once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, look-aheads are computed
-# slot by slot, so they begin shorter: a new flow invalidates them
+# Slots of the first look-ahead, whose length doubles while no flow ends, up to the number of slots of fading that are
+# read at once, a multiple of all lengths. With a scheduler that decides in every slot, look-aheads are costly and
+# invalidated by new flows, so the first one is shorter.
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
-# Served slots of a look-ahead that are computed first, as most look-aheads end there
+# Served slots of a look-ahead that are computed first, as most look-aheads end in them
 FIRST_SERVED = 8
 
 
 @dataclass(frozen=True)
 class _Look:
-    """Rates and blocks of flows in the served slots of one look-ahead.
+    """Rates and blocks of flows in the slots of a look-ahead that serve the direction.
 
-    first: slots before the look-ahead that serve the direction. weights: [s] weight of each slot. totals: [n, s]
-    sums of rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average after each slot,
-    or None if the shares are fixed.
+    first: number of serving slots before the look-ahead. weights: [s] weight of each slot. totals: [n, s] sums of
+    rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average rate after each slot, or
+    None if shares are fixed.
     """
 
     first: int
@@ -40,7 +40,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look-ahead joined with the next one, with shares fixed through both."""
+        """Return this look-ahead joined with the next one; shares are fixed in both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -48,13 +48,13 @@ class _Look:
 
 @dataclass
 class _Table:
-    """Numbers of flows in the served slots of a block, in an array [rows, numbers, slots] with room for more rows."""
+    """Table of link values in the served slots of a block, as a growing array [rows, values, slots]."""
 
     rows: FloatArray
     used: int = 0
 
     def add(self, rows: FloatArray) -> IntArray:
-        """Add rows of results [n, numbers, slots]; return their row numbers [n]."""
+        """Add rows [n, values, slots]; return their row numbers [n]."""
         begin, self.used = self.used, self.used + len(rows)
         if self.used > len(self.rows):
             grown = np.empty((2 * self.used, *rows.shape[1:]))
@@ -68,16 +68,16 @@ class _Table:
 class BlockRules(BandRules):
     """Divide a band's resource blocks among flows, and compute their rates.
 
-    In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
-    gets none, and a flow whose power suffices for few blocks leaves the remaining blocks to other flows. Schedulers
-    with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
+    In each slot, every block goes to a flow that can use it: a flow that does not reach the table's lowest rate on a
+    single block gets none, and a flow with power for only a few blocks leaves the others to other flows. Schedulers
+    with equal shares divide the blocks equally, and the remainder goes to the next flows in turn, slot after slot;
     other fixed shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
-    blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
-    control's target, in the downlink all blocks. Blocks that are left over are divided equally among all flows.
+    blocks in this order until none is left: in the uplink as many as the device's power can serve at power control's
+    target, in the downlink all. Blocks that are left over are divided equally among all flows.
 
-    Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
-    from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
-    control channel's limit on the devices in a slot, outdated reports.
+    Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (power headroom reports
+    tell a base station on how many blocks a device reaches its target). Left out: resource block groups, the control
+    channel's limit on devices per slot, and outdated reports.
     """
 
     @property
@@ -87,7 +87,7 @@ class BlockRules(BandRules):
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
-            if self.alike:  # equal shares need no view of the flows
+            if self.alike:  # equal shares do not depend on the flows
                 return state, np.full(len(flows), 1.0 / len(flows))
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
@@ -118,7 +118,7 @@ class BlockRules(BandRules):
     def _looked(
         self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
     ) -> "_Look":
-        """Compute the flows' rates and blocks in the served slots that follow a state, as if no flow ended."""
+        """Compute the flows' rates and blocks in the served slots after a state, as if no flow ended."""
         weights = self.weights(turn)
         link, most = self._links(flows, state.slot, turn)
         history = None
@@ -142,7 +142,7 @@ class BlockRules(BandRules):
         return self._after(flows, state, look.seen, stop)
 
     def _after(self, flows: BandFlows, state: BandState, seen: "_Look", stop: int) -> BandState:
-        """Return the state at a slot within a look-ahead; at least one slot after the given state is served."""
+        """Return the state at a slot within a look-ahead; at least one slot since the given state must be served."""
         turn = self.carrier.frame.turn
         begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
@@ -161,7 +161,7 @@ class BlockRules(BandRules):
         return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
     def power_on_block(self, flows: BandFlows) -> FloatArray:
-        """Return the part [n] of each device's power that it spends on a resource block under power control."""
+        """Return the fraction [n] of its power that each device uses per resource block under power control."""
         return np.minimum(flows.most / (flows.snr * self.blocks), 1.0)
 
     @cached_property
@@ -169,12 +169,12 @@ class BlockRules(BandRules):
         return {}
 
     def weights(self, turn: IntArray) -> FloatArray:
-        """Return the weights [s] of served slots, by how many slots before them serve the direction."""
+        """Return the weights [s] of served slots, given how many earlier slots serve the direction."""
         return self._served[turn % len(self._served)]
 
     @cached_property
     def _served(self) -> FloatArray:
-        """The weights of a period's slots that serve the direction."""
+        """The weights of those slots of a period that serve the direction."""
         weights = np.asarray(self.carrier.frame.weights, dtype=float)
         return weights[weights > 0]
 
@@ -198,7 +198,7 @@ class BlockRules(BandRules):
         return link if steps is None else replace(link, step=link.steps_of(steps))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
-        """Return the flows' SNR in a slot block's served slots, and how many resource blocks each flow can use."""
+        """Return the flows' SNR in the served slots `turn`, and how many resource blocks each flow can use there."""
         block = slot // MOST_AT_ONCE
         rows = flows.rows.get(block)
         if rows is None:
@@ -207,7 +207,7 @@ class BlockRules(BandRules):
             new = np.flatnonzero(rows < 0)
             reached = self.reached(BandFlows([flows[place] for place in new.tolist()]), block)
             rows[new] = self._tables.setdefault(block, _Table(reached[:0])).add(reached)
-            # plans look one block ahead, and a new flow may discard them
+            # keep the previous block: plans look one block ahead, and a new flow may discard them
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:
                     del kept[past]
@@ -215,7 +215,7 @@ class BlockRules(BandRules):
         return self.link(self._tables[block].rows[rows, :, first : first + len(turn)])
 
     def reached(self, flows: BandFlows, block: int) -> FloatArray:
-        """Return the flows' numbers in the served slots of a block, [n, numbers, slots], for `link` to read."""
+        """Return link values [n, values, slots] of flows in the served slots of a block, as input of `link`."""
         link, usable_ = self.reach(flows.snr, flows.most, flows.widest, self.fading(flows, block))
         step = usable_ if link.step is None else link.step
         return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
@@ -230,12 +230,12 @@ class BlockRules(BandRules):
     def reach(
         self, snr: FloatArray, most: FloatArray, widest: FloatArray, power: FloatArray
     ) -> tuple[BlockLink, IntArray]:
-        """Return flows' SNR, and how many blocks they can use, from their numbers [n] and fading |h|^2 [n, s]."""
+        """Return flows' SNR and how many blocks they can use, given values [n] and fading |h|^2 [n, s]."""
         link = self._link(snr, most, power)
         return link, np.minimum(usable(link, self._steps, self.blocks), self._widest(widest))
 
     def link(self, reached: FloatArray) -> tuple[BlockLink, IntArray]:
-        """Return the flows' SNR in some served slots, and how many resource blocks each flow can use."""
+        """Return the flows' SNR and how many blocks each flow can use, from the values that `reached` returned."""
         most, _, _, *alone = reached.swapaxes(0, 1)
         step, usable_ = reached[:, 1:3].astype(np.int64).swapaxes(0, 1)
         return BlockLink(alone[0] if alone else None, most, None if self._steps is None else step), usable_
@@ -245,11 +245,11 @@ class BlockRules(BandRules):
         return rates / self.blocks, used
 
     def _alone(self, link: BlockLink, widest: IntArray) -> FloatArray:
-        """Return [n, s] bits/s/Hz of each flow with all blocks that it can use, at most `widest` [n, 1]."""
+        """Return [n, s] bit/s/Hz of each flow alone in the band, with all blocks it can use up to `widest` [n, 1]."""
         return self.rates(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
-        """Return [n, 1] the largest number of blocks per radio, from parts [n] of the band; at least one."""
+        """Return [n, 1] the maximum number of blocks of each radio, given its part [n] of the band; at least one."""
         return np.maximum((widest * self.blocks + 1e-9).astype(np.int64), 1)[:, None]
 
     def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
@@ -264,7 +264,7 @@ class BlockRules(BandRules):
         """Return [n, s] the blocks of flows with fixed shares of the band."""
         if (
             self.groups is None and (shares == shares[0]).all()
-        ):  # with equal shares, flows leave no block that others can use
+        ):  # with equal shares, no block is left that another flow could use
             return divide(most, self.blocks, turn)
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):
@@ -275,7 +275,7 @@ class BlockRules(BandRules):
         return self._all_given(given, most, turn)
 
     def _all_given(self, given: IntArray, most: IntArray, turn: IntArray) -> IntArray:
-        """Return the flows' blocks [n, s], with left-over blocks divided among flows that can use more."""
+        """Return the flows' blocks [n, s], with left-over blocks divided among flows that can use more of them."""
         left = self.blocks - given.sum(axis=0)
         return given + divide(most - given, left, turn) if left.any() else given
 
@@ -288,12 +288,12 @@ class BlockRules(BandRules):
         weights: FloatArray,
         turns: IntArray,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler gives, and airtime and average [s, 2, n] after each slot.
+        """Return the blocks [n, s] that the scheduler assigns, and airtime and average rate [s, 2, n] per slot.
 
-        No blocks are given after the slot in which a flow ends.
+        No blocks are assigned after the slot in which a flow ends.
         """
         widest = self._widest(flows.widest)
-        alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band
+        alone = np.ascontiguousarray(self._alone(link, widest).T)  # rate of each flow alone in the band
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
         memory, given = self.scheduler.memory, np.zeros_like(most)
         history = np.empty((len(turns), 2, len(flows)))
@@ -328,7 +328,7 @@ class BlockRules(BandRules):
         return given, history
 
     def _to_target(self, flows: BandFlows) -> IntArray:
-        """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
+        """Return [n] the number of blocks on which each flow can reach power control's target, at least one.
 
         Without power control, and in the downlink, the result is all blocks.
         """
@@ -339,7 +339,7 @@ class BlockRules(BandRules):
 
 
 def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return [n, s] cumulative sums, in order, so that rounding does not depend on where a run begins."""
+    """Return [n, s] cumulative sums, added in order, so that rounding does not depend on where a run begins."""
     rows = rows.copy()
     rows[:, 0] += begin
     return np.add.accumulate(rows, axis=1, out=rows)

@@ -1,4 +1,4 @@
-"""Timing of flows that share a band's resource blocks equally, in one pass over its slots."""
+"""Compute the times of flows that share a band's resource blocks equally, in one pass over the slots."""
 
 from bisect import bisect_left
 from collections import deque
@@ -15,20 +15,20 @@ from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
 from edgefl.channel.resource_blocks import divide
 from edgefl.channel.units import FloatArray
 
-# Approximate size of a window in flows times served slots, and its minimum in slots; long windows need more guesses
+# approximate size of a window in flows x served slots, and its minimum in slots; longer windows need more guesses
 _AT_ONCE = (2048, 16)
 
 
 class BlockSweep:
-    """Time flows that have a band of resource blocks to themselves, in equal shares.
+    """Compute the times of flows that have a band of resource blocks to themselves, in equal shares.
 
-    A flow that joins or leaves invalidates the plan of a `SharedBand`, and the numbers of all flows are gathered
-    again. Here a window of slots is served at once, with a guess of the slots in which flows end; at first no flow
-    ends. Slots up to the first wrong guess are correct; the ends found there are the next guess for the rest, until
-    no guess is wrong. Results are the same bit for bit.
+    In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
+    again. Here a window of slots is served at once, given a guess of the slots in which flows end; the first guess is
+    that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for the rest,
+    until no guess is wrong. Results are bit-identical to `SharedBand`'s.
 
     Args:
-        flows: the slot at which each flow joins, in ascending order, and the flow, which has bits to move.
+        flows: slot at which each flow joins, in ascending order, and the flow, which has bits to send.
         sent: airtime of all shares up to the first slot, as in `BandState`.
     """
 
@@ -40,24 +40,24 @@ class BlockSweep:
         self._flows = columns = BandFlows([flow for _, flow in flows])
         self._numbers = np.stack([columns.snr, columns.most, columns.need, columns.widest])
         self._on_block = rules.power_on_block(columns)[:, None]
-        # served part of each need; in the uplink also slots with any block, and their power, as in `BandState`
+        # served part of each need; in the uplink also slots with blocks, and power in them, as in `BandState`
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # numbers of served slots: before each flow joins, in all windows so far, and up to which airtime is counted
+        # numbers of served slots before each flow joins, in all windows so far, and for which airtime is counted
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
-        # flows that are left after the last window, and how many have joined by then
+        # flows left after the last window, and the number of flows that have joined by then
         self._there, self._joined = np.empty(0, dtype=np.intp), 0
         # turn and row of each flow that has ended in the windows so far
         self._ends: deque[tuple[int, int]] = deque()
-        # for each window with uncounted airtime, its first turn, and the presence and airtime of flows [n, slots]
+        # for each window with uncounted airtime: first turn, presence [n, slots] and airtime [n, slots] of flows
         self._windows: deque[tuple[int, npt.NDArray[np.bool_], FloatArray]] = deque()
-        self._block, self._first = -1, 0  # slot block with known fading, and its first turn
+        self._block, self._first = -1, 0  # block of slots whose fading is known, and its first turn
         self._place, self._fading = np.empty(len(flows), dtype=np.intp), np.empty((0, 0))
 
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yield slots up to which flows are served, and the ids of the flows that have moved their payloads there.
+        """Yield slots up to which flows are served, and the ids of the flows that have sent their payloads there.
 
-        A plan of a `SharedBand` ends in the same slots, and also wherever a flow joins.
+        Plans of a `SharedBand` end in the same slots, and also where flows join.
         """
         frame, there, joined, slot, stride = self._rules.carrier.frame, 0, 0, 0, FIRST_LOOK
         while joined < len(self._joins) or there:
@@ -82,7 +82,7 @@ class BlockSweep:
                 there, joined, stride = there + 1, joined + 1, FIRST_LOOK
 
     def sent_by(self) -> dict[Hashable, Sequence[float]]:
-        """Return each flow's slots with blocks, and its power in these slots, as `SharedBand.sent_by` does."""
+        """Return each flow's number of slots with blocks, and its power in them, as `SharedBand.sent_by` does."""
         on = self._sums[1:].T.tolist()
         return {
             flow.id: each for flow, each in zip(self._flows, on, strict=True) if each and not flow.background
@@ -122,9 +122,9 @@ class BlockSweep:
         self._there, self._joined, self._served = rows[~ended], joined, end
 
     def _window(self) -> tuple[int, int, int]:
-        """Return the turns at which the next window begins and ends, and how many flows have joined until its end.
+        """Return the turns at which the next window begins and ends, and how many flows have joined by its end.
 
-        A window lies within a block of slots, whose fading is read here.
+        A window lies within a block of slots, whose fading is read here if it is new.
         """
         frame, flows = self._rules.carrier.frame, len(self._there)
         at = self._served if flows else self._turns[self._joined]
@@ -136,13 +136,13 @@ class BlockSweep:
             self._place[rows], self._block = np.arange(len(rows)), block
             self._first = frame.turn(block * MOST_AT_ONCE)
         numbers, slots = _AT_ONCE
-        # count also the flows that join during a window of the size that the present flows would get
+        # also count flows that would join during the window that the present flows would get
         flows += bisect_left(self._turns, at + numbers // (flows + 1), self._joined) - self._joined
         end = min(at + max(slots, numbers // (flows + 1)), frame.turn((block + 1) * MOST_AT_ONCE))
         return at, end, bisect_left(self._turns, end, self._joined)
 
     def _count(self, turn: int) -> None:
-        """Add the airtime since a flow joined or left, in one sum over flows and slots, which may be rounded."""
+        """Add the airtime since a flow last joined or left, as one sum over flows and slots to fix the rounding."""
         parts = []
         while self._windows and self._counted < turn:
             first, there, busy = self._windows[0]
@@ -158,7 +158,7 @@ class BlockSweep:
 
 
 def _add_up(rows: FloatArray, before: FloatArray) -> None:
-    """Replace rows [s, n] by cumulative sums, added in order, so that rounding does not depend on the first slot."""
+    """Replace rows [s, n] by cumulative sums, added in order so that rounding does not depend on the first slot."""
     rows[0] += before
     if rows.shape[1] < 2 * len(rows):
         np.add.accumulate(rows, axis=0, out=rows)

@@ -1,4 +1,4 @@
-"""The carrier of a transfer, with everything except the link: bandwidth, slots, frame and rate rules."""
+"""The carrier of a transfer, which describes all but the link: bandwidth, slots, frame and rate rules."""
 
 import math
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ Rules = tuple[float | None, Steps | None, Weights | None]
 
 @dataclass(frozen=True)
 class Carrier:
-    """A band in one direction, or a share of it, with its rate rules, which are checked on construction.
+    """A band in one direction, or a share of it, with its rate rules; arguments are checked on construction.
 
     Args:
         bandwidth_hz: bandwidth W, > 0.
@@ -40,11 +40,11 @@ class Carrier:
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
-        goodput: payload bits per bit of these rates, in (0, 1]: what remains after control channels, reference
-            signals, headers and retransmissions.
-        taps: how many independent parts of the band a slot averages over, see `edgefl.channel.diversity`; rates then
-            follow from the band's mean SNR.
-        blocks: number of resource blocks of a dynamically shared band, >= 1; None to divide it into any fractions.
+        goodput: payload bits per bit of these rates, in (0, 1], after control channels, reference signals, headers
+            and retransmissions.
+        taps: number of independent parts of the band over which a slot averages, see `edgefl.channel.diversity`;
+            rates then follow from the band's mean SNR.
+        blocks: number of resource blocks of a dynamically shared band, >= 1; None for arbitrary fractions.
 
     Raises:
         ValueError: an argument is out of range.
@@ -81,7 +81,7 @@ class Carrier:
 
     @property
     def rules(self) -> Rules:
-        """Cap, steps and weights, which all shares of a band have in common."""
+        """Cap, steps and weights, which are the same for all shares of a band."""
         return self.cap, self.steps, self.weights
 
     @property
@@ -90,7 +90,7 @@ class Carrier:
         return self.unit_bits_of(1.0)
 
     def unit_bits_of(self, share: Values) -> Values:
-        """Return the bits that 1 bit/s/Hz on a share b of this band carries in a full slot, b W tau, in b's shape."""
+        """Return the bits that 1 bit/s/Hz carries in a full slot on a share b of this band, b W tau, in b's shape."""
         bits = share * self.bandwidth_hz * self.slot_s
         return bits if self.goodput == 1.0 else bits * self.goodput
 
@@ -100,7 +100,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share, > 0, of this band; cache the last one, since a round's shares are equal."""
+        """Return the carrier of a share > 0 of this band; the last one is cached, since shares are often equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()
@@ -112,7 +112,7 @@ class Carrier:
         return {}
 
     def need(self, payload_bits: float) -> float:
-        """Compute the sum of spectral efficiencies that a payload needs over its slots, Z / (W tau).
+        """Compute the sum of spectral efficiencies over slots that a payload needs, Z / (W tau).
 
         Raises:
             ValueError: the payload is negative or not finite.
@@ -146,7 +146,7 @@ class Carrier:
             static: whether the link has a constant SNR, without fading; broadcasts with snr.
         """
         some = static is not False and bool(np.any(static))
-        if some and np.all(static):  # SciPy is not needed
+        if some and np.all(static):  # avoid importing SciPy
             return self.efficiency(snr)
         if self.steps is not None:
             rate = self.steps.mean_efficiency(snr, self.taps)
@@ -190,7 +190,7 @@ class Carrier:
     def seconds(
         self, payload_bits: Values, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
     ) -> FloatArray:
-        """Return how long payloads take at the mean rate, s; inf if no bits get through. Arguments broadcast."""
+        """Return the time in s that payloads take at the mean rate; inf if the rate is 0. Arguments broadcast."""
         with np.errstate(divide="ignore", invalid="ignore"):
             taken_s = payload_bits / self.mean_slot_bits(share, snr, static) * self.slot_s
         return np.where(payload_bits > 0, taken_s, 0.0)
@@ -199,9 +199,9 @@ class Carrier:
         """Raise an error, before any slot is read, if a transfer cannot end.
 
         Raises:
-            ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.
+            ValueError: even at an upper bound on the mean rate, the transfer would take more than MAX_SLOTS.
         """
-        # log2(1 + snr) is an upper bound on the ergodic rate (Jensen) and cheap
+        # log2(1 + snr) is a cheap upper bound on the ergodic rate (Jensen)
         rate = math.log1p(snr) / math.log(2.0)
         rate = self.frame.mean * (rate if self.cap is None else min(rate, self.cap))
         if need > MAX_SLOTS * rate:

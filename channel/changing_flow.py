@@ -1,4 +1,4 @@
-"""A transfer with a mean SNR that changes during the transfer, computed exactly, slot by slot."""
+"""A transfer with a mean SNR that changes on the way, computed exactly, slot by slot."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from edgefl.channel.interference import draw_all_ahead, power_of_all
 from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
-# Transfers computed together: a dozen arrays of this length fit in a core's second-level cache
+# Transfers computed together; a dozen arrays of this length fit in a core's second-level cache
 _AT_ONCE = 32
 
 # First slot, SNR, slot at which the piece ends
@@ -18,14 +18,14 @@ _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Count the bits that a link has moved, and find the end of its transfer, while its SNR is updated now and then.
+    """Count the bits that a link has sent, and find the end of its transfer, with updates of its SNR.
 
-    With one constant SNR the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
+    If the SNR stays the same, the transfer ends in the slot that `Flow.slots_exact` finds, however often it is
     updated.
 
     Args:
         carrier: the link's share of the band.
-        payload_bits: number of bits to move, > 0.
+        payload_bits: number of bits to send, > 0.
         first_slot: earliest slot in which the transfer may begin.
     """
 
@@ -40,11 +40,11 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue the transfer at a mean SNR; return the slot in which it ends, or None if that is after `until`.
+        """Continue the transfer at a mean SNR; return the slot at which it ends, or None if that is after `until`.
 
         Args:
-            slot: slot from which the new SNR applies, no earlier than in the last call; until then the last SNR
-                holds.
+            slot: slot from which the new SNR applies, no earlier than in the last call; until then, the last SNR
+                applies.
             snr: linear mean SNR on the share, before fading.
             until: slot of the next SNR update.
         """
@@ -64,7 +64,7 @@ class ChangingFlow:
         return None if at == len(self._totals) else slot + at + 1
 
     def settle(self, slot: int) -> None:
-        """Count the bits moved up to a slot boundary; discard slots computed beyond it."""
+        """Count the bits sent up to a slot boundary; discard slots computed beyond it."""
         known: FloatArray = self._totals[: slot - self._slot]
         if len(known):
             self._got = float(known[-1])
@@ -72,15 +72,14 @@ class ChangingFlow:
 
     @property
     def bits(self) -> float:
-        """Bits moved up to the settled slot, at most the payload."""
+        """Bits sent up to the settled slot, at most the payload."""
         return min(self._payload_bits, self._got * self._carrier.unit_bits)
 
 
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
-    """Compute the results of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
+    """Compute the results of `end` at once for many transfers that continue at the same slot boundary.
 
-    Call `end` of each flow afterwards; a call with other arguments than those given here computes its own result.
-    Args:
+    Call `end` of each flow afterwards; with arguments other than those given here, it computes its own result. Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.
         until: slot of the next SNR update, after `slot`.
     """

@@ -1,4 +1,4 @@
-"""Base class of all components of this package: frozen parameters, each with a meaning and a range."""
+"""Base class of all components of this package, with frozen parameters that have a description and a range."""
 
 import operator
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["ChannelComponent", "parameter"]
 
-# check of a bound, and its symbol
+# checks of bounds, and their symbols
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "ge": (operator.ge, ">="),
     "gt": (operator.gt, ">"),
@@ -39,15 +39,15 @@ def parameter(
 
 @dataclass(frozen=True)
 class ChannelComponent:
-    """Base class of components: frozen parameters plus one or two methods.
+    """Base class of components, which have frozen parameters and one or two methods.
 
-    Each component is one file in the package of its kind, and is named after that file: the class in
+    Each component has its own file in the package of its kind, and is named after that file: the class in
     `channel/schedulers/round_robin.py` is `round_robin`. A component is a frozen dataclass with fields declared by
     `parameter`; it keeps no state.
     """
 
     def __post_init__(self) -> None:
-        """Reject parameters out of range.
+        """Raise an error for parameters out of range.
 
         Raises:
             ValueError: a parameter is out of range; the message begins with its name.

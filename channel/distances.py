@@ -12,7 +12,7 @@ Float32Array = npt.NDArray[np.float32]
 
 
 class Distances:
-    """Distances from places to sites, as ln d3D^2 for path loss, clamped to a smallest and a largest 2D distance.
+    """Distances from places to sites, clamped in 2D to a minimum and a maximum, as ln d3D^2 for the path loss.
 
     Args:
         sites_m: [S, 2] positions of the base stations.
@@ -20,7 +20,7 @@ class Distances:
         range_m: largest distance; longer ones are clamped to it, and such places do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
-        wraparound: how the sites' layout repeats, or None if it does not.
+        wraparound: wraparound of the layout, or None if it does not repeat.
 
     Attributes:
         range_m: the range, or inf if no place of the area is that far from a site.
@@ -38,7 +38,7 @@ class Distances:
         wraparound: Wraparound | None,
     ) -> None:
         self._wraparound = wraparound
-        # [2, S] by axis, in the frame in which distances are computed
+        # sites as axes [2, S], as `framed` returns them
         self._sites = self.framed(sites_m)
         self._sites_single = self._sites.astype(np.float32)
         self._nearest_m, self._height_m = nearest_m, height_m
@@ -51,24 +51,24 @@ class Distances:
         self._range_ends = math.log(self.range_m**2 + height_m**2) - 2e-5
 
     def framed(self, points_m: FloatArray) -> FloatArray:
-        """Return points [2, n] by axis, in the frame of the wrap-around if there is one."""
+        """Return points as axes [2, n], aligned with the layout if it wraps around."""
         axes = np.ascontiguousarray(points_m.T)
         return self._wraparound.aligned_axes(axes) if self._wraparound else axes
 
     def to_all(self, framed: Float32Array) -> Float32Array:
-        """Return ln d3D^2 [S, n] from all sites to points [2, n] in the frame of `framed`."""
+        """Return ln d3D^2 [S, n] from all sites to points [2, n], which `framed` returned."""
         return self.log_of(self._square(framed[:, None] - self._sites_single[:, :, None]))
 
     def to_one(self, framed: FloatArray, chosen: npt.NDArray[np.intp]) -> Float32Array:
-        """Return ln d3D^2 [n] from the chosen site of each point [2, n], in single precision as `to_all` does."""
+        """Return ln d3D^2 [n] from each point [2, n] to its chosen site, in single precision like `to_all`."""
         return self.log_of(self._square(framed.astype(np.float32) - self._sites_single[:, chosen]))
 
     def square_to(self, framed: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
-        """Return the squared 2D distance [n] from the chosen site of each point [2, n], in double precision."""
+        """Return the squared 2D distance [n] from each point [2, n] to its chosen site, in double precision."""
         return self._square(framed - self._sites[:, chosen])
 
     def log_of(self, square: Floats) -> Floats:
-        """Return ln d3D^2 of squared 2D distances, clamped to the smallest and the largest; overwrite `square`."""
+        """Return ln d3D^2 of squared 2D distances, clamped to the minimum and the maximum; overwrite `square`."""
         np.maximum(square, self._nearest_m**2, out=square)
         if self.range_m < math.inf:
             np.minimum(square, self.range_m**2, out=square)
@@ -76,11 +76,11 @@ class Distances:
         return np.log(square, out=square)
 
     def out_of_range(self, log_square: Float32Array) -> npt.NDArray[np.bool_]:
-        """Return whether sites at given ln d3D^2 are out of range, so that they are not received."""
+        """Return whether sites at these ln d3D^2 are out of range and so not received."""
         return log_square >= self._range_ends
 
     def _square(self, axes: Floats) -> Floats:
-        """Return squared 2D distances of displacements [2, ...] in the frame; overwrite `axes`."""
+        """Return squared 2D distances of displacements [2, ...]; overwrite `axes`."""
         if self._wraparound:
             return self._wraparound.square_distance(axes)
         axes *= axes

@@ -1,4 +1,4 @@
-"""Model frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
+"""Model frequency diversity: a band wider than the coherence bandwidth fades in several independent parts."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -19,26 +19,26 @@ _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
-# Number of slot pages that a link keeps, and draws together: enough to read 400 slots
+# Number of pages of slots that a link keeps and draws together, enough to read 400 slots
 _KEPT_OF_SLOTS = 3
-# If two neighbouring points of a part are more correlated than this, the slots in between are interpolated
+# If neighbouring points are more correlated than this, the slots in between are interpolated
 SMOOTH = 0.99
-# Points that are drawn and filled in together: their numbers fit in a core's second-level cache
+# Points that are drawn and filled in together, so that their numbers fit in a core's second-level cache
 _AT_ONCE = 2**14
 
 
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
-    """Return the diversity order L of a band's mean power, the unrounded number of the band's independent parts.
+    """Return the diversity order L of a band's mean power, which is the unrounded number of independent parts.
 
-    With paths whose power falls exponentially with their delay, and a root mean square delay of d, the fading at two
-    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1
-    + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of frequencies;
-    a = 2 pi d W:
+    For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
+    the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1 + (2 pi d f)^2). The
+    variance of the mean power over a band W is the mean correlation over all pairs of frequencies; with a = 2 pi d W
+    it is
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 
-    The mean of L independent parts has the variance 1 / L. For wide bands L is about 2 W d: 11 in 100 MHz of UMi in
-    line of sight (50 ns), 22 without (103 ns).
+    The mean of L independent parts has the variance 1 / L. For wide bands L is about 2 W d: 11 for UMi in 100 MHz
+    with line of sight (50 ns), and 22 without (103 ns).
 
     Args:
         bandwidth_hz: W, > 0. delay_spread_s: d, >= 0; if it is 0, fading is flat over the band.
@@ -51,10 +51,10 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid with `points` points per page, and the weights and variances that fill in points between coarser ones.
+    """A grid of points, and the weights and variances with which to fill in points between coarser ones.
 
-    weights, variances: for a point half way between two known ones, the weight of each, and the variance of the added
-        noise divided by the process's own; the widest gap comes first; empty if points are independent.
+    weights, variances: for a point half way between two known points, the weight of each, and the variance of the
+    added noise relative to the process's variance; widest gap first; empty if points are independent.
     correlation: correlation of neighbouring points.
     """
 
@@ -89,32 +89,32 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates a slot has the rate of the mean power over the parts. By Jensen's inequality this rate is
-    above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
-    steps of a table, a slot has the rate of one code over all parts, and each step needs a higher mean SNR
-    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
-    share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
-    waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
+    With Shannon's rates, the rate of a slot is that of the mean power over the parts. By Jensen's inequality it
+    exceeds the mean of the parts' rates, at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With
+    the steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
+    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole band, as
+    if it were spread over all of it. Without diversity (L = 1), a transfer of 5 slots over 100 MHz waits until its
+    only tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, compared with 9 for 11 parts.
 
-    Method: the parts of a slot, real and imaginary, are a vector h of 2 L numbers, and each number has the process of
-    `edgefl.channel.fading.LinkFading`, also a function of key and slot. A page of slots lies between two points of a
-    coarser grid; the point half way between two known ones, each k slots away with the correlation q = rho^k, is
+    Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
+    `edgefl.channel.fading.LinkFading` and, as there, is a function of key and slot. A page of slots lies between two
+    points of a coarser grid. The point half way between two known points, each k slots away with correlation q =
+    rho^k, is
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ N(0, 1 / (2 L)),
 
-    the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
-    SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only by their
-    squared lengths and their product: only three numbers of e are drawn: its part along left, its part across left in
-    the plane of both, and the squared length of the rest, a chi-squared number with 2 L - 2 degrees of freedom. So a
-    point takes three random numbers in place of 2 L, with the same law.
+    which is the exact conditional law of the process. Halving continues until neighbouring points have correlation q
+    >= SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only through
+    their squared lengths and their inner product. A point therefore takes three random numbers instead of 2 L: the
+    component of e along left, its component across left in the plane of both, and the squared length of the rest,
+    chi-squared with 2 L - 2 degrees of freedom.
 
-    A slot at the fraction t of the distance between two points has the power of the straight line between them, plus
-    2 t (1 - t) (1 - q) in place of the omitted random numbers, so that its mean is 1. This omission changes the power
-    from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power with 11
-    parts: every eighth slot of a walking device has its own random numbers.
+    The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
+    to its power to keep the mean at 1. This changes the power from one slot to the next by a standard deviation of at
+    most sqrt((1 - q) / L), 3 % of the mean power with 11 parts; for a walking device, every eighth slot is a point.
     """
 
-    parts = ()  # a page of slots holds their power
+    parts = ()  # a page of slots contains a single power per slot
 
     def __init__(self, key: int, correlation: float, parts: int) -> None:
         """
@@ -147,7 +147,7 @@ class DiverseFading(PagedFading):
     def _drawn(level: int, places: Sequence[tuple["DiverseFading", int]]) -> npt.NDArray[Any]:
         """Return pages as power in slots [n, PAGE], or pages of a coarser grid.
 
-        A coarser grid's page [n, 2, points] has each point's power, and the cosine of the angle to the next point.
+        A page [n, 2, points] of a coarser grid has each point's power and the cosine of the angle to the next point.
         """
         filled = bool(places[0][0]._grids[level].weights)
         points = _between(level, places) if filled else _independent(level, places)
@@ -159,7 +159,7 @@ class DiverseFading(PagedFading):
 
 
 def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
-    """Return the power [n, slots] from the points' power, [n, points + 1] if points are further apart than slots."""
+    """Interpolate power [n, slots] from that of points, [n, points + 1] if points are further apart than slots."""
     between = PAGE // products.shape[1]
     if powers.shape[1] == products.shape[1] or between == 1:  # static link, or one point per slot
         return powers[:, : products.shape[1]]
@@ -173,7 +173,7 @@ def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[fl
 def _normals(
     level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return two of a vector's 2 L normal numbers, and the squared length of the others.
+    """Draw two of each vector's 2 L normal numbers, and the squared length of the others.
 
     Args:
         sets: number of vectors to draw for each point.
@@ -191,7 +191,7 @@ def _normals(
 
 
 def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return [n, points] the power of independent points, and on a coarser grid the cosine to the next point."""
+    """Draw the power [n, points] of independent points, and on a coarser grid the cosine to the next point."""
     (normals, rest), parts = _normals(level, places, 2 if level else 1), [[link._order] for link, _ in places]
     squares = np.square(normals[:, :, 0])
     lengths = squares + np.square(normals[:, :, 1]) + rest
@@ -208,7 +208,7 @@ def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[F
     powers, products = ends[:, ::2], ends[:, 1:2] * np.sqrt(ends[:, :1] * ends[:, 2:])
     (normals, rest), grids = _normals(level, places, 1), [link._grids[level] for link, _ in places]
     weights = np.array([grid.weights for grid in grids]).T[:, :, None]
-    # each halving takes as many numbers as it has gaps: the first, the next two, the next four, and so on
+    # each halving uses as many numbers as it has gaps: one, two, four, and so on
     gaps = 2 ** np.arange(len(weights))
     variance = np.repeat(np.array([grid.variances for grid in grids]), gaps, axis=1)
     variance /= 2.0 * np.array([[link._order] for link, _ in places])
@@ -224,7 +224,7 @@ def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[F
 def _halved(
     powers: FloatArray, products: FloatArray, weight: FloatArray, added: FloatArray, length: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return powers [n, 2 m + 1] and products [n, 2 m] with a point half way between each two of m + 1.
+    """Fill in a point half way between each two of m + 1; return powers [n, 2 m + 1] and products [n, 2 m].
 
     Args:
         weight: [n, 1] weight of both neighbours. added: [n, 2, m] noise along the left neighbour, and across it in
@@ -232,7 +232,7 @@ def _halved(
     """
     left, right = powers[:, :-1], powers[:, 1:]
     root = np.sqrt(left)
-    along = products / root  # the right neighbour's part along the left one
+    along = products / root  # component of the right neighbour along the left one
     across = np.sqrt(np.maximum(right - along * along, 0.0))
     on, both = np.empty((2, *products.shape, 2))  # inner products with the left and the right neighbour
     np.multiply(root, added[:, 0], out=on[..., 0])
@@ -251,11 +251,11 @@ def _halved(
 def fading_in_parts(
     key: int, correlation: float, parts: int, block: int = BLOCK
 ) -> LinkFading | DiverseFading:
-    """Return the fading of a link over a band with a number of independent parts.
+    """Return the fading of a link over a band with this number of independent parts.
 
     Args:
-        key: 128-bit key of the link's random numbers. correlation: rho between consecutive slots. block: how many
-            slots to draw at once if there is one part.
+        key: 128-bit key of the link's random numbers. correlation: rho between consecutive slots. block: number of
+            slots to draw at once if there is only one part.
     """
     if parts == 1:
         return LinkFading(key, correlation, block)

@@ -8,9 +8,9 @@ __all__ = ["compute_energy_j", "compute_time_s", "transfer_energy_j"]
 def transfer_energy_j(
     power_w: Values, airtime_s: Values, wait_w: Values, wait_s: Values, bits_j: Values
 ) -> Values:
-    """Return the energy of a transfer, which has parts for the radio's on-time, for waiting, and for its bits.
+    """Return the energy of a transfer: energy for the radio's on-time, for waiting, and for the bits.
 
-    With no waits and no joules per bit the energy is power times airtime, the journal paper's eq. (42).
+    Without waiting and energy per bit, it is power times airtime, the journal paper's eq. (42).
     """
     return power_w * airtime_s + (wait_w * wait_s + bits_j)
 
@@ -22,14 +22,14 @@ def compute_time_s(
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
-        samples: e B, number of samples that all local iterations together process.
+        samples: e B, number of samples that all local iterations process together.
         clock_hz: f, clock rate of the processor.
-        flops_per_cycle: chi, FLOPs that the processor does per clock cycle.
+        flops_per_cycle: chi, FLOPs of the processor per clock cycle.
 
     Raises:
         ValueError: the work is negative, or the clock or the efficiency is not positive.
 
-    Source: journal paper, eq. (27). Left out: memory traffic, other load, throttling.
+    Source: journal paper, eq. (27). Left out: memory traffic, other load, and thermal throttling.
     """
     if not clock_hz > 0:
         raise ValueError(f"clock_hz must be > 0, got {clock_hz}")

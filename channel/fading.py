@@ -1,4 +1,4 @@
-"""Compute Rayleigh fading as a function of time; any slot can be read, in any order."""
+"""Compute Rayleigh fading as a function of time, which can be read at any slot, in any order."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -15,10 +15,10 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 
-# J0 is positive up to here; beyond, it oscillates around zero.
+# J0 is positive up to here, and oscillates around zero beyond
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
-# Points of one part of pages drawn together: they fit in a core's second-level cache.
+# Points of one part of pages drawn together, such that they fit in a core's second-level cache
 _POINTS_AT_ONCE = 12 * BLOCK
 
 
@@ -31,7 +31,7 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
     """Return the correlation rho = J0(2 pi f_d tau) of the fading in consecutive slots.
 
     Args:
-        speed_m_s: the device's speed, >= 0; with 0 the fading never changes (rho = 1).
+        speed_m_s: the device's speed, >= 0; at 0, fading never changes (rho = 1).
         carrier_hz: carrier frequency, > 0.
         slot_s: length tau of a slot, > 0.
 
@@ -49,9 +49,9 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
 def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
     """Return the largest phase shift of the fading in a slot, 2 pi f_d tau in rad.
 
-    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then rise again with speed:
-    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. A speed beyond
-    the first zero of J0 raises an error.
+    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms), rho would become negative and then rise again with
+    speed. The channel then changes completely within a slot, and a Gauss-Markov step no longer describes it, so such
+    speeds raise an error.
 
     Args:
         speed_m_s: the device's speed, >= 0.
@@ -78,7 +78,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
 
 class Fading(Protocol):
-    """Fading of a link, which gives its power relative to the mean SNR as a function of the slot."""
+    """Fading of a link: its power relative to the mean as a function of the slot."""
 
     @property
     def static(self) -> bool:
@@ -105,19 +105,19 @@ class Fading(Protocol):
         """Return a random generator of this link for a slot and purpose."""
 
     def forget(self) -> None:
-        """Free the memory of fading that was read; reading it again draws the same numbers."""
+        """Free the memory of fading that has been read; reading it again draws the same numbers."""
 
 
 class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
     The process is stationary with E|h|^2 = 1; |h| is Rayleigh distributed. The value at slot n depends only on (key,
-    rho, n): not on the sender, on earlier reads, or on how a read is split into several. Uplink and downlink read the
-    same h (TDD).
+    rho, n): not on the sender, on earlier reads, or on how reads are split. Uplink and downlink read the same h
+    (TDD).
 
-    Method: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
-    themselves, with correlation rho^BLOCK per step; the block between two known edges is filled by an AR(1) path
-    that starts at its left edge and is tied to the right one,
+    Method: time is cut into blocks of BLOCK slots. The values at the block edges are themselves a Gauss-Markov
+    process, with correlation rho^BLOCK per step; the block between two known edges is filled by an AR(1) path that
+    starts at the left edge and is tied to the right edge,
 
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
@@ -126,7 +126,7 @@ class LinkFading(PagedFading):
     grid, edges are drawn independently. The only approximation is that values on opposite sides of those edges
     lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
-    Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
+    Source: journal paper, eq. (23). Left out: a line-of-sight component, multipath delay, and antennas.
     """
 
     parts = (2,)
@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: how many slots to draw at once, which is part of the process's definition: another number gives
-                other fading from the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: number of slots to draw at once; it is part of the process's definition, so another number changes
+                the fading of a key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block is out of range.
@@ -187,7 +187,7 @@ class LinkFading(PagedFading):
 
 
 def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatArray) -> FloatArray:
-    """Return paths [n, 2, block] from noise, each between two points of the next coarser grid."""
+    """Build paths [n, 2, block] from noise, each between two points of the next coarser grid."""
     block = noise.shape[-1]
     hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
     left, right = np.empty((2, len(places), 2, 1))
@@ -196,7 +196,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # all links here have bridge weights, as independent points are not bridged
+    # all these links have bridge weights, as independent points are not bridged
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

@@ -1,4 +1,4 @@
-"""Grids of points, each coarser than the one before, from which Gauss-Markov fading is filled in."""
+"""Grids of points, each coarser than the previous one, from which Gauss-Markov fading is filled in."""
 
 import math
 import sys
@@ -12,19 +12,19 @@ from edgefl.channel.units import FloatArray
 # Slots per block, and points per page of every coarser grid, by default
 BLOCK = 2048
 
-# A correlation over a whole block below this counts as zero.
+# Correlations below this over a whole block count as zero
 NO_CORRELATION = 1e-6
 
-# A loop filters up to this many numbers, at 0.1 us each, before scipy.signal is imported, which takes a second.
+# Number of values to filter in a loop, at 0.1 us each, before scipy.signal is imported, which takes a second
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
-# Number of rows from which on a loop filters all rows together, one point of each row per step
+# Number of rows from which a loop filters all rows together, one point of each row per step
 _SIDE_BY_SIDE = 16
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid with steps of block^level slots, and how a page of it is drawn."""
+    """A grid with steps of block^level slots, and the constants with which its pages are drawn."""
 
     correlation: float  # correlation of neighbouring points
     innovation_std: float  # standard deviation of real and imaginary part each
@@ -45,7 +45,7 @@ def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
         return (independent,)
     coarser: list[Grid] = []
     step = correlation
-    # the logarithm keeps digits that powers of a correlation near 1 would lose
+    # the logarithm preserves digits that powers of a correlation near 1 would lose
     log_step = math.log(abs(correlation)) if correlation else -math.inf
     while abs(step) >= NO_CORRELATION:
         innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
@@ -66,12 +66,12 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Many links are filtered side by side. A few links are filtered by SciPy, but a run's first links by a Python loop,
-    so that a short run or the check of a scenario need not import SciPy. All of these methods do the same operations
-    in the same order, and agree to the last bit.
+    Many links are filtered side by side, and a few links by SciPy. The first links of a run are filtered by a Python
+    loop, so that a short run or a check of a scenario need not import SciPy. All methods do the same operations in
+    the same order, and agree bit for bit.
 
     Args:
-        correlation: [links] factor on the value before. begin: [links, parts, 1] correlation times y[-1].
+        correlation: [links] factor on the previous value. begin: [links, parts, 1] correlation times y[-1].
     """
     global _filtered_by_hand
     alike = bool((correlation == correlation[0]).all())

@@ -1,4 +1,4 @@
-"""Draw pages of fading for many links together, cache the pages read last, and redraw pages with the same numbers."""
+"""Draw pages of fading for many links together, and cache the newest; others can be redrawn identically."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -8,19 +8,19 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# Pages of one grid that a link keeps: the edges of a page can lie on two pages
+# Pages of a grid that a link keeps; the two ends of a finer page can lie on two of them
 KEPT = 2
 
-# Regions of the random counter; draws of different regions never overlap
+# Regions of the random counter, whose draws never overlap
 _FADING_REGION = 0
 _STREAM_REGION = 1
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
-# a single generator that each page resets, since making a new one takes seven times as long
+# a single generator that is reset for each page, since creating a new one takes seven times as long
 _REUSED = np.random.Generator(np.random.Philox())
 
 
 class _LinkDraws:
-    """Random numbers of one link, by slot and purpose.
+    """The random numbers of one link, by slot and purpose.
 
     Args:
         key: 128-bit key of the link's random numbers.
@@ -33,7 +33,7 @@ class _LinkDraws:
         if not 0 <= key < 2**128:
             raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
         self.key = key
-        # Philox takes arrays of 64-bit words in half the time of big integers
+        # Philox accepts arrays of 64-bit words in half the time of big integers
         self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
 
     def generator(
@@ -43,8 +43,8 @@ class _LinkDraws:
 
         Args:
             first_slot: number of the slot, 0 to 2^64 - 1.
-            stream: number of the generator's purpose, 0 to 2^64 - 1.
-            reused: a Philox generator to reset and return, which takes a seventh of the time of making a new one.
+            stream: number that identifies the purpose, 0 to 2^64 - 1.
+            reused: a Philox generator to reset and return, which takes a seventh of the time of creating a new one.
 
         Raises:
             ValueError: a number is out of range.
@@ -60,7 +60,7 @@ class _LinkDraws:
         counter = np.array((0, index, level, region), dtype=np.uint64)
         if reused is None:
             return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
-        # resetting is seven times as fast as making a new generator
+        # resetting is seven times as fast as creating a new generator
         fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
         state = {"counter": counter, "key": self._words}
         reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
@@ -68,13 +68,13 @@ class _LinkDraws:
 
 
 class PagedFading(_LinkDraws):
-    """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
+    """Fading that is drawn in pages of slots (level 0) and in pages of points on coarser grids.
 
-    A page depends only on its link's key and its own level and index; a link keeps its newest pages. A call that
-    draws one page costs more than the random numbers in it, so `hold` draws the pages of many links together.
+    A page depends only on its link's key, its level and its index. A link caches its newest pages. Drawing a single
+    page costs more than its random numbers, so `hold` draws the pages of many links together.
 
     Args:
-        correlation: correlation of the fading in consecutive slots; with 1 the fading never changes.
+        correlation: correlation of the fading in consecutive slots; with 1, fading never changes.
         slots: number of slots in a page. points: number of points in a coarser grid's page. levels: number of grids.
     """
 
@@ -89,12 +89,12 @@ class PagedFading(_LinkDraws):
         self._pages: list[dict[int, npt.NDArray[Any]]] = [{} for _ in range(levels)]
 
     def _alike(self, level: int) -> tuple[Hashable, int]:
-        """Return the key that pages drawn together must share, and the number of pages drawn at once."""
+        """Return a key, equal for pages that can be drawn together, and the number of pages to draw at once."""
         raise NotImplementedError
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
-        """Return pages [n, ...], given by link and index; `_alike` is the same for all these links at the level."""
+        """Draw pages [n, ...] of links and indices; `_alike` is the same for all these links at this level."""
         raise NotImplementedError
 
     @staticmethod
@@ -104,7 +104,7 @@ class PagedFading(_LinkDraws):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time, which is the power of a static link, and otherwise the expectation, 1."""
+        """Mean power over time, which for a static link is its power, and otherwise the expectation, 1."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def power(self, first_slot: int, count: int) -> FloatArray:
@@ -116,7 +116,7 @@ class PagedFading(_LinkDraws):
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 
     def _next_pages(self, first_slot: int, end: int) -> range:
-        """Return the pages from a slot on, up to the slot `end`, at most as many as are kept."""
+        """Return the pages from a slot up to the slot `end`, but no more than are kept."""
         first = first_slot // self.slots
         return range(first, min((end - 1) // self.slots + 1, first + self._kept(0)))
 
@@ -151,14 +151,14 @@ class PagedFading(_LinkDraws):
         return KEPT
 
     def _point(self, level: int, index: int) -> npt.NDArray[Any]:
-        """Return one point [parts] of a coarser grid of a link's fading."""
+        """Return a point [parts] on a coarser grid of the link's fading."""
         page, offset = divmod(index, self._points)
         point: npt.NDArray[Any] = self._page(level, page)[..., offset]
         return point
 
 
 def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
-    """Draw missing pages, given by link and index; pages of links of the same kind are drawn together."""
+    """Draw missing pages, identified by link and index; pages of links of the same kind are drawn together."""
     missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
     together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
     for place in missing.values():
@@ -173,7 +173,7 @@ def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
 
 
 def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the numbers [links, *parts, count] of fading links of one kind, from each link's first slot on."""
+    """Return the random numbers [links, *parts, count] of links of one kind, from each link's first slot on."""
     numbers = np.empty((len(links), *links[0].parts, count))
     at, ends = first_slots.tolist(), (first_slots + count).tolist()
     left = list(range(len(links)))
@@ -191,6 +191,6 @@ def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64],
 
 
 def generators(level: int, places: Sequence[tuple[PagedFading, int]]) -> Iterator[np.random.Generator]:
-    """Yield each page's generator in turn; it is reset for the next one."""
+    """Yield a generator for each page; it is the same object, reset for the next page."""
     for link, index in places:
         yield link._draws(index, level, _FADING_REGION, _REUSED)

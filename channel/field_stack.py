@@ -1,4 +1,4 @@
-"""Several sets of Gaussian fields over one area, read at the same places at once."""
+"""Several sets of Gaussian fields over one area, which are read together at the same places."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -14,22 +14,22 @@ from edgefl.channel.units import FloatArray
 
 # Maximum number of places whose nodes are cached for the next read of the same places
 _REMEMBERED = 64
-# Numbers of fields with which a node is read as one item of 4, 8, 16 or 32 bytes: in half the time of, say, 28 bytes
+# Numbers of fields with which a node is one item of 4, 8, 16 or 32 bytes, which halves the time of, say, 28 bytes
 _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians. Streets mostly follow the axes; with a slope of
 # the golden ratio minus 1, values along a straight line repeat as late as possible
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
-# The newest values, under a key of everything that determines them. Devices at all heights read the same values, and
-# so does a study's next run in this process if it has the same seed and area.
+# The newest values, by a key of everything that determines them; devices of all heights share them, and so does a
+# study's next run in the same process if it has the same seed and area
 _made: dict[Hashable, Float32Array] = {}
 
 
 def _values(
     layers: tuple[GaussianFields, ...], row: int, nodes: npt.NDArray[np.intp] | None = None
 ) -> Float32Array:
-    """Return read-only values [n, row] at some nodes, in the order of their rows in the table, or at all nodes."""
+    """Return read-only values [n, row] at nodes, which are given in the order of table rows, or at all nodes."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
         _made.clear()  # freeing the old values first halves the peak memory
@@ -59,17 +59,16 @@ class _FieldPlaces(NamedTuple):
 
 
 class FieldStack:
-    """Layers of fields, such as the shadowing in either state and the line of sight, each on its own grid.
+    """Layers of fields, such as shadowing in both states and line of sight, each on its own grid.
 
-    All layers are in one table, so that one look-up reads them all: at a few hundred places the number of array
-    operations determines the time. Up to eight fields take as much memory as the next power of two.
+    All layers are in one table, so that one look-up reads them all; at a few hundred places, the number of array
+    operations determines the time. Up to eight fields are padded to the next power of two.
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: how many fields each layer has, or None for the number of the first layer.
-        few: whether the same places are read again and again; only the nodes around the first places are then held,
-            unless there are half as many as in the grids. Once another place is read, all nodes are drawn, with the
-            same values.
+        fields: number of fields of each layer, by default that of the first layer.
+        few: whether the same places are read again and again; then only the nodes around the first places are stored,
+            unless they are half of all nodes. Once another place is read, all nodes are drawn, with the same values.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class FieldStack:
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the places read last, if few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the last places, if few
 
     @property
     def memory_bytes(self) -> int:
@@ -89,18 +88,18 @@ class FieldStack:
         return self._bytes(self._nodes())
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at `places` places, reached while the fields are drawn."""
+        """Return the peak memory of reading the fields at `places` places, which occurs while fields are drawn."""
         nodes = self._nodes(places if self._few and self._is_few(places) else None)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
         return max(law, self._bytes(nodes) + values)
 
     def _nodes(self, places: int | None = None) -> int:
-        """Return the number of nodes in all layers, or the largest number around a number of places."""
+        """Return the number of nodes in all layers, or the maximum number around `places` places."""
         return sum(one.width**2 if places is None else min(4 * places, one.width**2) for one in self.layers)
 
     def _is_few(self, places: int) -> bool:
-        """Return whether the nodes around a number of places are fewer than half of all nodes."""
+        """Return whether the nodes around `places` places are fewer than half of all nodes."""
         return 2 * self._nodes(places) < self._nodes()
 
     def _bytes(self, nodes: int) -> int:
@@ -115,7 +114,7 @@ class FieldStack:
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """Return [layers, n] the value of one field at each position, equal to the value from `at`."""
+        """Return [layers, n] the value of one field at each position, equal to that from `at`."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table[rows, fields]
@@ -138,7 +137,7 @@ class FieldStack:
         lower = up.astype(np.intp)
         up -= lower
         down = 1.0 - up
-        # Var of the weighted nodes: weights w_i along an axis have sum w_i^2 = 1 - b, 2 w_0 w_1 = b
+        # variance of the weighted nodes: weights w_i along an axis have sum w_i^2 = 1 - b, 2 w_0 w_1 = b
         b = 2.0 * down
         b *= up
         both = grids.both * b[:, 0]
@@ -162,21 +161,21 @@ class FieldStack:
         return places
 
     def _turned(self, positions_m: FloatArray) -> FloatArray:
-        """Return positions [n, 2] in the frame of the grids."""
+        """Rotate positions [n, 2] to the axes of the grids."""
         if not self._repeats:
             return positions_m
         cos, sin, (x, y) = math.cos(_TURN), math.sin(_TURN), positions_m.T
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
+        """Store the nodes around positions, if few places will be read and no place has been read yet."""
         if self._few and self._some is None:
             self._few = self._is_few(len(positions_m))
             if self._few:
                 self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
-        """Return a table that holds the given nodes (rows of the full table), and these nodes' rows in that table."""
+        """Return a table with the given nodes, which are rows of the full table, and their rows in that table."""
         if not self._few:
             return self._table, nodes
         if self._some is None:
@@ -191,7 +190,7 @@ class FieldStack:
 
     @cached_property
     def _table(self) -> Float32Array:
-        """[nodes of all layers, F or more] values at the nodes, row by row; all fields of a node are adjacent."""
+        """Values [nodes of all layers, F or more], row by row; all fields of a node are adjacent."""
         return _values(self.layers, self._row)
 
     @cached_property
@@ -201,7 +200,7 @@ class FieldStack:
 
 @dataclass(frozen=True)
 class _Grids:
-    """Constants of the layers' grids, in arrays that broadcast with [layers, n] or [layers, 2, n]."""
+    """Constants of the layers' grids, as arrays that broadcast with [layers, n] or [layers, 2, n]."""
 
     per_m: FloatArray  # nodes
     half: FloatArray  # nodes from the origin to the edge

@@ -1,4 +1,4 @@
-"""Gaussian random fields over the plane, readable at any place and in any order."""
+"""Gaussian random fields over the plane, which can be read at any place and in any order."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,26 +15,26 @@ Float32Array = npt.NDArray[np.float32]
 # Correlation at distance d: exp(-d / d_corr), or exp(-(d / d_corr)^2)
 CorrelationLaw = Literal["exponential", "gaussian"]
 
-# Grid nodes per correlation distance. NODES, ROUGHENING and MARGIN define the fields: other values give other
-# fields from the same key.
+# Grid nodes per correlation distance. NODES, ROUGHENING and MARGIN are part of the fields' definition: other values
+# change the fields of a key.
 NODES = 8
-# Distance from one edge of the area around the torus to the other, in correlation distances
+# Distance around the torus from one edge of the area to the opposite one, in correlation distances
 MARGIN = 10
-# Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
+# Exponent with which the interpolation's filter is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory above which a set of fields repeats in space, and memory of a set that repeats
+# Memory in bytes above which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Number of fields, and of rows of nodes, written to the table together; large fields are written fewer at a time
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Peak memory per node of a torus, bytes: while a field's law is computed, and while its values are drawn
+# Peak memory in bytes per node of a torus while the filter is computed, and while values are drawn
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 
 @dataclass(frozen=True)
 class Common:
-    """The common part of several fields, with its random key and its share of their variance.
+    """The common component of several fields, with its random key and its share of their variance.
 
     Each field becomes sqrt(share) common + sqrt(1 - share) own. Each field stays standard normal, with the same
     correlation over distance; any two fields have the correlation `share` at the same place.
@@ -50,29 +50,29 @@ class Common:
 
 
 class GaussianFields:
-    """Fields, one per key: standard normal at every place, correlation exp(-d/d_corr) or exp(-(d/d_corr)^2).
+    """Standard normal fields, one per key, with correlation exp(-d/d_corr) or exp(-(d/d_corr)^2).
 
-    The fields are independent, or have a common part.
+    The fields are independent, or have a common component.
 
     The value at a place depends on key, stream, place and the radius of the area, not on other reads. A field
     is a torus of independent normals on a square grid, NODES per d_corr, filtered to the correlation (circulant
-    embedding, one FFT). Between nodes a field is bilinear, divided by the known standard deviation after
-    interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
+    embedding, one FFT). Between nodes, a field is interpolated bilinearly and divided by the resulting standard
+    deviation, which is known (at least 0.90), so it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    ROUGHENING the nodes' spectrum undoes most of this smoothing. What remains has been computed: averaged over
+    ROUGHENING the nodes' spectrum undoes most of this smoothing. The remaining error has been computed: averaged over
     places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
-    d_corr, and by less than 0.025 at shorter ones; single pairs of places deviate by 0.035 rms, 0.1 at most. A
-    `gaussian` field is smooth, and its correlation is exact to 0.003 for all pairs of places.
+    d_corr, and by less than 0.025 at shorter ones; for single pairs of places, the error is 0.035 rms and at most
+    0.1. A `gaussian` field is smooth, and its correlation is exact to 0.003 for all pairs of places.
 
-    The two kinds of field differ most over short distances: an exponential field is rough, and where it is near a
-    threshold it crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate
-    of sqrt(2) / (pi d_corr) exp(-u^2 / 2) per metre (Rice).
+    The two kinds of field differ most over short distances: an exponential field is rough, and near a threshold it
+    crosses the threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate of sqrt(2) /
+    (pi d_corr) exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
-    that are whole periods apart, along either axis of the grid, have equal values. 100 fields repeat after 72 d_corr,
-    500 after 32 d_corr. `FieldStack` turns the grid of such fields, so that no street follows one of its axes.
+    that are whole periods apart along an axis of the grid have equal values. 100 fields repeat after 72 d_corr, 500
+    after 32 d_corr. `FieldStack` rotates the grid of such fields, so that no street follows one of its axes.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class GaussianFields:
         common: Common | None = None,
         law: CorrelationLaw = "exponential",
     ) -> None:
-        """Define the fields; their values are made at the first read.
+        """Define the fields; their values are drawn at the first read.
 
         Args:
             keys: [F] 128-bit key of each field's random numbers.
             correlation_m: correlation distance d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
-            common: the part that all fields have in common, or None if the fields are independent.
-            law: how the correlation falls with distance, `exponential` or `gaussian`.
+            common: component that all fields have in common, or None if they are independent.
+            law: form in which the correlation falls with distance, `exponential` or `gaussian`.
 
         Raises:
             ValueError: an argument is out of range.
@@ -140,14 +140,14 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory in addition to the table, bytes: first for the nodes' correlation, then for the values."""
+        """Temporary memory in bytes beside the table, first for the nodes' correlation, then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
 
     @property
     def law(self) -> "_NodeLaw":
-        """Law of the nodes' correlation."""
+        """Filter for the nodes' correlation."""
         return _node_law(self._torus, self._correlation_law)
 
     @property
@@ -156,22 +156,22 @@ class GaussianFields:
         return self.period or _torus(self.width)
 
     def fill(self, table: Float32Array) -> None:
-        """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
+        """Write the values [width, width, F] at the nodes row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # a few rows of several fields stay in the cache, which is ten times as fast as field by field
+            # rows of several fields stay in the cache, which is ten times as fast as writing field by field
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
                     table[rows, :, first + number] = some[number][rows]
 
     def fill_some(self, nodes: npt.NDArray[np.intp], table: Float32Array) -> None:
-        """Write the values [n, F] at some nodes [n], numbered row by row."""
+        """Write the values [n, F] at nodes [n], which are numbered row by row."""
         for first, some in self._in_turn():
             for number in range(len(some)):
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield a few fields at a time: the first one's number, and each one's values [width, width] at nodes."""
+        """Yield a few fields at a time, as the first field's index and the values [width, width] of each at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -180,22 +180,22 @@ class GaussianFields:
             shared *= np.float32(math.sqrt(common.share))
         for first in range(0, len(self.keys), self._at_once):
             some = [self._grid(key) for key in self.keys[first : first + self._at_once]]
-            # interpolation is linear, so mixing at the nodes costs nothing at reads
+            # interpolation is linear, so fields can be mixed at the nodes, at no cost when read
             if shared is not None:
                 for number in range(len(some)):
                     some[number] *= own
                     some[number] += shared
             yield first, some
-            some.clear()  # free the memory before the next fields are made
+            some.clear()  # free the memory before the next fields are drawn
 
     @property
     def _at_once(self) -> int:
-        """Number of fields that are drawn before their values are written together."""
+        """Number of fields to draw before their values are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
         return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 
     def _grid(self, key: int) -> Float32Array:
-        """Return the values [width, width] at the nodes of one key's own field."""
+        """Return the values [width, width] at nodes of the independent field of a key."""
         from scipy import fft
 
         amplitude, width = self.law.amplitude, self.width
@@ -203,7 +203,7 @@ class GaussianFields:
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
         spectrum = fft.rfft2(noise)
-        del noise  # the noise is as large as the spectrum
+        del noise  # free the noise, which is as large as the spectrum
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
         if self.period:
@@ -217,9 +217,9 @@ def _check_key(key: int) -> None:
 
 
 def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
-    """Raise ValueError if a position [n, 2] is farther than `area_radius_m` from the origin."""
+    """Raise a ValueError if any position [n, 2] is farther than `area_radius_m` from the origin."""
     square = positions_m[:, 0] ** 2 + positions_m[:, 1] ** 2
-    # rounding may move a position on the edge slightly beyond the edge
+    # rounding may move a position on the edge slightly beyond it
     inside = square <= area_radius_m**2 * (1.0 + 1e-9)
     if not inside.all():
         worst = positions_m[np.argmin(inside)]
@@ -231,7 +231,7 @@ def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
 
 @dataclass(frozen=True)
 class _NodeLaw:
-    """Filter that turns a torus of white noise into the nodes of a field."""
+    """Filter that converts a torus of white noise to the nodes of a field."""
 
     amplitude: Float32Array  # [size, size // 2 + 1] over the frequencies of rfft2
     side: float  # correlation of neighbouring nodes
@@ -256,7 +256,7 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # the lag to a copy is the lag from the torus's other end, so the slow exponentials are computed once
+    # the lag to a copy is the lag from the other end of the torus, so the slow exponentials are computed only once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):

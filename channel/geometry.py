@@ -1,4 +1,4 @@
-"""Draw random device positions from a Poisson point process on a ring around the base station."""
+"""Draw device positions from a Poisson point process on a ring around the base station."""
 
 import math
 
@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 def sample_ring(
     rng: np.random.Generator, count: int, *, inner_radius_m: float, outer_radius_m: float
 ) -> FloatArray:
-    """Draw points uniform in area on a ring, a Poisson point process conditioned on its number of points.
+    """Draw points uniformly on a ring, as in a Poisson point process conditioned on its number of points.
 
     The 2D distance has density 2 d / (outer^2 - inner^2). The first points do not depend on `count`.
 
@@ -31,7 +31,7 @@ def sample_ring(
     _check_ring(inner_radius_m, outer_radius_m)
     if count < 0:
         raise ValueError(f"count must be >= 0, got {count}")
-    # a row per point, so that a longer draw begins with the shorter one
+    # a row per point, so that a longer draw begins with the points of a shorter one
     uniform = rng.random((count, 2))
     radius_m = np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))
     angle = 2.0 * math.pi * uniform[:, 1]
@@ -39,7 +39,7 @@ def sample_ring(
 
 
 def on_disc(uniform: FloatArray, radius_m: float | FloatArray) -> FloatArray:
-    """Map uniform numbers [2, n] to points [2, n] uniform in area on a disc."""
+    """Map uniform numbers [2, n] to points [2, n] that are uniform on a disc."""
     distance_m = radius_m * np.sqrt(uniform[0])
     angle = 2.0 * math.pi * uniform[1]
     return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
@@ -48,7 +48,7 @@ def on_disc(uniform: FloatArray, radius_m: float | FloatArray) -> FloatArray:
 def poisson_count(
     rng: np.random.Generator, *, density_per_km2: float, inner_radius_m: float, outer_radius_m: float
 ) -> int:
-    """Draw the number of points of a Poisson point process on a ring: Poisson with mean density x area.
+    """Draw the number of points of a Poisson point process on a ring, with mean density x area.
 
     Raises:
         ValueError: the density is negative, or the radii are not ordered.
@@ -61,9 +61,9 @@ def poisson_count(
 
 
 def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
-    """Return [n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; False for nan.
+    """Return [n] whether positions [n, 2] are within a radius of the origin, as by np.hypot; False for nan.
 
-    Wherever rounding cannot matter, squared distances decide, in a fifth of hypot's time.
+    Squared distances, which take a fifth of hypot's time, decide wherever rounding cannot matter.
     """
     x, y = positions_m[:, 0], positions_m[:, 1]
     inside: npt.NDArray[np.bool_] = x * x + y * y <= radius_m * radius_m * (1.0 - 1e-12)

@@ -1,4 +1,4 @@
-"""Interference slot by slot, from transmitters of other cells that send in some slots."""
+"""Slot-by-slot interference from transmitters of other cells that send in some slots."""
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -10,18 +10,18 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Blocks of activity that are cached; links read the blocks of the same time one link after another
+# Number of cached blocks of activity; links read the blocks of the same time one after another
 _KEPT = 16
-# Blocks of drawn interference that a receiver caches
+# Number of blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
-# Number of transmitters per table of sums; its 2^7 sums cost as much as a few hundred slots
+# Number of transmitters per table of sums; the 2^7 sums of a table cost as much as a few hundred slots
 _GROUP = 7
 
 IntArray = npt.NDArray[np.intp]
 
 
 class TransmitterActivity:
-    """The slots in which each of n transmitters sends, drawn independently with one probability.
+    """The slots in which each of n transmitters sends, drawn independently with a common probability.
 
     The activity is a function of key and slot, and the same for all receivers.
 
@@ -42,7 +42,7 @@ class TransmitterActivity:
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return each group's bit masks [BLOCK] of the transmitters that send, the first in the lowest bit."""
+        """Return for each group the bit masks [BLOCK] of sending transmitters, with the first in the lowest bit."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return, by transmitter, the slots of a block in which it sends, and a uniform number for each slot."""
+        """Return for each transmitter the slots of a block in which it sends, with a uniform number for each."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -63,12 +63,12 @@ class TransmitterActivity:
 class Heard:
     """Interference over noise at one receiver, slot by slot.
 
-    Each transmitter has its own level at the receiver. If a cell has several levels, such as those of devices that
-    take turns in the uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of
-    the band that is received here; the levels are the powers on that part.
+    Each transmitter has its own level at the receiver. A cell has one transmitter per slot on the part of the band
+    that is received here, and levels are powers on that part. If a cell has several levels, such as those of devices
+    that take turns in the uplink, one is drawn for each slot.
 
     Args:
-        levels: each transmitter's linear received power divided by the receiver's noise, or several to draw from.
+        levels: linear received power of each cell's transmitter, or several to draw from, over the receiver's noise.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -77,18 +77,18 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if a cell has several levels, one drawn per slot
+        self._sums: _Sums | None = None  # None if a cell has several levels, of which one is drawn per slot
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
 
     @classmethod
     def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
-        """Return the interference at each of many receivers, at which each transmitter has a single level.
+        """Return the interference at each of many receivers, where each transmitter has a single level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not write
-                to the array.
+            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so the caller must
+                not write to the array.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -111,7 +111,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return the interference over noise [receivers, count] of many receivers; fast for receivers from `each`."""
+        """Return the interference over noise [receivers, count] at many receivers; fast for receivers from `each`."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -158,9 +158,9 @@ class Heard:
 
 
 class _Sums:
-    """Interference of all combinations of a group's transmitters at many receivers, computed when first read.
+    """Interference at many receivers of all combinations of a group's transmitters, computed on first use.
 
-    The majority of receivers need only the mean interference.
+    Most receivers need only the mean interference.
 
     Args:
         levels: [receivers, transmitters] linear received powers divided by the receiver's noise.
@@ -186,18 +186,18 @@ class _Sums:
 class Interfered:
     """A link's power over noise and interference, |h|^2 / (1 + I_n / N).
 
-    The SNR of a link with this fading excludes interference. The mean-noise shortcut adds the mean of I to the noise
-    instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
-    1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
-    in a cell with six neighbours at 500 m; more without a cap), and take exactly the right time at loads of 0 and 1.
-    Left out: fast fading of the interference.
+    The SNR of a link with this fading must not include interference. The mean-noise shortcut adds the mean of I to
+    the noise instead. As log2(1 + S / (N + I)) is convex in I, its rates are too low: on average, transfers take
+    1.40, 1.45, 1.41 and 1.27 times too long at loads of 0.1, 0.2, 0.3 and 0.5, with rates up to 7.4 bit/s/Hz (UMi,
+    places anywhere in a cell with six neighbours at 500 m; longer without a cap), and the right time at loads of 0
+    and 1. Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver; replaced when gains are measured again.
+        heard: interference at the link's receiver, which is replaced when gains are measured again.
     """
 
     static = False
-    renews = False  # the interference is correlated over time, too
+    renews = False  # interference is also correlated over time
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading
@@ -208,7 +208,7 @@ class Interfered:
 
     @property
     def mean_power(self) -> float:
-        """Mean power over noise and interference, computed from the mean interference."""
+        """Mean power over noise plus mean interference."""
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
@@ -222,7 +222,7 @@ class Interfered:
 
 
 def draw_all_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw a slot's block for links of any kind, as `draw_ahead` does for one kind."""
+    """Draw the block of a slot for links of any kind, as `draw_ahead` does for a single kind."""
     draw_ahead([link._fading if isinstance(link, Interfered) else link for link in links], first_slot)
 
 

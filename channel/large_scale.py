@@ -1,4 +1,4 @@
-"""Compute the large-scale gain as a function of place, from path loss, line of sight and shadowing."""
+"""Compute the large-scale gain as a function of the place, from path loss, line of sight and shadowing."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,36 +24,36 @@ _CHUNK = 36864
 
 
 class LargeScale:
-    """Gain from any place to each site, -(path loss + shadowing) in dB; independent of time and order.
+    """Gain from any place to each site, -(path loss + shadowing) in dB, whatever the time or order of reads.
 
-    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
-    unchanged. These values are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site do not change at a place, so a device that returns finds them again.
+    These values are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
-      beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
-      site, the link takes the loss at the end of the range (`is_beyond`).
-    - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
-      with correlation exp(-dx/50 m) (UMi). Each place has line of sight to a site with exactly the model's
+    - Path loss: the model's at the 2D distance, or at min_distance_m for closer places (`is_held`). A site beyond the
+    model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such a site, the
+    link has the loss at the end of the range (`is_beyond`). - Line of sight `probabilistic`: a site is in sight where
+    Phi(G) < P_LoS(distance) for a standard normal field G with correlation exp(-dx/50 m) (UMi). Each place has line
+    of sight to a site with exactly the model's
       probability, and nearby places mostly share the state. P_LoS is read from a table, with an error below 1e-5, or
       2e-4 where it has a kink or jumps.
-    - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
-      change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
-      gives a correlation distance but no shape; a rough field would switch back and forth at each change instead of
-      gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance.
-    - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's standard deviation
+    - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing change
+    from one state to the other over a few metres, where the two gains are mixed (38.901, 7.6.3.3). The report
+    specifies a correlation distance but no shape; a rough field would switch back and forth at each change instead of
+    changing gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance. - Shadowing: each
+    state has a field with correlation exp(-dx/d_corr), times the state's standard deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
-    - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
-      state: obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
+    - Between sites: the shadowing at a place towards any two sites has the correlation of `common` in either state,
+    since obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
-      own correlation, `los_common`: a place then sees both of two sites with probability Phi2(Phi^-1(P_1),
-      Phi^-1(P_2); los_common), while it still sees the first with probability P_1 and the second with P_2. 38.901 has
-      no such correlation: it decides line of sight for each site independently (7.6.3.3), for drops of links rather
-      than for paths between cells, on which any site that comes into sight is 20 to 30 dB stronger.
+      own correlation, `los_common`: a place sees two sites at once with probability Phi2(Phi^-1(P_1), Phi^-1(P_2);
+          los_common), and each of them still with P_1 or P_2. 38.901 has no such correlation: it decides line of
+          sight independently for each site (7.6.3.3), for drops of links rather than for routes between cells, where
+          a site that comes into sight becomes 20 to 30 dB stronger.
 
-    With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
-    belong to the place in the area and do not repeat.
+    With wraparound, distances are those to the nearest copy of a site, while shadowing and line of sight are
+    functions of the place in the area and do not repeat.
 
     Source: 3GPP TR 38.901, sections 7.4 and 7.6.3.
     """
@@ -84,12 +84,12 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: where sites are in sight: everywhere, nowhere, or by probability, with hard or soft
+            line_of_sight: whether sites are in sight everywhere, nowhere, or by probability, with hard or soft
                 changes.
-            shadowing_std_db: standard deviation of shadowing in both states, 0: no shadowing; by default the model's.
+            shadowing_std_db: standard deviation of shadowing in both states, 0 for none; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
-            los_common: common part of the fields of line of sight to all sites; None if these are independent.
-            wraparound: how the sites' layout repeats, or None if it does not.
+            los_common: common part of the line-of-sight fields of all sites; None if these are independent.
+            wraparound: wraparound of the layout, or None if it does not repeat.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -131,7 +131,7 @@ class LargeScale:
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
-        # list the states of sight that occur, line of sight first
+        # the states that occur, line of sight first
         sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
@@ -145,7 +145,7 @@ class LargeScale:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields after their first read, bytes."""
+        """Memory of the fields after their first read in bytes."""
         return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
@@ -206,7 +206,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return the results of `links_to` and `gain_db` at the positions in little more time than one of the two."""
+        """Return the results of `links_to` and `gain_db` in little more time than one of them takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._distances.to_all(framed.astype(np.float32))
@@ -235,14 +235,14 @@ class LargeScale:
         margin: Float32Array | None,
         values: Float32Array,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return gain and distance [n] of links, each to its chosen site, from the margin and the fields' values."""
+        """Return gain and distance [n] of links to chosen sites, from the margin and the fields' values."""
         square = self._distances.square_to(framed, chosen)
         distance_m = np.sqrt(square)
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links are closer, in 2D, than min_distance_m, and so take that distance's path loss."""
-        # rounding may put a device placed at the minimum below the minimum
+        """Return [n] whether links are shorter than min_distance_m in 2D, so that its path loss applies."""
+        # rounding may put a device placed at the minimum distance slightly below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
     @property
@@ -251,11 +251,11 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of given 2D distances exceed the model's range and take the loss at its end."""
+        """Return [n] whether links of these 2D lengths exceed the model's range and so have the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether any site is received at each position [n, 2]; False at a nan position."""
+        """Return [n] whether any site is received at positions [n, 2]; False for nan."""
         if self.range_m == math.inf:
             return np.isfinite(positions_m[:, 0])
         log_square = self._distances.to_all(self._distances.framed(positions_m).astype(np.float32))
@@ -279,7 +279,7 @@ class LargeScale:
         return positions, chosen.astype(np.intp)
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, Float32Array]]:
-        """Yield rows of the positions, their ln d3D^2 [S, rows], and field values [layers, S, rows]."""
+        """Yield slices of positions, with their ln d3D^2 [S, rows] and field values [layers, S, rows]."""
         framed = self._distances.framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
         self.fields.read_first(positions)
@@ -289,7 +289,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight), or None with a single state."""
+        """Return the margin of line of sight in standard deviations (below 0: no sight), or None with one state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

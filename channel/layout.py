@@ -1,7 +1,7 @@
-"""Hexagonal layouts of base stations, with or without wrap-around.
+"""Hexagonal layouts of base stations, with or without wraparound.
 
-Distances are 2D, in m. Cells are the hexagons around the sites: circumradius isd / sqrt(3), with vertical edges
-left and right.
+Distances are 2D, in m. Cells are hexagons around the sites, with circumradius isd / sqrt(3) and vertical edges left
+and right.
 """
 
 import math
@@ -21,7 +21,7 @@ _DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 def site_count(rings: int) -> int:
-    """Return the number of sites of a hexagonal layout: 1, 7, 19 for 0, 1, 2 rings.
+    """Return the number of sites of a hexagonal layout, 1, 7 or 19 for 0, 1 or 2 rings.
 
     Raises:
         ValueError: rings is negative.
@@ -39,8 +39,8 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
         isd_m: inter-site distance between neighbours, > 0.
 
     Returns:
-        [S, 2] positions of the sites in m: the centre first, then ring by ring, each counter-clockwise from the x
-        axis. The first sites do not depend on the number of rings.
+        [S, 2] positions of the sites in m, from the centre ring by ring, each counter-clockwise from the x axis. The
+        first sites do not depend on the number of rings.
 
     Raises:
         ValueError: rings is negative, or isd_m is not positive.
@@ -57,7 +57,7 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
 
 
 def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
-    """Return displacements [n, S, 2] from each site to each position, without wrap-around.
+    """Return displacements [n, S, 2] from each site to each position, without wraparound.
 
     Args:
         positions_m: [n, 2] positions in m.
@@ -70,9 +70,9 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
 class Wraparound:
     """A hexagonal layout that repeats in all directions, so that no cell is at the edge.
 
-    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here ((rings +
-    1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site. A position sees the
-    nearest copy of every site. The world is a torus: every site has the same distances to all others.
+    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), which are
+    ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site. A position
+    sees the nearest copy of every site. The world is a torus: every site has the same distances to all others.
 
     Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
     all copies counts, so positions may lie anywhere.
@@ -113,7 +113,7 @@ class Wraparound:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
     def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
-        """Convert points or displacements [2, ...] in m to units of the lattice's rectangle, step x sqrt(3) step."""
+        """Convert points or displacements [2, ...] in m to units of the lattice's rectangle (step x sqrt(3) step)."""
         cos, sin = self._axis
         x, y = axes_m
         step = self.step_m
@@ -125,9 +125,9 @@ class Wraparound:
     def square_distance(self, axes: Floats) -> Floats:
         """Return squared distances modulo the lattice, m^2, of axes [2, ...] in `aligned_axes` units; overwrite them.
 
-        The triangular lattice is a rectangular one and a copy shifted by half a rectangle. Rounding finds the nearest
-        point of the first lattice and leaves at most 1/2 per axis; the nearest point of the second lattice is then
-        (1/2, 1/2).
+        The triangular lattice consists of a rectangular one and its copy shifted by half a rectangle. Rounding finds
+        the nearest point of the first, with a remainder of at most 1/2 per axis; the nearest point of the copy is
+        then (1/2, 1/2).
         """
         axes -= np.rint(axes)
         np.abs(axes, out=axes)

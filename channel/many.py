@@ -1,4 +1,4 @@
-"""Count the slots of many transfers together, as a fast path of `Flow.slots`."""
+"""Count the slots of many transfers at once, as a fast path of `Flow.slots`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Maximum of links times slots that are read at once; half a dozen such arrays take 50 MB.
 _LARGEST_CHUNK = 2**20
-# Number of slots first read beyond the expected end of the transfers; doubled with each further read
+# Number of slots first read beyond the expected end of transfers, which doubles with each further read
 _MORE_SLOTS = 8
 # Fraction of the expected remaining slots that is read at once if only whole pages are read
 _SURE = 0.7
@@ -46,10 +46,10 @@ def slots_of_many(
     direction: Direction = "downlink",
     fidelity: Fidelity = "auto",
 ) -> IntArray:
-    """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
+    """Count the slots of n transfers at once, with exactly the results of `Flow.slots`.
 
-    Transfers that are drawn slot by slot advance together, several slots at a time; each adds its slots in order, so
-    that its sum is rounded as if computed alone. Static links and renewal transfers are computed one by one.
+    Transfers that are drawn slot by slot advance together, several slots at a time; each sum is added in order, so
+    that it is rounded as if computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.
@@ -72,7 +72,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a vanishing rate divides by zero; the transfer raises an error below
+    # a vanishing rate causes a division by zero, and an error for the transfer below
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
@@ -83,7 +83,7 @@ def slots_of_many(
         if long.size:
             draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
             alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
-    # near the limit of `Carrier.refuse_endless`, each flow is checked on its own
+    # near the limit of `Carrier.refuse_endless`, each flow is checked by itself
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
     slots = np.zeros(shape, np.int64)
@@ -106,7 +106,7 @@ def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
 def _may_not_be_drawn(
     expected: FloatArray, correlation: FloatArray, fidelity: Fidelity, static: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return [n] whether a transfer may be too long to draw slot by slot, or its link is static."""
+    """Return [n] whether a transfer may be too long to draw slot by slot, or has a static link."""
     if fidelity == "slot":
         return static
     if fidelity == "renewal":
@@ -124,14 +124,14 @@ def _drawn(
     first: IntArray,
     mean: FloatArray,
 ) -> IntArray:
-    """Return the slots [n], as `Flow.slots_exact` does, of transfers with something to send over links that fade."""
+    """Return the slots [n] of transfers with bits to send over links that fade, as `Flow.slots_exact` does."""
     slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
     left, done, more = np.arange(len(need)), np.zeros_like(slots), _MORE_SLOTS
     page = _short_page(links)
     if page * len(need) > _LARGEST_CHUNK:
         page = 1
     while left.size:
-        # the remaining transfers have all been read up to the same slot count
+        # all remaining transfers have been read up to the same number of slots
         rest = (need[left] - got[left]) / mean[left]
         at = first[left] + done[left]
         if page > 1:  # read only the pages that each link needs
@@ -165,7 +165,7 @@ def _drawn(
 
 
 def _short_page(links: Sequence[Fading]) -> int:
-    """Return how many slots a page of the links' fading has, or 1 if links differ or pages are long."""
+    """Return the number of slots in a page of the links' fading, or 1 if links differ or pages are long."""
     sizes = {link.slots if isinstance(link, PagedFading) and not link.static else 1 for link in links}
     size = sizes.pop() if len(sizes) == 1 else 1
     return size if size < BLOCK else 1

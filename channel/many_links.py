@@ -1,4 +1,4 @@
-"""Fading of many links, drawn and read together, since a call per link costs more than drawing its numbers."""
+"""Draw and read the fading of many links together, since a call per link costs more than its random numbers."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from edgefl.channel.units import FloatArray
 
 
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the power of many links at once, with the same numbers as each link's `power`.
+    """Return the power of many links at once, with the same values as each link's `power`.
 
     Missing pages of fading links of the same kind are drawn together.
 
     Args:
-        first_slots: [links] first slot to read of each link, >= 0.
-        count: how many slots to read of each link, > 0.
+        first_slots: [links] first slot to read for each link, >= 0.
+        count: number of slots to read for each link, > 0.
 
     Returns:
         [links, count] power from each link's first slot on.
@@ -43,6 +43,6 @@ def static_power(links: Sequence[Fading]) -> tuple[npt.NDArray[np.bool_], FloatA
 
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw a slot's block for all links that lack it, so that later reads of a few links find it."""
+    """Draw the block of a slot for all links without it, so that later reads of a few links find it cached."""
     fading = [link for link in links if isinstance(link, PagedFading) and not link.static]
     hold(0, [(link, first_slot // link.slots) for link in fading])

@@ -18,18 +18,18 @@ EFFICIENCIES = (
 )
 SYMBOL_BITS = (2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8)
 
-# For at least this many SNRs, steps are looked up by the SNR's leading bits instead of searched for
+# From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
-# A float64 has its sign and exponent above bit 52; with three bits of its fraction they give the eighth of the octave
-# in which it lies. Steps of several layers are closer together and need more bits.
+# A float64 has its sign and exponent above bit 52; together with three bits of the fraction, they identify the eighth
+# of an octave. Steps of several layers are closer together and need more bits.
 _FRACTION_BIT, _FEWEST_BITS = 52, 3
 
-# Points of the integral over a part's rate, and halvings of the range in which a needed SNR lies
+# Points of the integral over a part's rate, and number of bisections for the required SNR
 _NODES, _HALVINGS = 64, 60
 
 
 def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
-    """Return the linear SNR from which each rate in bit/s/Hz can be sent, gap * (2^rate - 1), in the rates' shape.
+    """Return the linear SNR that each rate in bit/s/Hz needs, gap * (2^rate - 1), in the rates' shape.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -40,17 +40,17 @@ def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
 def snr_needed_over_parts(
     efficiency: npt.ArrayLike, symbol_bits: npt.ArrayLike, gap_db: float, parts: int
 ) -> FloatArray:
-    """Return the least mean SNR over a band's independent parts at which one code over all of them can be sent.
+    """Return the mean SNR over a band's independent parts that each rate needs with one code over all parts.
 
-    A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
-    if the mean information of its symbols reaches its rate. A part at the SNR s conveys min(log2(1 + s / gap), m) of
-    a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
+    A transport block is coded over all of its resource blocks, so that strong parts compensate for weak ones: it
+    arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s / gap), m)
+    of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
 
-        E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, with no negative base.
+        E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, where the base is at least 0.
 
     Source: the mean mutual information per coded bit of link-to-system mappings (Brueninghaus et al., PIMRC 2005),
-    with Shannon's formula and a gap in place of the constellations' curves. Left out: the spread of the mean
-    information around its expectation for one mean SNR.
+    with Shannon's formula and a gap instead of the constellations' curves. Left out: the spread of the mean
+    information around its expectation at a given mean SNR.
 
     Args:
         efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of a symbol, above the rate.
@@ -79,22 +79,22 @@ def snr_needed_over_parts(
 
 @dataclass(frozen=True)
 class Steps:
-    """Rates of the CQI table times layers: the highest rate that a slot's SNR allows, or 0 if it allows none.
+    """Rates of the CQI table times layers; a slot has the highest rate that its SNR allows, or 0 if it allows none.
 
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
-    15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
-    block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
-    as much at 20 dB as steps with a gap of 2 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
-    -7.5 dB, where steps carry none.
+    15 needs 24.3 dB. Left out: outdated CQI, and errors in reporting it (`goodput` accounts for block errors).
+    Without steps, Shannon's formula with a cap of 7.4 would, over Rayleigh fading, carry 1.17 times as many bits at
+    20 dB as steps with a gap of 2 dB, 1.55 times at 5 dB, and 2.5 times at -5 dB, and still carry bits below -7.5 dB,
+    where steps carry none.
 
-    With l layers on one band, each layer has 1/l of the power, and all carry l times the rate of one layer: l times a
-    rate of the table needs l times its SNR. This also holds for a transmitter that uses its power in a part l < 1 of
-    its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
-    blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks
-    reach four times that near the site; without parts, a device with little power for a wide band has no link at all
-    where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214,
-    5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one another, which makes this an upper
-    bound where the channel has little scattering.
+    With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
+    so l times a rate of the table needs l times its SNR. The same holds for a transmitter that concentrates its power
+    on a part l < 1 of its band. The option with the highest rate is used, which corresponds to the rank that a device
+    reports, and to the number of resource blocks for which its power suffices. Without layers, a band would carry at
+    most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a device with little power
+    would have no link in a wide band although a few blocks could serve it. Source: TS 38.306, 4.1.2 (the factor
+    v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one
+    another, so that this is an upper bound in channels with little scattering.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -132,7 +132,7 @@ class Steps:
 
     @property
     def needs(self) -> FloatArray:
-        """Linear SNR [steps] from which each rate is carried."""
+        """Linear SNR [steps] that each rate needs."""
         return self._table[1]
 
     @cached_property
@@ -142,19 +142,19 @@ class Steps:
 
     @property
     def lowest_snr(self) -> float:
-        """The linear SNR below which nothing can be sent."""
+        """The linear SNR below which no bits can be sent."""
         return float(self.needs[0])
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Rates and needed SNRs of the best combinations of rate and layers, or of rate and part of the band."""
+        """Rates and required SNRs of the best combinations of rate and layers, or of rate and part of the band."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed_over_parts(table, SYMBOL_BITS[: len(table)], self.gap_db, self.parts)
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
-        # sort by SNR, and at equal SNRs by falling rate; keep the rates that exceed all earlier ones
+        # sort by SNR, then by descending rate; keep the rates that exceed all earlier ones
         order = np.lexsort((-rates, needs))
         rates, needs = rates[order], needs[order]
         best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])
@@ -176,10 +176,10 @@ class Steps:
 
     @cached_property
     def _octants(self) -> tuple[int, int, FloatArray, FloatArray]:
-        """Rates by the leading bits of an SNR: its octave, and the eighth of the octave.
+        """Table of rates by the leading bits of an SNR, which identify its octave and the eighth of the octave.
 
-        At most one step begins in each eighth, as each step needs at least 1.25 times the SNR of the one before;
-        where steps of several layers lie closer, eighths are halved until this holds.
+        At most one step may begin in each eighth. This holds for one layer, where each step needs at least 1.25 times
+        the SNR of the previous one; if steps of several layers are closer, eighths are halved until it holds.
 
         Returns:
             Position of the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at
@@ -200,7 +200,7 @@ class Steps:
 
         A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        from scipy import special  # this import takes half a second, and reading a scenario does not need it
+        from scipy import special  # takes half a second, and reading a scenario does not need it
 
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):
@@ -209,10 +209,10 @@ class Steps:
 
 
 def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> FloatArray:
-    """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
+    """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps), for a band with independent parts.
 
-    The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to where P
-    is below 1e-16. For one tap the mean is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
+    It is the integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap, t runs
+    to where P < 1e-16. For one tap the mean is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean SNR, >= 0, of any shape.
@@ -221,7 +221,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     from scipy import special
 
     gamma = np.asarray(snr, dtype=float)
-    # the largest g that matters; larger ones have probability e^-40 with one tap, and less with more taps
+    # up to the largest g that matters; larger ones have probability e^-40 with one tap, and less with more taps
     top = np.log1p(gamma * (1.0 + 40.0 / np.sqrt(taps))) / np.log(2.0)
     top = top if cap is None else np.minimum(top, cap)
     nodes, weights = np.polynomial.legendre.leggauss(256)

@@ -1,4 +1,4 @@
-"""Compute packet errors by the waterfall model, or by a threshold of the SNR."""
+"""Compute packet errors by the waterfall model or by an SNR threshold."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ STREAM = 2  # index of the random stream of packet errors, per link and slot; tr
 
 
 class PacketErrors(ABC):
-    """Packets that arrive with a probability that depends on the mean SNR on their band."""
+    """Packet errors with a probability that depends on the mean SNR on the packets' band."""
 
     @abstractmethod
     def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
@@ -26,7 +26,7 @@ class PacketErrors(ABC):
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
-        """Return a packet's probability of arrival, and its loss, a draw that depends on link and end slot alone.
+        """Return a packet's probability of arrival, and whether it is lost, drawn by link and end slot alone.
 
         Args:
             snr: mean SNR on the packet's band; for a static link the SNR includes |h|^2.
@@ -37,15 +37,15 @@ class PacketErrors(ABC):
 
 @dataclass(frozen=True)
 class WaterfallErrors(PacketErrors):
-    """Packets that arrive with probability E exp(-m / (SNR X)), where X is the power of fading of mean 1.
+    """Packets arrive with probability E exp(-m / (SNR X)), where X is the power of fading of mean 1.
 
     X is exponential for one tap, and Gamma(L, 1/L) for the mean of L taps. With c = m / SNR
 
         E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
 
     Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as used by Chen et al., IEEE Trans.
-    Wireless Commun. 20(1), 2021, eq. 7. Ignored: the packet's length and coding rate, and that a long packet sees
-    several states of the fading.
+    Wireless Commun. 20(1), 2021, eq. 7. Ignored: the packet's length and code rate, and changes of the fading during
+    a long packet.
 
     Args:
         waterfall: waterfall threshold m, linear.
@@ -63,14 +63,14 @@ class WaterfallErrors(PacketErrors):
         root, taps = np.sqrt(c * self.taps), self.taps
         with np.errstate(over="ignore", invalid="ignore"):
             faded = 2.0 * root**taps * special.kv(taps, 2.0 * root) / special.gamma(taps)
-        # where K overflows, two terms of the exponential's series are exact
+        # where K overflows, two terms of the exponential series are exact
         faded = np.where(np.isfinite(faded), faded, 1.0 - c * taps / max(taps - 1, 1))
         return np.asarray(np.where(static, np.exp(-c), np.minimum(faded, 1.0)))
 
 
 @dataclass(frozen=True)
 class ThresholdErrors(PacketErrors):
-    """Packets that arrive if their SNR is above a threshold.
+    """Packets arrive if their SNR is above a threshold.
 
     With fading X of mean 1 and exponential distribution (one tap), P(SNR X > theta) = exp(-theta / SNR); the mean of
     L taps is Gamma(L, 1/L), and P is its survival function, Q(L, L theta / SNR).

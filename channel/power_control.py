@@ -1,4 +1,4 @@
-"""Uplink power control, by which a device sends with the power that its path loss requires."""
+"""Uplink power control, which sets a device's power by its path loss."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ SUBCARRIERS = 12  # subcarriers per resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
-    """Return the unrounded number of a band's resource blocks: 15 kHz subcarriers in 1 ms slots, 30 kHz in 0.5 ms.
+    """Return the unrounded number of a band's resource blocks (15 kHz subcarriers in 1 ms slots, 30 kHz in 0.5 ms).
 
     Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
     273 in TS 38.101-1, Table 5.3.2-1.
@@ -26,14 +26,14 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control requires, divided by a device's maximum power: P0 2^mu M PL^alpha / Pmax.
+    """Return the power that power control requires over a device's maximum power, P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
-    With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
-    its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
-    cells. Without power control all devices send with Pmax, and near devices radiate 10 to 20 dB more than their
-    highest rate needs.
+    With alpha = 1, every device is received with P0 per 180 kHz (a block of 15 kHz subcarriers) as long as its power
+    suffices; with alpha < 1, devices at the edge are received with less, and interfere less with other cells. Without
+    power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than their highest rate
+    needs.
 
     Args:
         path_loss_db: [devices] path loss, including shadowing and penetration loss.
@@ -44,9 +44,9 @@ def wanted_power(
         slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] required power divided by maximum power: above 0, and above 1 if a device's power does not suffice.
+        [devices] required power over maximum power; it is above 0, and above 1 if a device's power does not suffice.
 
-    Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
+    Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: closed-loop commands, and the correction for the modulation.
     """
     wide_w = dbm_to_watt(p0_dbm) * (1e-3 / slot_s) * np.asarray(blocks)
     wanted_w = wide_w * 10.0 ** (alpha * np.asarray(path_loss_db) / 10.0)

@@ -1,4 +1,4 @@
-"""Mean and variance of a fading link's rate over slots."""
+"""Mean and long-run variance of a fading link's rate."""
 
 import math
 from functools import lru_cache
@@ -12,22 +12,22 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point and splined in between; with
-# rates in steps at every second SNR, since the mean of many parts of a band crosses a step within a dB
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point with splines in between; for
+# rates in steps at every second SNR, since the mean of many parts of a band crosses a step within 1 dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
 _TERMS = 256  # number of terms of the Laguerre series that are summed one by one
 
-_LARGEST_G = 80.0  # beyond it g e^-g L_m(g) is below rounding for every term
-# With a cap, later terms are summed in bins, up to here and while the nodes resolve m g.
+_LARGEST_G = 80.0  # beyond this g, g e^-g L_m(g) is below rounding for every term
+# With a cap, later terms are summed in bins, up to this order and as long as the nodes resolve m g.
 _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-_SMALLEST = 1e-290  # lower bound of s2, since weak links with rates in steps have hardly any variance
+_SMALLEST = 1e-290  # lower bound of s2, since weak links with rates in steps have almost no variance
 
-# A rate f(g): its cap, its steps, and the number of independent parts of the band that g is the mean of
+# A rate f(g): its cap, its steps, and the number of independent parts of the band over which g is the mean
 Law = tuple[float | None, Steps | None, int]
 
 
@@ -36,7 +36,7 @@ def rate_moments(
     correlation: npt.ArrayLike,
     carrier: Carrier,
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute the mean and the long-run variance per slot of the rate of a fading link.
+    """Compute the mean and the long-run variance per slot of a fading link's rate.
 
     The rate is w_n f(|h_n|^2) with f(g) = min(log2(1 + snr g), cap), or the steps of a table.
 
@@ -55,19 +55,19 @@ def rate_moments(
 
     and after m - 1 more such integrations, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
-    Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), the polynomials are Laguerre's L^(L-1)_m,
-    which also decorrelate by rho^(2m) (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
+    If g is the mean of L such parts of the band, x = L g ~ Gamma(L), and the polynomials are Laguerre's L^(L-1)_m,
+    which also decorrelate by rho^(2m) (Kibble, Sankhya 1941). Scaled to unit variance, they give
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    For a rate in steps df is a sum over the steps.
+    For a rate in steps, the integral over df is a sum over the steps.
 
-    mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
-    beyond the table. The table sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
-    1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
-    the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
-    rate in steps has terms of higher orders; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
-    s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
+    mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and extrapolated beyond
+    the table. The table sums 256 terms one by one; without a cap, |a_m| < 1 / (m ln 2), and the rest is below 1e-5.
+    With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where the cap is
+    reached; they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A rate in steps
+    has terms of higher orders, whose squares are averaged over an oscillation, J^2(z) ~ 1 / (pi z). s2 is within 3e-4
+    of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
         snr: [devices] linear mean SNR, > 0, or one value for all.
@@ -80,7 +80,7 @@ def rate_moments(
     Raises:
         ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out).
 
-    Left out: the phase of the frame at both ends of the sum, at most one period's bits.
+    Left out: the phase of the frame at both ends of the sum, which is worth at most one period's bits.
     """
     if isinstance(snr, float) and isinstance(correlation, float):
         moments = rate_moments_of(snr, correlation, carrier)
@@ -104,7 +104,7 @@ def rate_moments(
 
 
 def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
-    """Compute mean and variance of one link's rate as `rate_moments` does, without arrays, in a few microseconds.
+    """Compute mean and variance of one link's rate like `rate_moments`, but without arrays, in a few microseconds.
 
     Raises:
         ValueError: snr is not positive, or |rho| >= 1.
@@ -137,12 +137,12 @@ def _static(correlation: object) -> str:
 
 @lru_cache(maxsize=16)
 def _variance_table(weights: Weights, law: Law) -> FloatArray:
-    """Return the table [SNR, decay] of log s2, s2 being the long-run variance of the rate per slot.
+    """Return the table [SNR, decay] of log s2, where s2 is the long-run variance of the rate per slot.
 
-    log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
-    interpolation over their tenths 1e-4.
+    log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 have errors of 1e-5, and linear
+    interpolation over tenths of these steps 1e-4.
     """
-    from scipy import interpolate  # this import takes a third of a second, and not every command needs it
+    from scipy import interpolate  # takes a third of a second, and not every command needs it
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
@@ -191,8 +191,8 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rate's variance Var f [snr] and Laguerre terms a_m^2 [snr, terms] without a cap.
 
-    Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and
-    bounded for |Im u| < pi/2, so that a step of 1/8 errs by exp(-2 pi (pi/2) 8): only rounding remains.
+    Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and bounded for |Im u|
+    < pi/2, so a step of 1/8 errs by exp(-2 pi (pi/2) 8), less than rounding.
     """
     u = np.arange(-40.0, 4.5, 1.0 / 8.0)
     g = np.exp(u)
@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return the largest ln(1 + snr g) [snr] that affects a rate, at its cap or where larger g are too rare."""
+    """Return the largest ln(1 + snr g) [snr] that affects a rate; beyond it, the rate is capped or g is too rare."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -220,7 +220,7 @@ def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
 def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArray, FloatArray]:
     """Return Var f [snr] and a_m^2 [snr, terms] with a cap or taps, by Gauss-Legendre over u = ln(1 + snr g)."""
     top = _top(snr, cap, taps)
-    # x e^-x L^(1)_m has up to 45 periods, most of them near the top
+    # x e^-x L^(1)_m has up to 45 oscillations, most of them near the top
     nodes, node_weights = np.polynomial.legendre.leggauss(256 + 64 * math.ceil(top.max()))
     u = top[:, None] * (nodes + 1.0) / 2.0
     du = top[:, None] * node_weights / 2.0
@@ -269,7 +269,7 @@ def _weight(x: FloatArray, damped: FloatArray, taps: int) -> FloatArray:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m set by m.
+    """Return orders and widths of bins beyond the first terms, Hilb's N, and the factor of a_m that depends on m.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """
@@ -307,7 +307,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a rate in steps; deviations from the top rate avoid cancellation if fades are rare."""
+    """Return Var f [snr] of a rate in steps; it uses deviations from the top rate, to avoid cancellation."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]

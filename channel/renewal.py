@@ -17,23 +17,23 @@ def slots_renewal(
     rng: np.random.Generator,
     first_slot: int = 0,
 ) -> int:
-    """Draw the number of slots of a long transfer, from the distribution of `Flow.slots_exact`.
+    """Draw the number of slots of a long transfer from the distribution of `Flow.slots_exact`.
 
-    Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
-    P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
-    (`rate_moments`), hence N = ceil(T) where T solves mu T - need = X sqrt(s2 T) for one standard normal X:
-    with b = need / mu and a = sqrt(s2 / (need mu)),
+    Rates are never negative, so the transfer lasts beyond slot n if and only if the first n slots are not enough: P(N
+    > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
+    (`rate_moments`), hence N = ceil(T), where T solves mu T - need = X sqrt(s2 T) for a standard normal X. With b =
+    need / mu and a = sqrt(s2 / (need mu)),
 
         T = b (a X / 2 + sqrt(1 + (a X / 2)^2))^2,   E N = need / mu + s2 / (2 mu^2) + 1/2.
 
     T has the law of Birnbaum and Saunders (J. Appl. Probab. 1969), which is the inverse Gaussian law with
-    mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-square of one degree of
-    freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after it has
-    crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10 m/s. T
-    grows with the payload for the same X, so paired studies stay paired.
+    mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-squared number with one degree
+    of freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after it
+    has crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10
+    m/s. T grows with the payload for the same X, so paired studies stay paired.
 
-    With the weights of a TDD frame the mean of S_n is known slot by slot: the transfer, which starts in
-    first_slot of the frame, ends in the slot in which its airtime reaches mean(w) T.
+    With the weights of a TDD frame, the mean of S_n is known slot by slot: the transfer, which starts in first_slot,
+    ends in the slot in which its airtime reaches mean(w) T.
 
     Args:
         carrier: the link's share of the band.

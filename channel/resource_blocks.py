@@ -13,8 +13,8 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
-SUBCARRIERS = 12  # of a resource block: 3GPP TS 38.211, 4.4.4.1
-BLOCK_ELEMENTS = SUBCARRIERS * 14  # symbols that a block carries in a slot
+SUBCARRIERS = 12  # subcarriers per resource block: 3GPP TS 38.211, 4.4.4.1
+BLOCK_ELEMENTS = SUBCARRIERS * 14  # resource elements of a block in a slot
 # Subcarrier spacing in kHz -> resource blocks of a carrier by its bandwidth in MHz: 3GPP TS 38.101-1, Table 5.3.2-1
 _BLOCKS = {
     15: {5: 25, 10: 52, 15: 79, 20: 106, 25: 133, 30: 160, 35: 188, 40: 216, 45: 242, 50: 270},
@@ -23,15 +23,15 @@ _BLOCKS = {
     60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65}
     | {60: 79, 70: 93, 80: 107, 90: 121, 100: 135},
 }
-# Number of steps above the step reached on all blocks that are tried on fewer blocks: with one layer, with several
+# number of steps above the one reached on all blocks that are tried on fewer blocks, with one and with several layers
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return a carrier's number of resource blocks, of 15 kHz subcarriers in 1 ms slots or 30 kHz in 0.5 ms.
+    """Return a carrier's number of resource blocks; 1 ms slots have 15 kHz subcarriers, and 0.5 ms slots 30 kHz.
 
-    A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
+    If the standard does not list the bandwidth or spacing, as many blocks as fit into 95 % of the band, at least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """
@@ -43,14 +43,14 @@ def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
 
 @dataclass(frozen=True)
 class BlockLink:
-    """The SNR of n flows on resource blocks in s slots, [n, s] each.
+    """The SNR of n flows on resource blocks in s slots, as arrays [n, s].
 
-    A flow on M blocks has the SNR min(alone / M, most): its amplifier's power spread over M blocks, but no more on a
-    block than power control allows.
+    A flow on M blocks has the SNR min(alone / M, most), since its power is spread over M blocks, but is no higher on
+    a block than power control allows.
 
     alone: the SNR with all of the flow's power on one block, or None for a transmitter with the same power on every
-    block. most: the SNR with the power that power control allows on a block. step: how many of the table's rates the
-    flow reaches on one block, if known.
+    block. most: the SNR at the highest power that power control allows on a block. step: number of the table's rates
+    that the flow reaches on one block, if known.
     """
 
     alone: FloatArray | None
@@ -63,7 +63,7 @@ class BlockLink:
         return BlockLink(alone, self.most[:, slots], None if self.step is None else self.step[:, slots])
 
     def steps_of(self, steps: Steps) -> IntArray:
-        """Return [n, s] how many of a table's rates each flow reaches on one block in each slot."""
+        """Return [n, s] the number of a table's rates that each flow reaches on one block."""
         if self.step is not None:
             return self.step
         on_one = self.most if self.alone is None else np.minimum(self.most, self.alone)
@@ -71,7 +71,7 @@ class BlockLink:
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
-    """Return [n, s] the largest number of blocks on which each flow carries bits in a slot, 0 to `blocks`.
+    """Return [n, s] the maximum number of blocks on which each flow can send bits, 0 to `blocks`.
 
     Args:
         steps: table of rates; with Shannon's rates, all blocks are usable.
@@ -89,13 +89,13 @@ def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
 def carried(
     link: BlockLink, given: IntArray, steps: Steps | None, cap: float | None = None
 ) -> tuple[FloatArray, IntArray]:
-    """Return each flow's rate on the blocks given to it, and the number of blocks that it uses.
+    """Return each flow's rate on its blocks, and the number of blocks that it uses.
 
-    A flow that is limited by its power uses fewer blocks than it was given if fewer carry more bits.
+    A power-limited flow uses fewer blocks than it was given if it sends more bits on fewer blocks.
 
     Args:
         given: [n, s] blocks given to each flow in each slot.
-        cap: with Shannon's rates, the highest rate on a block in bit/s/Hz, or None for no limit.
+        cap: highest rate on a block in bit/s/Hz with Shannon's rates; None for no limit.
 
     Returns:
         [n, s] rate of each flow, in bit/s/Hz times blocks; [n, s] blocks in use.
@@ -107,11 +107,11 @@ def carried(
         rate = np.log1p(snr) / np.log(2.0)
         return given * (rate if cap is None else np.minimum(rate, cap)), given
     step = link.steps_of(steps)
-    # rates of flows that power control limits, which have the same SNR on fewer blocks
+    # rates of flows limited by power control, whose SNR is the same on fewer blocks
     rates = given * steps.rates.take(step)
     if link.alone is None:
         return rates, given
-    # with 0 blocks, `given * link.most` is 0 times infinity without power control, and `alone / given` divides by 0
+    # with 0 blocks, `given * link.most` may be 0 times infinity, and `alone / given` divides by 0
     with np.errstate(invalid="ignore", divide="ignore"):
         limited = given * link.most > link.alone
         if not limited.any():
@@ -122,11 +122,11 @@ def carried(
 
 
 def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -> tuple[FloatArray, IntArray]:
-    """Return the highest rate times blocks [n, s] of flows limited by their power, and the blocks that carry it.
+    """Return the highest rate times blocks [n, s] of power-limited flows, and the number of blocks that reach it.
 
-    With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, the flow uses
-    only the blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a
-    higher step carries more only because of rounding to whole blocks, or with several layers.
+    With its power spread over all its blocks, a flow reaches some step of the table. To reach a higher step, it uses
+    only as many blocks as its power can raise to that step's SNR. The rate per power falls from step to step, so a
+    higher step carries more only due to rounding to whole blocks, or with several layers.
     """
     more, needs, table = _padded(steps)
     highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
@@ -134,15 +134,15 @@ def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -
     blocks = np.minimum(given, alone / needs.take(tried)).astype(np.int64)
     carries = table.take(tried) * blocks
     best = np.maximum.reduce(carries, axis=0)
-    # of several steps that carry equally much, take the one with the fewest blocks
+    # among steps that carry the same number of bits, use the one with the fewest blocks
     return best, np.minimum.reduce(np.where(carries == best, blocks, given), axis=0)
 
 
 @lru_cache(maxsize=64)
 def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
-    """Return how many steps are tried above the one reached on all blocks, and SNRs and rates of all steps.
+    """Return the number of steps tried above the one reached on all blocks, and the SNR and rate of all steps.
 
-    The result begins with as many padding steps as are tried, which have an infinite SNR and the rate 0.
+    The arrays begin with that number of padding steps, with infinite SNR and rate 0.
     """
     more = _STEPS_MORE[steps.layers > 1]
     none = np.zeros(more)
@@ -152,18 +152,18 @@ def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
 def divide(
     most: IntArray, blocks: int | IntArray, turn: IntArray, there: npt.NDArray[np.bool_] | None = None
 ) -> IntArray:
-    """Divide each slot's blocks equally among flows; blocks that one flow cannot use go to other flows.
+    """Divide each slot's blocks equally among flows; blocks that a flow cannot use go to other flows.
 
-    The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
+    The remainder of the division goes to flows in turn, one block each; the next slot continues where this one ends.
 
     Args:
-        most: [n, s] how many blocks each flow can use in each slot.
-        blocks: how many blocks to divide: one number for all slots, or [s].
+        most: [n, s] number of blocks that each flow can use in each slot.
+        blocks: number of blocks to divide; one number for all slots, or [s].
         turn: [s] number of each slot, counting the slots that serve this direction.
         there: [n, s] whether a flow takes part in a slot; by default, all do.
 
     Returns:
-        [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.
+        [n, s] blocks of each flow, whose sum is all blocks, or all that flows can use if that is fewer.
     """
     flows: int | IntArray = len(most)
     if flows == 1 and there is None:
@@ -180,7 +180,7 @@ def divide(
         others, given, rest = flows, more * level, blocks - level * flows
     else:
         turned = place > before
-        while True:  # blocks left by flows at their maximum raise the level of the other flows
+        while True:  # blocks left over by flows at their maximum raise the level of the other flows
             others = np.add.reduce(more, axis=0)
             full = np.add.reduce(np.where(more, 0, most), axis=0)
             level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)
@@ -197,7 +197,7 @@ def divide(
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:
-    """Return [n] whole blocks for shares of the band, rounded down; the largest remainders get one more each."""
+    """Round shares of the band down to whole blocks [n]; shares with the largest remainders get one more."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
     more = min(round(float(exact.sum())), blocks) - int(whole.sum())
@@ -207,7 +207,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return how many blocks flows get [n], served in order; each gets all that it can use while blocks remain."""
+    """Return [n] the blocks of flows that are served in order; each gets all that it wants while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

@@ -7,12 +7,12 @@ from edgefl.channel.units import FloatArray
 
 
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
-    """Draw independent zero-mean normal numbers in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
+    """Draw independent normal shadowing with mean 0 dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
 
     The caller keeps the numbers for one communication round, as the journal paper does with eq. (21).
 
     Args:
-        size: how many devices to draw for.
+        size: number of devices to draw for.
         std_db: [size] standard deviation >= 0, or one value for all, such as a path-loss model's.
 
     Returns:
@@ -21,7 +21,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     Raises:
         ValueError: a standard deviation is negative.
 
-    Left out: correlation along the path and between devices, which `edgefl.channel.large_scale` models.
+    Left out: correlation in space and between devices, which `edgefl.channel.large_scale` models.
     """
     std = np.asarray(std_db, dtype=float)
     if not np.all(std >= 0):

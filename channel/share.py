@@ -1,4 +1,4 @@
-"""SNR and rate on a share of the band; `edgefl.channel.schedulers` decides the shares."""
+"""Compute SNR and rate on a share of the band; `edgefl.channel.schedulers` decides the shares."""
 
 import math
 from typing import Literal, get_args
@@ -10,13 +10,13 @@ from edgefl.channel.units import FloatArray, Values, db_to_linear
 
 __all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 
-# How a transmitter spreads its power. `full`: all power goes into its share of the band, so half the band has twice
-# the SNR (the journal paper; in the downlink the server sends with its full power towards every device at once).
-# `per_resource_block`: power is spread evenly over the whole band, so the SNR is the same on every share.
+# The rule by which a transmitter spreads its power. `full`: all power goes into its share of the band, so half the
+# band has twice the SNR (as in the journal paper; in the downlink, the server sends at full power to every device at
+# once). `per_resource_block`: power is spread evenly over the whole band, so the SNR is the same on every share.
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
 
-# From x = 1/snr = 30 on, the continued fraction of e^x E1(x) truncated at this depth is accurate to 1e-15.
+# For x = 1/snr >= 30, the continued fraction of e^x E1(x) truncated at this depth is accurate to 1e-15.
 _FRACTION_FROM = 30.0
 _FRACTION_DEPTH = 24
 
@@ -30,7 +30,7 @@ def noise_w(
     noise_figure_db: float = 0.0,
     interference_margin_db: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Compute the noise N0 W F M in a share of the band: a link's mean SNR is P psi over this noise, with E|h|^2 = 1.
+    """Compute the noise N0 W F M in a share of the band; a link's mean SNR is P psi over this noise.
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.
@@ -44,7 +44,7 @@ def noise_w(
     Raises:
         ValueError: noise or bandwidth is not positive, or noise figure or margin is negative.
 
-    Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
+    Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies over time.
     """
     bandwidth = np.asarray(bandwidth_hz, dtype=float)
     margin_db = np.asarray(interference_margin_db, dtype=float)
@@ -69,7 +69,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
     Raises:
         ValueError: the cap is not positive.
 
-    Source: Shannon. Left out: the steps between modulations, coding losses, block errors.
+    Source: Shannon. Left out: steps between modulations, coding losses, and block errors.
     """
     # log1p keeps its precision where 1 + snr rounds to 1
     efficiency = np.log1p(np.asarray(snr, dtype=float)) / _LN2
@@ -88,7 +88,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
         cap: highest efficiency in bits/s/Hz, > 0, or None for no limit.
 
     Returns:
-        [devices] mean rate in bits/s/Hz, with a relative error of about 1e-14 from vanishing to huge SNR.
+        [devices] mean rate in bits/s/Hz, with a relative error of about 1e-14 for any SNR.
 
     Raises:
         ValueError: an SNR is negative or not a number, or the cap is not positive.
@@ -96,7 +96,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     Source: Alouini and Goldsmith, IEEE Trans. Veh. Technol. 1999.
     """
     if isinstance(snr, float):
-        # a single transfer passes a float, for which plain arithmetic is ten times as fast
+        # single transfers pass floats, for which plain arithmetic is ten times as fast
         return np.float64(_ergodic_rate_of(snr, cap))
     gamma = np.asarray(snr, dtype=float)
     if not np.all(gamma >= 0):
@@ -125,7 +125,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     """
     check_power_rule(power)
     if isinstance(share, float) and isinstance(snr, float):
-        # a single transfer passes a float: ten times as fast
+        # single transfers pass floats, which are ten times as fast
         return np.float64((snr / share if power == "full" else snr) if share > 0 else 0.0)
     part, whole = np.broadcast_arrays(np.asarray(share, dtype=float), np.asarray(snr, dtype=float))
     rest = part if power == "full" else np.ones_like(part)
@@ -133,14 +133,14 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Limit shares of a band to each device's maximum; other devices get the excess in proportion to their shares.
+    """Limit shares of a band to each device's maximum; others get the excess in proportion to their shares.
 
     Args:
         share: [devices] share of each device, 0 to 1, with a sum of at most 1.
         most: [devices] largest share that each device may have, above 0.
 
     Returns:
-        [devices] shares with the same sum as before, or with a smaller sum if all devices are at their limit.
+        [devices] shares with the same sum, or a smaller sum if all devices are at their maximum.
     """
     wanted, limits = np.asarray(share, dtype=float), np.asarray(most, dtype=float)
     given = np.minimum(wanted, limits)
@@ -153,7 +153,7 @@ def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
 
 
 def check_cap(cap: float) -> float:
-    """Return a cap on the spectral efficiency after checking it.
+    """Check a cap on the spectral efficiency, and return it.
 
     Raises:
         ValueError: the cap is not positive.
@@ -204,7 +204,7 @@ def _ergodic_rate_of(snr: float, cap: float | None) -> float:
     """Compute the ergodic rate at a single SNR, as `ergodic_rate` does for arrays."""
     if not snr >= 0:
         raise ValueError(f"snr must be >= 0, got {snr}")
-    # an SNR whose inverse overflows carries nothing
+    # an SNR whose inverse overflows carries no bits
     x = 1.0 / snr if snr > 0 else math.inf
     nats = _scaled_exp1_of(x)
     if cap is not None:

@@ -1,4 +1,4 @@
-"""The band of one direction of one cell, shared slot by slot among its flows."""
+"""The band of a cell in one direction, which flows share slot by slot."""
 
 import math
 from bisect import bisect_right
@@ -17,40 +17,40 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
-# Slots between two kept states while planning with a scheduler that decides in every slot
+# Slots between two stored states of a plan if the scheduler decides in every slot
 _STRIDE = 64
-# Slots to look ahead for the next end: a flow that joins earlier would invalidate the rest of the plan.
+# Slots to look ahead for the next end, since a flow that joins earlier would invalidate the rest of the plan
 HORIZON_SLOTS = 512
-# Flows times slots above which a run with fixed shares is cut into strides, to save memory
+# Flows times slots above which a plan with fixed shares is computed in strides, to save memory
 _LARGEST_RUN = 2**21
 
 
 @dataclass
 class _Plan:
-    """The flows' states in the coming slots, provided that no flow joins or leaves."""
+    """The flows' states in the next slots, valid as long as no flow joins or leaves."""
 
     shares: FloatArray | None  # fixed shares, or None if a scheduler decides in every slot
-    states: list[BandState]  # states in order of time; the plan ends with the last
+    states: list[BandState]  # states in order of time; the last one ends the plan
     ended: list[int] = field(default_factory=list)  # flows that are complete in the last state
     looks: int = 0  # number of look-aheads so far
 
 
 class SharedBand:
-    """Time transfers that share a band, exact slot by slot.
+    """Compute the times of transfers that share a band, exactly, slot by slot.
 
-    In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
-    `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
-    its bits reach its payload; the rest of that slot is padding. A scheduler with fixed shares decides again when a
-    flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
+    In slot n a flow with share b sends w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits, where w_n is the weight
+    of a TDD frame. With power `per_resource_block`, the division by b in the logarithm is left out. A flow ends in
+    the first slot in which its bits reach the payload; the rest of that slot is padding. A scheduler with fixed
+    shares decides again when a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
-    Fading is a function of link and slot, so looking ahead uses up no random numbers. Results are the same bit for
-    bit, regardless of when and how often `settle`, `next_end` and `moved_bits` are called.
+    Fading is a function of link and slot, so looking ahead consumes no random numbers. Results are bit-identical,
+    whenever and however often `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
-    in use here, each neighbour uses K shares too, and snr falls by a factor of 1 + K neighbours. A transmitter heard
+    in use here, each neighbour also uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter heard
     slot by slot (`Interfered`) puts its full power on one of K shares, where it interferes K times as much.
 
-    Left out: control channels, resource blocks, retransmission, interference between flows.
+    Left out: control channels, resource blocks, retransmissions, and interference between flows.
     """
 
     def __init__(self, scheduler: Scheduler, carrier: Carrier, groups: Groups | None = None) -> None:
@@ -87,13 +87,13 @@ class SharedBand:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime, in slots, of all shares up to the settled slot: K shares in use for a whole slot count as K."""
+        """Airtime in slots of all shares up to the settled slot; K shares in use for a whole slot count as K."""
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
         """Return the airtime of a group up to the settled slot, in slots at full power.
 
-        With power `full` each share in use for a slot counts as one slot, as in `sent_slots`; otherwise it counts as
+        With power `full`, a share in use for a slot counts as one slot, as in `sent_slots`; otherwise it counts by
         its part of the band.
         """
         return float(self._state.sent_of[group])
@@ -123,11 +123,11 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether only to check the flow, which then joins in `planned` with its fading drawn ahead.
+            expected: whether to only check the flow, which joins later in `planned`, with its fading drawn ahead.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
-                before the slot, or the transfer would not end even alone in the band.
+                before the slot, or the transfer would not end even if it had the band to itself.
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
@@ -138,7 +138,7 @@ class SharedBand:
         return flow
 
     def planned(self, flows: Sequence[tuple[int, BandFlow]]) -> Iterator[tuple[int, list[Any]]]:
-        """Serve expected flows in a band without others; yield slots, and ids of the flows that are complete there.
+        """Serve expected flows in an empty band; yield slots, with the ids of the flows that are complete there.
 
         Args:
             flows: the slot at which each flow joins, in ascending order, and the flow.
@@ -167,7 +167,7 @@ class SharedBand:
         self._plan = None
 
     def change(self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
-        """Set a flow's mean SNR from a slot boundary on, and the highest mean SNR on a resource block.
+        """Set a flow's mean SNR, and its highest mean SNR on a resource block, from a slot boundary on.
 
         Raises:
             ValueError: the flow is unknown, the SNR is not positive, the slot is past, or flows end before the slot.
@@ -182,7 +182,7 @@ class SharedBand:
         self._plan = None
 
     def pause(self, slot: int, paused: bool) -> None:
-        """Stop serving flows from a slot boundary on, or serve them again.
+        """Stop or resume serving flows at a slot boundary.
 
         Raises:
             ValueError: the slot is past, or flows end before the slot.
@@ -191,14 +191,14 @@ class SharedBand:
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
+        """Return the next slot boundary at which flows are complete, unless flows join or leave, and their ids.
 
         Args:
-            horizon: last slot to look ahead to; if flows join often, plans up to a distant horizon are soon invalid.
+            horizon: last slot to look ahead to; if flows join often, plans to a distant horizon soon become invalid.
 
         Returns:
-            Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
-            no flow ends before the horizon, or None if the band is empty or paused.
+            Slot at which flows end, and their ids in the order in which they joined; the horizon and no ids if no
+            flow ends before the horizon; None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to search for the next end of a flow, since flows that join or leave invalidate a plan."""
+        """Slot up to which to search for the next end of a flow, as flows that join or leave invalidate a plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -226,12 +226,12 @@ class SharedBand:
         return min(far, max(self._joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
-        """Return how many slots to look ahead on resource blocks; the number grows while no flow joins or leaves."""
+        """Return how many slots to look ahead with resource blocks, which grows while no flow joins or leaves."""
         first = FIRST_LOOK_BY_SLOT if self._band.scheduler.per_slot else FIRST_LOOK
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
-        """Advance to a slot boundary and return the flows that have moved their payloads by then.
+        """Advance to a slot boundary; return the flows that have sent their payloads by then.
 
         Raises:
             ValueError: the slot is past, or flows end before the slot.
@@ -242,7 +242,7 @@ class SharedBand:
         return done
 
     def moved_bits(self, id_: Hashable) -> float:
-        """Return the bits that a flow has moved up to the settled slot.
+        """Return the bits that a flow has sent up to the settled slot.
 
         Raises:
             ValueError: the flow is unknown.
@@ -256,10 +256,10 @@ class SharedBand:
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
-        """Return the number of slots in which a departed flow had blocks, and the sum of its power over these slots.
+        """Return the number of slots in which a former flow had blocks, and the sum of its power over these slots.
 
-        The power is a fraction of the device's maximum. Both values are 0 in the downlink, where the site sends,
-        and can be read only once.
+        The power is a fraction of the device's maximum. Both are 0 in the downlink, where the site sends, and can be
+        read only once.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power
@@ -295,7 +295,7 @@ class SharedBand:
         self._plan = None
 
     def _advance(self, slot: int) -> None:
-        """Make `slot` the settled boundary; keep the plan if nothing changes."""
+        """Make `slot` the settled boundary; keep the plan unless a flow ends."""
         if slot < self.slot:
             raise ValueError(f"slot {slot} is in the past: the band is settled up to slot {self.slot}")
         if slot == self.slot:

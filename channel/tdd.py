@@ -1,9 +1,9 @@
-"""Time-division duplex frames, which state the share of each slot that serves the downlink and the uplink.
+"""Time-division duplex frames, which define the share of each slot that serves downlink and uplink.
 
-A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, and
-for a special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects
-the weight. Without weights (None) every slot serves the transfer, as in the journal paper's separate intervals.
-Flexible slots have no weights either: each serves the direction that has data.
+A direction has one weight per slot of a period: 1 for its own slots, 0 for those of the other direction, and for a
+special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects the
+weight. Without weights (None) every slot serves the transfer, as in the journal paper's separate intervals. Flexible
+slots have no weights either; each serves the direction that has data.
 """
 
 import math
@@ -29,7 +29,7 @@ SYMBOLS_PER_SLOT = 14
 
 @dataclass(frozen=True)
 class Pattern:
-    """A frame of downlink (D), uplink (U) and special (S) slots, repeated from slot 0 on, or flexible slots (F).
+    """A frame of downlink (D), uplink (U) and special (S) slots that repeats from slot 0 on, or flexible slots (F).
 
     Args:
         pattern: one letter per slot, e.g. DDDSU; F if all slots are flexible.
@@ -38,7 +38,7 @@ class Pattern:
     Raises:
         ValueError: a letter is unknown, symbols do not sum to 14, or a direction has no symbol.
 
-    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, special slots that differ within a period.
+    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols; special slots that differ within a period.
     """
 
     pattern: str = "DDDSU"
@@ -65,7 +65,7 @@ class Pattern:
         return self.pattern == "F"
 
     def weights(self, direction: Direction) -> Weights:
-        """Return [period] which share of each slot serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0.
+        """Return [period] the share of each slot that serves a direction; for DDDSU's downlink 1, 1, 1, 10/14, 0.
 
         A flexible slot can serve either direction in full.
         """
@@ -131,7 +131,7 @@ class Frame:
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
     def turn(self, slot: int) -> int:
-        """Return how many slots before the given one serve the direction at least in part."""
+        """Return how many slots before this one serve the direction at least in part."""
         periods, rest = divmod(slot, self.period)
         return periods * len(self._served) + bisect_left(self._served, rest)
 
@@ -141,15 +141,15 @@ class Frame:
         return periods * self.period + self._served[rest]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Return the smallest number of slots from first_slot on with at least a given airtime, up to rounding."""
+        """Return the smallest number of slots from first_slot on with at least this airtime, up to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
-        # whole periods, so that the rest is in (0, period]
+        # whole periods, such that the rest is in (0, period]
         periods = math.ceil(until / self._airtime) - 1
         rest = until - periods * self._airtime
         if rest <= 0 < periods:  # the quotient above was rounded up
             periods, rest = periods - 1, self._airtime
-        rest = min(rest, self._airtime)  # rounding may exceed a period: find its last serving slot
+        rest = min(rest, self._airtime)  # rounding may exceed a period: use its last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def autocorrelation(self) -> FloatArray:
@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on; in each slot it is the share given by the frame's weight.
+    """On-time of a radio from a slot boundary on, which in each slot is the share given by the frame's weight.
 
     The share of a special slot is spread evenly over the slot.
 
@@ -193,7 +193,7 @@ class OnTime:
     first_slot: int
 
     def place(self, time_s: float) -> tuple[int, float]:
-        """Return the absolute slot that contains a time, and the time since its start, s.
+        """Return the absolute slot that contains a time, and the time in s since the slot's start.
 
         A time that misses a slot boundary only through rounding counts as the boundary.
         """
@@ -202,25 +202,25 @@ class OnTime:
         return self.first_slot + whole, max(0.0, elapsed_s - whole * self.slot_s)
 
     def until_s(self, time_s: float) -> float:
-        """Return the total on-time until a time, s."""
+        """Return the total on-time in s until a time."""
         slot, rest_s = self.place(time_s)
         whole = self.frame.airtime(self.first_slot, slot - self.first_slot) * self.slot_s
         return whole + rest_s * self.frame.weights[slot % self.frame.period]
 
     def airtime_s(self, start_s: float, end_s: float) -> float:
-        """Return the on-time, s, from the first slot's start at `start_s` until `end_s`."""
+        """Return the on-time in s from `start_s`, the first slot's start, until `end_s`."""
         return end_s - start_s if self.frame.plain else self.until_s(end_s)
 
 
-# A clock that sums waits is off by a few roundings; differences up to this many count as 0.
+# A clock that adds up delays is off by a few rounding errors; differences of up to this many count as 0.
 _ROUNDINGS = 16
 
 
 def rounding_s(time_s: float) -> float:
-    """Return the tolerance, s, within which a time counts as a slot boundary."""
+    """Return the tolerance in s within which a time counts as a slot boundary."""
     return _ROUNDINGS * math.ulp(time_s)
 
 
 def roundings_s(times_s: FloatArray) -> FloatArray:
-    """Return the tolerance, s, within which each of n times counts as a slot boundary."""
+    """Return the tolerance in s within which each of n times counts as a slot boundary."""
     return _ROUNDINGS * np.spacing(np.abs(times_s))

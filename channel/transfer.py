@@ -1,10 +1,10 @@
 """Count the slots of a transfer.
 
-A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots count
-from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of a full slot;
-without them the transfer uses every slot of its own interval (the journal paper's TDD).
-Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly, `auto` uses
-renewal where that is as accurate.
+A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits sent reach Z. Slots count from
+the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`), slot n carries a fraction w_n of a
+full slot's bits; without weights, the transfer uses every slot of its own interval (the journal paper's TDD). There
+are three fidelities: `slot` draws every slot and is exact; `renewal` draws the number of slots directly; `auto` uses
+renewal where it is as accurate.
 """
 
 from collections.abc import Iterator
@@ -28,15 +28,15 @@ _FIDELITIES = get_args(Fidelity)
 
 # `auto` draws every slot of a transfer that is expected to be shorter than this ...
 AUTO_SLOTS = 4000
-# ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
+# ... or than this many coherence times 1 / (1 - rho), since renewal's normal limit needs both
 AUTO_COHERENCE_TIMES = 50
 
 # Maximum number of blocks read at a time; results do not depend on it.
 CHUNK_BLOCKS = 8
 
-# Numbers of the random streams of renewal
+# Numbers of renewal's random streams
 _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
-# a single generator that each renewal resets
+# a single generator that is reset for each renewal
 _REUSED = np.random.Generator(np.random.Philox())
 
 
@@ -52,7 +52,7 @@ class Flow:
         fading: fading of the link; a static link is solved in closed form in every fidelity.
         first_slot: first slot n0 of the transfer, >= 0.
         direction: direction of the transfer, since renewal draws different numbers in each.
-        fidelity: how slots are counted: slot, renewal or auto.
+        fidelity: way of counting slots: slot, renewal or auto.
 
     Raises:
         ValueError: an argument is out of range.
@@ -72,7 +72,7 @@ class Flow:
     def slots(self, payload_bits: float) -> int:
         """Count the slots of a transfer.
 
-        `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
+        `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw that depends on link,
         first slot and direction. `auto` is `renewal` for transfers that are expected to take at least AUTO_SLOTS
         slots, AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for
         other transfers `auto` is `slot`.
@@ -103,7 +103,7 @@ class Flow:
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than max_slots.
 
-        Source: journal paper, eq. (26). Left out: control channels, coding, retransmission.
+        Source: journal paper, eq. (26). Left out: control channels, coding, and retransmissions.
         """
         need = self.carrier.need(payload_bits)
         if self.fading.static:
@@ -117,10 +117,10 @@ class Flow:
         raise ValueError(endless("they did not carry the payload", max_slots))
 
     def bits(self, slots: int, payload_bits: float) -> float:
-        """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
+        """Return the bits that a transfer has sent when it is cut off after `slots` slots, at most the payload.
 
-        If slots are drawn one by one, the result is the bits that these slots carried; by renewal, it is the payload
-        times the ratio of the slots' airtime to the whole transfer's.
+        If slots are drawn one by one, these are the bits that the slots carried; with renewal, they are the payload
+        times the slots' share of the transfer's airtime.
 
         Raises:
             ValueError: an argument is out of range.
@@ -138,7 +138,7 @@ class Flow:
         )
 
     def bits_carried(self, slots: int) -> float:
-        """Return the bits that the link carries in `slots` slots, read slot by slot; 0 slots carry 0.
+        """Return the bits that the link carries in `slots` slots, read slot by slot.
 
         Raises:
             ValueError: slots is negative.
@@ -157,7 +157,7 @@ class Flow:
         return self.carrier.unit_bits * total
 
     def expected_slots(self, payload_bits: float) -> float:
-        """Return the slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau), not rounded.
+        """Return the unrounded number of slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau).
 
         Raises:
             ValueError: the payload is out of range.
@@ -183,7 +183,7 @@ class Flow:
         )
 
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield for each chunk the slots before it, and the cumulative sums of w min(log2(1 + snr |h|^2), cap) in it.
+        """Yield for each chunk the number of slots before it, and cumulative sums of w min(log2(1 + snr |h|^2), cap).
 
         Sums continue from chunk to chunk in order, so that rounding does not depend on the chunks.
         """
@@ -211,7 +211,7 @@ class Flow:
         if need > rate * frame.airtime(first_slot, max_slots):
             raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
         slots = frame.slots(first_slot, need / rate)
-        # rounding of the division may have crossed a slot boundary
+        # rounding in the division may have crossed a slot boundary
         while frame.airtime(first_slot, slots) * rate < need:
             slots += 1
         while frame.airtime(first_slot, slots - 1) * rate >= need:
@@ -226,10 +226,10 @@ def long_enough(expected_slots: float, correlation: float) -> bool:
 
 
 def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: Values) -> Values:
-    """Return the number of independent exponential draws with the same relative variance as the bits of a transfer.
+    """Return how many independent exponential draws have the same relative variance as the bits of a transfer.
 
-    Shannon's rates have at least one draw in each coherence time. With a table, a weak link carries bits only in rare
-    moments above the lowest step: fifty coherence times may have two, and the law of their number is far from normal.
+    Shannon's rates correspond to at least one draw per coherence time. With a table, a weak link carries bits only in
+    rare moments above the lowest step: fifty coherence times may have two, and their number is far from normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

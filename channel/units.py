@@ -1,4 +1,4 @@
-"""Decibels and the speed of light. Every conversion takes a number or an array and keeps its shape."""
+"""Decibels and the speed of light. Every conversion accepts a number or an array and keeps its shape."""
 
 from typing import TypeVar
 
@@ -32,12 +32,12 @@ def linear_to_db(ratio: Values) -> Values:
 
 
 def dbm_to_watt(power_dbm: Values) -> Values:
-    """Return the power in W of a power in dBm, or the density in W/Hz of a density in dBm/Hz."""
+    """Convert a power in dBm to W, or a density in dBm/Hz to W/Hz."""
     return db_to_linear(power_dbm) / 1000.0
 
 
 def watt_to_dbm(power_w: Values) -> Values:
-    """Return the power in dBm of a power in W.
+    """Convert a power in W to dBm.
 
     Raises:
         ValueError: a power is not positive.

@@ -1,6 +1,6 @@
 """Random streams that are identified by name, not by the order of their use.
 
-Two runs that request the same stream get the same numbers, regardless of their other draws. Adding a device or
+Two runs that request the same stream get the same numbers, whatever other numbers they draw. Adding a device or
 swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
 """
 
@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # smallest number of streams for which computing all states together is faster
+_FROM = 8  # smallest number of streams for which computing all states at once is faster
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -50,8 +50,8 @@ class Streams:
     ) -> Iterator[np.random.Generator]:
         """Yield the streams `(*path, number, *behind)` for some numbers; use each one before taking the next.
 
-        Many numbers, below 2^32, share one generator that is reset to the start of each stream, which takes a fifth
-        of the time of making new generators.
+        From 8 numbers on, all below 2^32, one generator is reset to the start of each stream, which takes a fifth of
+        the time of creating new generators.
         """
         if len(numbers) < _FROM:
             yield from (self(*path, number, *behind) for number in numbers)
@@ -72,10 +72,10 @@ class Streams:
     def _states(
         self, path: tuple[str | int, ...], numbers: Sequence[int], behind: tuple[str | int, ...], words: int
     ) -> np.ndarray:
-        """Return the output [numbers, words] of the sequences of `(*path, number, *behind)`, 64 bits each.
+        """Return the 64-bit words [numbers, words] that the SeedSequences of `(*path, number, *behind)` generate.
 
         SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
-        each number and what follows it are mixed into that pool, for all numbers at once (O'Neill's `seed_seq`).
+        each number and `behind` are mixed into that pool, for all numbers at once (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
@@ -105,7 +105,7 @@ def _words(part: str | int) -> int:
 
 
 def _number(part: str | int) -> int:
-    """Return the number that stands for a part of a stream's name."""
+    """Convert a part of a stream's name to an integer."""
     # crc32, not hash(): Python salts hash() in every process
     return zlib.crc32(part.encode()) if isinstance(part, str) else part
 

@@ -1,4 +1,4 @@
-"""Path-loss models, one file each, with everything that belongs to an environment."""
+"""Path-loss models, one file each, with all constants of an environment."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["ByState", "Line", "LossLines", "PathLoss", "not_negative"]
 
-# hypot() of a position drawn at exactly 10 m may round to less
+# hypot() of a position drawn at exactly 10 m may be rounded down
 DISTANCE_ROUNDING = 1e-9
 
 
@@ -25,11 +25,11 @@ class Line(NamedTuple):
 
 
 class LossLines(NamedTuple):
-    """Path loss as the maximum of lines, with and without line of sight.
+    """Path loss as the maximum of several lines, with and without line of sight.
 
-    All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
-    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. The
-    NLoS loss is defined as the greater of its own line and the LoS loss.
+    All models in this package have this shape. Beyond the breakpoint, PL2 applies instead of PL1. PL2 is steeper and
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. The NLoS
+    loss is defined as the maximum of its own line and the LoS loss.
     """
 
     los: tuple[Line, ...]
@@ -44,7 +44,7 @@ class ByState(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How the paths of a link differ in delay and in direction, seen from its site.
+    """Spread of a link's paths in delay and in direction, as seen from the site.
 
     delay_s, azimuth_deg, zenith_deg: root mean square over all paths, weighted by power. direct: share of the power
     on the direct path, K / (K + 1); 0 without line of sight.
@@ -73,7 +73,7 @@ def lg_spread(
 
 @dataclass(frozen=True)
 class PathLoss(ChannelComponent, ABC):
-    """Base class of path-loss models, which bring their own shadowing and correlation distances.
+    """Base class of path-loss models, which include shadowing and correlation distances.
 
     Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing standard deviation), Table 7.5-6 (its correlation
     distance; delay and angular spreads), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and
@@ -83,13 +83,13 @@ class PathLoss(ChannelComponent, ABC):
     std_db: ClassVar[ByState]  # of the shadowing
     correlation_m: ClassVar[ByState | None]  # of the shadowing, or None without shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
-    bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
+    bs_height_m: ClassVar[float]  # typical heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
     # largest distance of an indoor device behind an outer wall, or None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    # power of a site in each MHz of its band, or None if the model describes no particular kind of site
+    # power of a site per MHz of its band, or None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
-    nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
+    nearest_m: ClassVar[float] = 10.0  # range of distances; typical values for a model without limits
     farthest_m: ClassVar[float] = math.inf
 
     @abstractmethod
@@ -102,7 +102,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates near places.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates nearby places.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.
@@ -120,7 +120,7 @@ class PathLoss(ChannelComponent, ABC):
         self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)
 
     def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
-        """Return the default nearest and farthest horizontal distance of a device.
+        """Return the default minimum and maximum horizontal distance of a device.
 
         A model with a range of 3D distances converts that range for the given heights.
         """
@@ -181,13 +181,13 @@ class PathLoss(ChannelComponent, ABC):
 
 
 def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
-    """Raise an error if a path-loss model is not valid between two distances of places from sites.
+    """Raise an error if a path-loss model is not valid in a range of distances.
 
     Args:
         radio: carrier and antenna heights, as arguments of `PathLoss.path_loss_db`.
 
     Raises:
-        ValueError: the model rejects a distance; the message names the distances, and includes the model's own error.
+        ValueError: the model rejects a distance; the message names the distances and includes the model's error.
     """
     if not nearest_m < farthest_m:
         raise ValueError(

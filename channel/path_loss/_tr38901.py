@@ -1,4 +1,4 @@
-"""Formulas common to the models of 3GPP TR 38.901."""
+"""Formulas shared by the models of 3GPP TR 38.901."""
 
 import math
 
@@ -23,7 +23,7 @@ def log_carrier_ghz(carrier_hz: float) -> float:
 def breakpoint_distance_m(
     *, carrier_hz: float, bs_height_m: float, ut_height_m: float, environment_height_m: float = 1.0
 ) -> float:
-    """Return the distance d'_BP where the slope in line of sight changes: 4 h'_BS h'_UT fc / c, h' = h - h_E.
+    """Return the breakpoint distance d'_BP in line of sight, 4 h'_BS h'_UT fc / c with h' = h - h_E.
 
     Raises:
         ValueError: an antenna is not above the environment height.
@@ -41,7 +41,7 @@ def breakpoint_distance_m(
 
 
 def outdoor_los_probability(distance_2d_m: npt.ArrayLike, *, decay_m: float) -> FloatArray:
-    """Return the probability of line of sight [devices]: 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
+    """Return [devices] the probability of line of sight, 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
     # up to 18 m the formula is evaluated at 18 m, where it is exactly 1
     far = np.maximum(not_negative(distance_2d_m), 18.0)
     return 18.0 / far + np.exp(-far / decay_m) * (1.0 - 18.0 / far)

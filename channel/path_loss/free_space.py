@@ -15,9 +15,9 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 class FreeSpace(PathLoss):
     """Loss between isotropic antennas, 20 log10(4 pi d3D fc / c), at any distance and carrier.
 
-    Line of sight is certain here, and the loss does not depend on it. There is no shadowing.
+    Line of sight is certain, and the loss does not depend on it. There is no shadowing.
 
-    Source: Friis, Proc. IRE 1946. Ignored: ground, obstacles, near field.
+    Source: Friis, Proc. IRE 1946. Ignored: ground, obstacles, and near field.
     """
 
     std_db: ClassVar[ByState] = ByState(0.0, 0.0)

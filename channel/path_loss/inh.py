@@ -28,7 +28,7 @@ class InH(PathLoss):
     exp(-(d-6.5)/32.6). The probability jumps by less than 0.004 between its pieces, as in the table. Left out: the
     table's open office.
 
-    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, walls of other buildings.
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, and walls of other buildings.
     """
 
     std_db: ClassVar[ByState] = ByState(3.0, 8.03)

@@ -15,13 +15,13 @@ from edgefl.channel.units import FloatArray
 class UMa(PathLoss):
     """Urban macro, 10 m to 5 km (2D) and 0.5 GHz to 100 GHz, for devices up to 13 m high.
 
-    Up to that height C' = 0, and the environment height h_E is 1 m, not random. Probability of line of sight:
-    1 up to 18 m, then 18/d + exp(-d/63) (1 - 18/d).
+    Up to that height, C' = 0 and the environment height h_E is a constant 1 m. Probability of line of sight: 1 up to
+    18 m, then 18/d + exp(-d/63) (1 - 18/d).
 
-    The table is for base stations at 25 m; its formulas also serve for other heights above the lowest roofs, from 12
-    m (4 floors of 3 m, TR 36.873, Table 6-1) to 150 m.
+    The table is for base stations at 25 m; its formulas are also used for other heights above the lowest roofs, from
+    12 m (4 floors of 3 m, TR 36.873, Table 6-1) to 150 m.
 
-    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, devices on higher floors.
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, and devices on higher floors.
     """
 
     std_db: ClassVar[ByState] = ByState(4.0, 6.0)
@@ -36,7 +36,7 @@ class UMa(PathLoss):
     farthest_m: ClassVar[float] = 5000.0
     lowest_bs_m: ClassVar[float] = 12.0
     highest_bs_m: ClassVar[float] = 150.0
-    # beyond it TR 38.901 draws the environment height at random
+    # above it, TR 38.901 draws the environment height at random
     highest_ut_m: ClassVar[float] = 13.0
 
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:

@@ -17,10 +17,10 @@ class UMi(PathLoss):
 
     Probability of line of sight: 1 up to 18 m, then 18/d + exp(-d/36) (1 - 18/d).
 
-    The table is for base stations at 10 m; its formulas also serve for other heights below the highest roofs,
-    24 m (8 floors of 3 m, TR 36.873, Table 6-1).
+    The table is for base stations at 10 m; its formulas are also used for other heights below the highest roofs, 24 m
+    (8 floors of 3 m, TR 36.873, Table 6-1).
 
-    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, street orientation.
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, and street orientation.
     """
 
     std_db: ClassVar[ByState] = ByState(4.0, 7.82)

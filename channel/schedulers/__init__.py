@@ -1,9 +1,9 @@
 """Schedulers, one file each, which share the band among flows.
 
-Schedulers with `per_slot` decide in every slot, on the channel of that slot; other schedulers keep their shares until
+Schedulers with `per_slot` decide in every slot by the channel in that slot; other schedulers keep their shares until
 a flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
-order (`edgefl.channel.block_slots`). Fading is flat, so without blocks a scheduler that follows the channel gives the
-whole band to one flow.
+order (`edgefl.channel.block_slots`). Fading is flat, so without blocks, channel-aware schedulers give the whole band
+to one flow.
 """
 
 from abc import ABC, abstractmethod
@@ -29,22 +29,22 @@ def _none() -> FloatArray:
 
 @dataclass
 class Flows:
-    """A scheduler's view of the n flows with data to send, in the order in which they joined.
+    """The n flows with data to send as a scheduler sees them, in the order in which they joined.
 
     Arrays are [n], read-only, and valid only during the call of `shares`. Efficiency, average and airtime are set
     only for schedulers with `per_slot`.
 
     Args:
-        carrier: the band that the flows share, and the rules of its rates.
+        carrier: the band that the flows share, with its rate rules.
         snr: mean SNR on the whole band with full power; for a static link, the constant SNR.
-        remaining_bits: bits that each flow has yet to send, > 0.
+        remaining_bits: bits that each flow still has to send, > 0.
         static: whether each flow's link does not fade, or None if all links fade.
         slot: absolute index of the slot.
-        efficiency: bits/s/Hz that each flow would have in this slot if it were alone in the band.
-        average: average bits/s/Hz that each flow has had so far, with the scheduler's memory; the average starts at a
-            fair share, the mean efficiency divided by n.
-        airtime: slots that each flow has had so far; a new flow starts with the airtime of the least served flow.
-        background: whether each flow is background traffic, or None if there is no background traffic.
+        efficiency: bit/s/Hz that each flow would have in this slot if it were alone in the band.
+        average: average bit/s/Hz of each flow so far, with the scheduler's memory; it starts at a fair share, the
+            mean efficiency divided by n.
+        airtime: slots of each flow so far; a new flow starts with the airtime of the flow that has been served least.
+        background: whether each flow is background traffic, or None if none is.
     """
 
     carrier: Carrier
@@ -61,9 +61,9 @@ class Flows:
         return len(self.snr)
 
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
-        """Return some of the flows, alone on a part of the band.
+        """Return some of the flows, as the only ones on a part of the band.
 
-        Efficiency and average still refer to the whole band; on a part of the band flows rank in the same order.
+        Efficiency and average still refer to the whole band; flows rank in the same order on a part of it.
         """
 
         def of(values: Any) -> Any:
@@ -82,7 +82,7 @@ class Flows:
         )
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return [n] the mean rates on the given shares, in bits/s per Hz of the whole band."""
+        """Return [n] the mean rates on these shares, in bit/s per Hz of the whole band."""
         rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate
@@ -105,11 +105,11 @@ class Scheduler(ChannelComponent, ABC):
         """Return [n] shares of the band, >= 0, with a sum of at most 1."""
 
     def order(self, flows: Flows) -> npt.NDArray[np.intp]:
-        """Return the flows' indices [n] in the order in which a `per_slot` scheduler gives them resource blocks."""
+        """Return the flows' indices [n] in the order in which a `per_slot` scheduler assigns blocks to them."""
         return np.argsort(-self.checked(self.shares(flows), len(flows)), kind="stable")
 
     def checked(self, shares: FloatArray, flows: int) -> FloatArray:
-        """Return shares that this scheduler gave if they are valid: one per flow, >= 0, with a sum of at most 1."""
+        """Return this scheduler's shares after checking them: one per flow, >= 0, with a sum of at most 1."""
         method = f"{type(self).__module__}:{type(self).__name__}.shares()"
         if getattr(shares, "shape", None) != (flows,) or not np.all(shares >= 0):
             raise ValueError(f"{method} must give each of {flows} flows a share >= 0, got {shares!s:.200}")

@@ -11,11 +11,11 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LearningFirst(ProportionalFair):
-    """Proportional fair among the flows of learning devices; background traffic gets the slots that remain.
+    """Serve learning flows proportionally fair; background traffic gets the remaining slots.
 
     Learning has strict priority, as delay-critical bearers do. Without background traffic this scheduler equals
-    `proportional_fair`. Effect of leaving the priority out: learning shares the band with background traffic of load
-    rho like any other user, and takes 1 / (1 - rho) times as long on average.
+    `proportional_fair`. Without this priority, learning shares the band with background traffic of load rho like any
+    other user, and takes 1 / (1 - rho) times as long on average.
     """
 
     def score(self, flows: Flows) -> FloatArray:

@@ -12,10 +12,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class MaxRate(Scheduler):
-    """Give the whole band to the flow with the best channel, which moves the most bits but starves far flows.
+    """Give the whole band to the flow with the best channel, which sends the most bits but starves distant devices.
 
-    Among equally good channels, such as those at the highest rate of a table, the flow with the least airtime so far
-    comes first.
+    Among flows with equally good channels, such as those at a table's highest rate, the flow with the least airtime
+    is served.
 
     Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices of the same MCS by round robin).
     """

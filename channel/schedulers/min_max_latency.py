@@ -1,4 +1,4 @@
-"""Shares with which all flows finish together."""
+"""Compute shares with which all flows finish together."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.share import exp1_tail, scaled_exp1
 from edgefl.channel.units import FloatArray
 
-# Finishing times agree to _TOGETHER within about five steps. Below an SNR of -50 dB rounding may leave larger
-# differences; at such SNRs _NEARLY has to suffice.
+# Finishing times agree to within _TOGETHER after about five steps. Below an SNR of -50 dB, rounding may leave larger
+# differences, and _NEARLY is accepted.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12
 _NEARLY = 5e-7
@@ -20,11 +20,11 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True)
 class MinMaxLatency(Scheduler):
-    """Shares with which all flows are expected to finish together; this minimises the latest finishing time.
+    """Choose shares with which all flows are expected to finish together, which minimises the latest finishing time.
 
-    With Z_k bits left and rate_k(b) the mean rate on a share b, all T W rate_k(b_k) = Z_k and sum b_k = 1.
-    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power rate_k is
-    increasing and concave, so Newton's method solves for all b_k and 1/T, with each rate replaced by its tangent.
+    With Z_k bits left, and rate_k(b) the mean rate on a share b, T W rate_k(b_k) = Z_k for all k and sum b_k = 1.
+    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power, rate_k is
+    increasing and concave, and Newton's method, which replaces each rate by its tangent, finds all b_k and 1/T.
 
     Raises (from shares):
         ValueError: an SNR is so low, below -80 dB, that rounding hides the effect of a share on the rate.
@@ -57,14 +57,14 @@ class MinMaxLatency(Scheduler):
 
 
 def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean rates on given shares with full power, and their derivatives with respect to the share.
+    """Return mean rates on these shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
     With a cap, subtract from each e^-G times the same expression with S(x 2^cap) instead of S(x), G = x (2^cap - 1).
     """
     x = shares / flows.snr
     scaled = scaled_exp1(x)
-    # (1 + x) S - 1 = r S without loss of digits, where r is known
+    # where r is known, (1 + x) S - 1 = r S loses no digits
     slope = np.where(x < 30.0, (1.0 + x) * scaled - 1.0, exp1_tail(np.maximum(x, 30.0)) * scaled)
     cap = flows.carrier.cap
     if cap is not None:

@@ -10,15 +10,15 @@ from edgefl.channel.component import parameter
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
 from edgefl.channel.units import FloatArray
 
-NOTHING = 1e-300  # a smaller average means that past service is forgotten
+NOTHING = 1e-300  # below this average, a flow counts as not served recently
 
 
 @dataclass(frozen=True)
 class ProportionalFair(Scheduler):
     """Give the whole band to the flow with the best channel relative to its recent service.
 
-    The flow with the largest efficiency over average wins; the average is exponentially weighted, by beta per slot.
-    Among flows without any recent service, the one with the best channel wins.
+    The flow with the largest ratio of efficiency to average is served; the average is exponentially weighted, with
+    beta per slot. Among flows without recent service, the one with the best channel is served.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """

@@ -12,10 +12,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class RoundRobin(Scheduler):
-    """Give the whole band to the flow that has been served least, on a tie to the flow that joined first.
+    """Give the whole band to the flow with the least airtime so far, and in a tie to the flow that joined first.
 
-    The scheduler counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. Flows
-    that are present together never differ by more than a slot of airtime.
+    The scheduler counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. While
+    flows are present together, their airtimes never diverge by more than a slot.
     """
 
     per_slot: ClassVar[bool] = True

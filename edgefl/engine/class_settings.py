@@ -11,15 +11,15 @@ from pydantic.fields import FieldInfo
 
 from edgefl.config.scenario_fields import Named, Section
 
-# Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
+# Shares such as 0.1, 0.2 and 0.7 do not add up to exactly 1 in floating point.
 SHARE_TOLERANCE = 1e-9
-# Tables have columns of class names: no name may need quoting or look like a number
+# class names appear in CSV tables, so no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
 
 class _DeviceNumber(Section):
-    """How many devices there are."""
+    """The number of devices."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
         None, description="number of devices; all: every device of the trace; or set density_per_km2 instead"
@@ -32,7 +32,7 @@ class _DeviceNumber(Section):
         ge=1,
         le=1_000_000,
         description="number of populations that take turns: devices are split by id into this many equal "
-        "groups; session s uses group s, and the first group follows the last",
+        "groups, which sessions use in turn",
     )
 
     @property
@@ -42,7 +42,7 @@ class _DeviceNumber(Section):
 
 
 class DeviceFile(Section):
-    """A table of devices: one row per phone, with columns named after the keys of `devices` that they set."""
+    """A table of devices with one row per phone; columns are named after the keys of `devices` that they set."""
 
     path: Path = Field(
         description="path of the .csv, .json or .yaml table, relative to the scenario's file; columns are keys for"
@@ -61,7 +61,7 @@ class DeviceFile(Section):
 
 
 class EveryDevice(_DeviceNumber):
-    """Properties of devices, which are keys of `devices`, and optional in a class."""
+    """Properties of devices, which are keys of `devices` and optional keys of each class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model: how devices move"
@@ -76,7 +76,7 @@ class EveryDevice(_DeviceNumber):
         0.0,
         ge=-10,
         le=30,
-        description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
+        description="gain of a device's antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
         " Annex A), -3 for small devices (38.875), more for panels; it does not apply to interference",
     )
     max_bandwidth_hz: float | None = Field(
@@ -94,7 +94,7 @@ class EveryDevice(_DeviceNumber):
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which each device takes a row (see classes_by); null: all are equal",
+        description="table of phones, with a row for each device (see classes_by); null: all devices are equal",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -105,8 +105,8 @@ class EveryDevice(_DeviceNumber):
         None,
         gt=0,
         le=2,
-        description="variation of computing times by other work on the device: standard deviation of the logarithm of"
-        " a log-normal factor with mean 1, drawn for each device and round; null: no variation",
+        description="variation of computing times due to other work on the device: standard deviation of the"
+        " logarithm of a log-normal factor with mean 1, drawn for each device and round; null: no variation",
     )
     pa_efficiency: float = Field(
         1.0,
@@ -115,14 +115,14 @@ class EveryDevice(_DeviceNumber):
         description="amplifier efficiency: radiated over drawn power; 1: only radiated power counts (J)",
     )
     uplink_circuit_power_w: float = Field(
-        0.0, ge=0, le=100, description="circuit power while sending, besides the amplifier"
+        0.0, ge=0, le=100, description="circuit power while sending, in addition to the amplifier"
     )
     idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle")
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="charging power of the battery, at all times")
     return_share: float = Field(
         0.2, ge=1e-6, le=1, description="charge, as a share of capacity, at which an empty device returns"
     )
@@ -147,7 +147,7 @@ class EveryDevice(_DeviceNumber):
 
 # keys of a class with a description that differs from that in `devices`
 OF_A_CLASS = {
-    "array_gain_db": "gain of a device's own antennas towards its site",
+    "array_gain_db": "gain of a device's antennas towards its site",
     "power": "power model: watts that the radio draws in each state",
     "pa_efficiency": "amplifier efficiency, radiated over drawn power",
     "indoor_share": "probability of being indoors at a place",
@@ -180,7 +180,7 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices; a missing key is taken from `devices`, a key set to null has no value in the class."""
+    """One class of devices; a missing key takes its value from `devices`, and null means no value in the class."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity; null: mains"
@@ -189,7 +189,7 @@ class ClassSettings(_ClassSettings):
         None, gt=0, le=22.5, description="device antenna height; if left out, cell.ut_height_m"
     )
     samples: float | None = Field(
-        None, gt=0, le=1, description="share of its training samples that a device keeps"
+        None, gt=0, le=1, description="share of its training samples that each device keeps"
     )
 
     @model_validator(mode="after")
@@ -206,7 +206,7 @@ class ClassSettings(_ClassSettings):
         return self
 
     def own(self) -> dict[str, Any]:
-        """Return the values that the class sets itself, for keys that `devices` has too."""
+        """Return the values that the class itself sets, for keys that `devices` also has."""
         own = {name: value for name in OWN_KEYS if (value := getattr(self, name)) is not None}
         if own.get("battery_j") == "mains":
             own["battery_j"] = None
@@ -214,16 +214,16 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null and so has no value for, even if `devices` has one."""
+        """Keys that the class sets to null, so that it has no value even if `devices` has one."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
     """Return the number of devices of each class [classes], given the number of all devices.
 
-    The running sums of the shares, times the number of devices, are rounded (half upwards), and a class's size is the
-    difference between two consecutive sums: every class is within one device of its share, and splitting a class in
-    two leaves the sizes of all others unchanged.
+    The cumulative sums of the shares, times the number of devices, are rounded (half up), and a class's size is the
+    difference between two consecutive sums. Every class is therefore within one device of its share, and splitting a
+    class in two leaves the sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):
@@ -239,13 +239,13 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
 
 
 def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> None:
-    """Check that the classes make up all devices.
+    """Check that the sizes of the classes add up to the number of devices.
 
     Args:
-        devices: how many devices the scenario has, or None if the number is random.
+        devices: number of devices in the scenario, or None if the number is random.
 
     Raises:
-        ValueError: the classes do not make up all devices; the message names the remedy.
+        ValueError: the sizes do not add up; the message names the remedy.
     """
     sizes = {name: (one.share, one.count) for name, one in classes.items()}
     open_ = [name for name, size in sizes.items() if size == (None, None)]
@@ -256,7 +256,7 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     if len(open_) > 1:
         raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may take the rest")
     if counts and devices is None:
-        raise ValueError("density_per_km2 gives a random number of devices: set the classes' shares")
+        raise ValueError("with density_per_km2, the number of devices is random: set the classes' shares")
     given: float
     if counts:
         assert devices is not None

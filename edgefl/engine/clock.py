@@ -1,4 +1,4 @@
-"""A run's clock, SimPy's environment in which an error ends the run at once."""
+"""A run's clock: a SimPy environment in which an error ends the run at once."""
 
 import simpy
 from simpy.core import SimTime
@@ -8,11 +8,11 @@ _schedule = simpy.Environment.schedule
 
 
 class Clock(simpy.Environment):
-    """Simulated time in which a process that fails ends the run immediately, with its own error.
+    """A SimPy environment in which a failing process ends the run immediately, with the process's own error.
 
-    SimPy delays the error until all other events of the same time have happened: other processes would treat a failed
-    process as one that has returned, and other cells would query their learners in a different order than in a run
-    that continues.
+    SimPy delays the error until all other events of the same time have happened. Until then, other processes would
+    treat the failed process as one that has returned, and other cells would call their learners in a different order
+    than in a run that continues.
     """
 
     def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:

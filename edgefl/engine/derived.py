@@ -16,7 +16,7 @@ class Derived(Generic[*Of, Value]):
     kept by reference, so a caller must not modify either.
 
     Args:
-        compute: a function whose value depends only on its arguments, or on things that never change.
+        compute: a function whose value depends only on its arguments and on things that never change.
     """
 
     def __init__(self, compute: Callable[[*Of], Value]) -> None:
@@ -30,7 +30,7 @@ class Derived(Generic[*Of, Value]):
 
 
 class DerivedRows:
-    """A cached number per row, recomputed only when the row has a new stamp.
+    """A cached number per row, recomputed only when the row's stamp has changed.
 
     Args:
         compute: returns the values [n] of rows [n] with stamps [n].
@@ -61,5 +61,5 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Return a float array as its bits, since nan equals no number; return other values unchanged."""
+    """View a float array as integers, since nan does not equal itself; return other arrays unchanged."""
     return values.view(np.int64) if values.dtype == np.float64 else values

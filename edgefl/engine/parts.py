@@ -1,7 +1,7 @@
 """The part of one device in one round as a value, the result of its SimPy process.
 
-These values are named tuples, because a run makes four per device and round, and making a frozen dataclass takes
-three times as long.
+These values are named tuples because a run creates four per device and round, and a frozen dataclass takes three
+times as long to create.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The end of a device's part of a round, completed or cut off by a cause during an activity."""
+    """The outcome of a device's part of a round: completed, or cut off by a cause during an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"
@@ -61,9 +61,9 @@ class Outcome(StrEnum):
 
 
 class Stall(NamedTuple):
-    """Time and energy that an activity spends without a link that carries anything.
+    """Time and energy that an activity spends while its link carries no data.
 
-    failures: how often the link failed.
+    failures: number of link failures.
     """
 
     time_s: float = 0.0
@@ -77,7 +77,7 @@ NO_STALL = Stall()
 class Access(NamedTuple):
     """Time and energy between a device's readiness for a transfer and the transfer's first slot.
 
-    listened_s: the last part of this time, in which the radio was connected and listened.
+    listened_s: the end of this time, in which the radio was connected and listening.
     """
 
     time_s: float = 0.0
@@ -91,10 +91,10 @@ NO_ACCESS = Access()
 class Span(NamedTuple):
     """One activity of a device, from its start to its end or cut-off.
 
-    bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why the activity ended early,
-    or None. airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and
-    span of each link of a transfer that continued after a failure. access: time and energy before a transfer's start;
-    that energy is part of energy_j. arrives: probability that an upload that has ended arrived without errors.
+    bits: bits that a transfer sent. share_done: share of the work done, in [0, 1]. cut: why the activity ended early,
+    or None. airtime_s: time for which a transfer's radio was on. stall: time and energy without a usable link.
+    pieces: cell and span of each link of a transfer that continued after a failure. access: time and energy before a
+    transfer's start; energy_j includes this energy. arrives: probability that a finished upload has no errors.
     """
 
     start_s: float
@@ -119,7 +119,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
     Args:
         pieces: the cell and the transfer over each link.
-        gaps: the search for a link after each piece; the last piece may lack one.
+        gaps: the search for a new link after each piece; there may be none after the last piece.
     """
     if not gaps and len(pieces) == 1:
         return pieces[0][1]
@@ -146,7 +146,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, and iterations and samples of local training.
 
-    patient: whether the round has a deadline, until which a device that has lost its link looks for another.
+    patient: whether the round has a deadline, until which a device that has lost its link looks for another link.
     clock_hz: clock of the processor, or None for the highest. usable: whether the update is finite. slowness: factor
     on the device's computing time.
     """

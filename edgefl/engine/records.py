@@ -1,4 +1,4 @@
-"""Define the rows of the run directory's tables; the columns' names are a contract with readers."""
+"""Rows of the run directory's tables; programs that read the tables rely on the column names."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round, with activities, bits, joules and outcome; None for steps not reached."""
+    """A row for each device in each round: activities, bits, joules and outcome; None for activities not reached."""
 
     session: int
     round: int
@@ -34,16 +34,16 @@ class DeviceRound:
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
     energy_tail_j: float = 0.0  # tails of both transfers, until the device's next transfer
-    energy_j: float = 0.0  # sum of these four; without idle energy
+    energy_j: float = 0.0  # sum of the four energies above; excludes idle energy
     outcome: str = ""
     cell: int = 0
 
 
 @dataclass
 class Round:
-    """A row about one round, with times, bits, joules (sums over the devices) and the new model's quality.
+    """A row for each round, with times, bits, joules (sums over the devices) and the new model's quality.
 
-    energy_j: all joules that the round causes in its devices: receiving, sending, computing and tails, but not idle.
+    energy_j: all joules that its devices use for the round: receiving, sending, computing and tails, but not idling.
     latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
     """
 
@@ -74,7 +74,7 @@ class Round:
 
 @dataclass
 class Session:
-    """A row about one session: why it began, its devices and labels, and the source of its opening model."""
+    """A row for each session: why it began, its devices and labels, and the source of its opening model."""
 
     session: int
     start_s: float
@@ -90,36 +90,38 @@ class Session:
 
 @dataclass
 class Event:
-    """A row about an event of a device, or of the session of a cell."""
+    """A row for each event of a device or of a cell's session."""
 
     time_s: float
     event: str
     device: int | None
     session: int | None
     cell: int | None = None
-    from_cell: int | None = None  # handovers: the cell the device came from
-    stay_s: float | None = None  # handovers: time for which the device was connected there
+    from_cell: int | None = None  # handovers: the previous cell
+    stay_s: float | None = None  # handovers: time for which the previous cell served the device
     interruption_s: float | None = None  # handovers: time without any cell after the handover
     detail: str = ""
 
 
 class EventName(StrEnum):
-    """Names of events in the column `event` of events.csv."""
+    """Values of the column `event` of events.csv."""
 
     SESSION_START = "session_start"  # detail: why
     SESSION_END = "session_end"  # detail: why
-    WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
+    WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty, and its federation waits
     CLOUD_MODEL = (
         "cloud_model"  # the cloud has made a model; detail: its number, and cell:share of each cell in it
     )
-    NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model does not change
-    ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, none if it is off
+    NO_UPDATES = "no_updates"  # too few updates arrived in a round to change the model
+    ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, empty if it is off
     DEPARTURE = "departure"  # a device left the cells' area; cell: its last serving cell
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
     SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
     SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
+    RADIO_LINK_FAILURE = (
+        "radio_link_failure"  # the device's link was too weak for the lowest rate during T310
+    )
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
@@ -128,11 +130,11 @@ class EventName(StrEnum):
 
 @dataclass
 class LedgerRow:
-    """A row about one device's joules over the run, by activity.
+    """A row for each device, with its joules over the run by activity.
 
     energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
-    updates that were not aggregated. total_j: including idle_j, the energy of a device that is on without activity or
-    tail. With a battery, capacity_j + recharged_j - left_j is total_j; on mains those three are None.
+    updates that were not aggregated. total_j: energy_j plus idle_j, the energy of a device that is on without
+    activity or tail. With a battery, total_j = capacity_j + recharged_j - left_j; on mains these three are None.
     """
 
     device: int
@@ -144,18 +146,18 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
-    recharged_j: float | None = None  # energy taken in by recharging; a full battery takes in no more
+    recharged_j: float | None = None  # energy taken in by recharging, which stops when the battery is full
     left_j: float | None = None
 
 
 @dataclass
 class Position:
-    """A row about a device's position at a time; absent devices have no row.
+    """A row for each device present at a sampling time, with its position and link.
 
     cell: serving cell, or None. gain_db: large-scale gain of the link, with penetration loss; None without a cell,
-    or if gains are drawn by round. sinr_db: mean SINR of the downlink over fading, for a round alone in
-    its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
-    sending with full power in `radio.neighbour_load` of the slots. Without that load, the SINR is the SNR.
+    or if gains are drawn by round. sinr_db: mean downlink SINR over fading in a round that has the cell to itself,
+    with full power over the whole band, noise figure and margin, and the mean interference of other sites, which send
+    at full power in a fraction `radio.neighbour_load` of the slots. Without neighbour load, the SINR is the SNR.
     """
 
     time_s: float
@@ -169,7 +171,7 @@ class Position:
 
 @dataclass
 class DeviceScore:
-    """A row about a device's scores on its own test data after a round; None without such data, or without a model.
+    """A row for each device's scores on its own test data after a round; None if it has no test data or no model.
 
     accuracy, loss: scores of the downloaded model. accuracy_personal, loss_personal: scores of the personal model.
     """
@@ -194,16 +196,16 @@ class Recorder(Protocol):
         """Append rows to the table of their type.
 
         Args:
-            further: values of extra columns, which follow those of the type; None gives an empty cell.
+            further: values of extra columns, which follow those of the type; None leaves a cell empty.
         """
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Append many rows to the table of a type, given by column.
+        """Append many rows, given column by column, to the table of a type.
 
         Args:
-            further: extra columns, which follow those of the type: a value per row, where None gives an empty cell.
+            further: extra columns, which follow those of the type, with a value per row; None leaves a cell empty.
             columns: an array or list [rows], or one value for all rows; a missing column has its default.
         """
 
@@ -230,13 +232,13 @@ class Nowhere:
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
 # extra column of Round with coverage: devices in the cell without a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
-# extra column of Round if links can fail: devices being interrupted when the round was due; synchronous rounds
-# waited for these devices
+# extra column of Round if links can fail: devices that were reconnecting when the round was due; synchronous rounds
+# wait for these devices
 CONNECTING = "connecting"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the columns of DeviceRound from a round's parts, a list [parts] each; joules are in `energy_columns`."""
+    """Return columns of DeviceRound from a round's parts, as lists [parts]; `energy_columns` returns the others."""
     activities: dict[str, Sequence[Span | None]] = {
         "downlink": [part.downlink for part in parts],
         "compute": [part.compute for part in parts],
@@ -256,7 +258,7 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str, list[float]]:
-    """Return the columns of DeviceRound for tails [parts] and for all joules of each part.
+    """Return the columns of DeviceRound with the tail energy [parts] and the total energy of each part.
 
     Args:
         columns: columns of the round's devices, from `device_columns`.
@@ -269,7 +271,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
 def average_columns(
     averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """Return mean, standard deviation and sample-weighted mean of columns of a round's devices, or None if empty."""
+    """Return mean, standard deviation and sample-weighted mean of the devices' scalars; None without values."""
     found: dict[str, float | None] = {}
     for name, samples in averaged.items():
         cells = zip(scalars[name], scalars[samples], strict=True)
@@ -295,7 +297,7 @@ def round_columns(
         pairs = zip(starts_s, ends_s(columns, -math.inf), strict=True)
         mean_s, start_s = total(max(0.0, b - a) for a, b in pairs) / len(starts_s), -math.inf
     return {
-        # if all end together, rounding of the sum must not make the mean exceed the maximum
+        # if all devices end at once, rounding of the sum must not make the mean exceed the maximum
         "latency_mean_s": min(mean_s, end_s - start_s),
         "participants": len(columns["device"]),
         "completed": columns["outcome"].count(Outcome.COMPLETED),
@@ -311,7 +313,7 @@ def round_energies(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
-    """Return [parts] the time at which each participant finished or left; not before the round's start."""
+    """Return [parts] the time at which each participant finished or left, but no earlier than the round's start."""
     last: list[float | None] = columns["uplink_end_s"]
     if None in last:
         ends = zip(last, columns["compute_end_s"], columns["downlink_end_s"], strict=True)

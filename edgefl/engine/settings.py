@@ -1,4 +1,4 @@
-"""Settings of the engine's cells, devices and rounds. Defaults are Table I of the journal paper."""
+"""Settings of the engine's cells, devices and rounds. Defaults come from Table I of the journal paper."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -22,19 +22,19 @@ class CellSettings(Section):
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station; null: the path loss's own (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: that of the path loss (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height; null: the path loss's own (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: that of the path loss (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height; null: the path loss's own (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: that of the path loss (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -48,7 +48,7 @@ class CellSettings(Section):
 
 
 class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
+    """Handover by event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and departure during a round.
 
     In a single cell only `policy` matters, for devices that cross the cell edge.
     """
@@ -71,9 +71,9 @@ class HandoverSettings(Section):
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
     l3_filter_k: int = Field(
-        4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filter"
+        4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filtering"
     )
-    # s; a device that returns to its last cell within this time makes a ping-pong handover, TR 36.839, 5.5.2
+    # s; a device that returns to its previous cell within this time makes a ping-pong handover (TR 36.839, 5.5.2)
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
@@ -88,14 +88,14 @@ class DeviceSettings(EveryDevice):
     classes: dict[Annotated[str, Field(pattern=CLASS_NAME)], ClassSettings] | None = Field(
         None,
         min_length=1,
-        description="device classes by name, each with its share or count and the keys that differ from `devices`",
+        description="device classes by name, each with a share or count and the keys that differ from `devices`",
     )
     classes_by: Literal["seed", "ids", "types"] = Field(
         "seed",
-        description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
+        description="how classes, and rows of `file`, are assigned to devices. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the rows of a file follow the ids; types: a device has the class with the name of"
-        " its type in the trace, or of its kind, vehicle or person, and rows are drawn",
+        " and the rows of a file follow the ids; types: a device has the class named after its"
+        " type in the trace, or after its kind (vehicle or person), and rows are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
@@ -119,7 +119,7 @@ class DeviceSettings(EveryDevice):
     @model_validator(mode="before")
     @classmethod
     def _sum_of_classes(cls, given: Any) -> Any:
-        """Take the classes' sum as the count, if all classes have a count and the devices have none."""
+        """Set `count` to the sum of the classes' counts if all classes have one and `devices` has none."""
         if isinstance(given, dict) and given.get("count") is None and given.get("density_per_km2") is None:
             classes = given["classes"].values() if isinstance(given.get("classes"), dict) else ()
             counts = [one.get("count") if isinstance(one, dict) else None for one in classes]
@@ -140,7 +140,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def _check_recorded(self) -> None:
-        """Raise an error if a trace is to define the devices, but does not move all of them."""
+        """Raise an error if devices are to come from a trace, but not all of them move by it."""
         key = "count: all" if self.count == "all" else "classes_by: types"
         if not self.mobility.recorded:
             raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")
@@ -193,7 +193,7 @@ class DeviceSettings(EveryDevice):
         return [self.model_copy(update=one.own()) for one in self.classes.values()]
 
     def mobilities(self) -> list[tuple[tuple[str, ...], Any]]:
-        """Return each class's mobility model, by default the common one, and its place in the scenario."""
+        """Return each class's mobility model, by default that of `devices`, and its path of keys in the scenario."""
         if self.classes is None:
             return [(("devices", "mobility"), self.mobility)]
         own = {name: one.own().get("mobility") for name, one in self.classes.items()}
@@ -206,7 +206,7 @@ class DeviceSettings(EveryDevice):
 
 
 class RoundSettings(Section):
-    """Start and end of rounds, and their participants."""
+    """Start, end and participants of rounds."""
 
     every_s: float | None = Field(
         None,
@@ -220,7 +220,7 @@ class RoundSettings(Section):
         0.0,
         ge=0,
         le=LONGEST_S,
-        description="time of backhaul and aggregation after the last update arrives; part of the round's latency",
+        description="time for backhaul and aggregation after the last update arrives; part of the round's latency",
     )
     server_power_w: float = Field(
         0.0,
@@ -256,7 +256,7 @@ class RoundSettings(Section):
     not_finite: Literal["stop", "drop"] = Field(
         "stop",
         description="what happens to an update that is not finite. stop: the run ends with an error; drop: the server"
-        " drops it on arrival, so that its energy is wasted, and the device goes on",
+        " drops it on arrival, so that its energy is wasted, and the device continues",
     )
     max_wait_s: float = Field(
         3600.0,
@@ -274,7 +274,7 @@ class RoundSettings(Section):
 
 
 class WorkloadSettings(Section):
-    """Work without learning: the radio and the processors are simulated, but nothing is trained."""
+    """Workload without learning: the radio and the processors are simulated, but no model is trained."""
 
     payload_bits: int = Field(ge=1, le=10**15, description="bits of one model transfer")
     flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")

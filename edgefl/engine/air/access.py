@@ -1,4 +1,4 @@
-"""Compute the time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
+"""Compute the delay of a transfer's first bit by work at both ends, radio access, and the path to the server."""
 
 import math
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class AccessSettings(Section):
 
 
 class Lead(NamedTuple):
-    """Slots that a device waits before a transfer: first with its radio at rest, then connected and listening."""
+    """Slots that a device waits before a transfer, first with its radio at rest, then connected and listening."""
 
     resting: int
     listening: int
@@ -71,16 +71,16 @@ def lead_of(
     connection: Connection,
     rate_bit_s: float | None,
 ) -> Lead:
-    """Return how many slots a device waits before a transfer that is requested now.
+    """Return the numbers of slots that a device waits before a transfer that is requested now.
 
-    A device whose connection has been released sets up a new one; it contacts the server on its own, without paging.
-    A connected device that has been silent for longer than the inactivity timer listens in the on-duration of each
-    DRX cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends
-    the sleep. While access does not use the radio, the device stays in the state in which its last transfer left it.
+    A device whose connection has been released sets up a new one by itself, without paging. A connected device that
+    has been silent for longer than the inactivity timer listens only in the on-duration of each DRX cycle, so a
+    download waits for the next on-duration. An upload does not wait, since its scheduling request ends the sleep.
+    While access does not use the radio, the device stays in the state in which its last transfer left it.
 
     Args:
         rules: settings of access, or None if access takes no time.
-        bits: bits of the transfer; without bits there is no wait.
+        bits: bits of the transfer; an empty transfer does not wait.
         since_s: time since the end of the device's last transfer; inf without a connection.
         connection: timers of the device's connection.
         rate_bit_s: mean rate of the link, or None for a broadcast, which waits for no acknowledgements.
@@ -106,11 +106,11 @@ def lead_of(
 
 
 def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
-    """Return the time for which TCP's slow start leaves a link of this rate idle.
+    """Return the time for which TCP's slow start leaves a link of the given rate idle.
 
-    The sender waits for an acknowledgement after each window. The first window has ten segments (RFC 6928), and each
-    next one twice as many (RFC 5681), until sending a window takes as long as the round trip, or nothing is left to
-    send. Each transfer goes through slow start again, as after a pause of some hundred milliseconds (RFC 5681, 4.1).
+    The sender waits for an acknowledgement after each window. The first window has ten segments (RFC 6928), and the
+    windows double (RFC 5681) until sending a window takes as long as the round trip, or nothing is left to send.
+    Every transfer begins with slow start, as after an idle time of a few hundred milliseconds (RFC 5681, 4.1).
     """
     window_bits, stalled_s = float(FIRST_WINDOW_BITS), 0.0
     while bits > window_bits < rate_bit_s * round_trip_s:

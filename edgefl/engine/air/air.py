@@ -21,7 +21,7 @@ from edgefl.engine.air.regime import RenewalRegime
 
 @dataclass(frozen=True)
 class AirInterface:
-    """The state and settings that the transfers of all cells have in common.
+    """The state and settings that the transfers of all cells share.
 
     bands: dynamically shared bands in use, by cell and direction.
     pieces: pieces of transfers on fixed shares, computed together.
@@ -48,11 +48,11 @@ class AirInterface:
         return self.settings.sharing == "dynamic"
 
     def next_slot(self, time_s: float) -> int:
-        """Return the first slot that begins no earlier than a time."""
+        """Return the first slot that begins at or after a time."""
         return math.ceil((time_s - rounding_s(time_s)) / self.settings.slot_s)
 
     def next_slots(self, times_s: FloatArray) -> npt.NDArray[np.int64]:
-        """Return the first slot that begins no earlier than each of n times, bit for bit as `next_slot` does."""
+        """Return the first slot that begins at or after each of n times, exactly as `next_slot` does."""
         return np.ceil((times_s - roundings_s(times_s)) / self.settings.slot_s).astype(np.int64)
 
     def until(self, slot: int) -> simpy.Event:
@@ -63,13 +63,13 @@ class AirInterface:
         """Return a cell's dynamically shared band in a direction."""
         if (cell, direction) not in self.bands:
             band = SharedBand(self.settings.scheduler, self.carriers[direction], self.groups)
-            # 5G-LENA, NrMacSchedulerNs3: uplinks are scheduled first, and the downlink gets the symbols that are left
+            # 5G-LENA, NrMacSchedulerNs3: uplinks are scheduled first, and the downlink gets the remaining symbols
             yields = self.settings.flexible and direction == "uplink"
             other = self.band(cell, "downlink") if yields else None
             self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s, other)
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return the mean duration of a transfer that has the band to itself, s; inf below the lowest rate."""
+        """Return the mean duration in s of a transfer that has the band to itself; inf below the lowest rate."""
         taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
         return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)

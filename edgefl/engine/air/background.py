@@ -1,4 +1,4 @@
-"""Send background traffic: files of other users that share a cell's band with learning."""
+"""Send the files of background users, which share a cell's band with learning."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -19,7 +19,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; towards a load of 1 queues grow without bound
+MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; queues grow without bound as load approaches 1
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
@@ -27,17 +27,17 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
 @dataclass(frozen=True)
 class BackgroundTraffic:
-    """Poisson arrivals of background files in each cell and direction, each for a random user.
+    """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
-    The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
-    over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
-    bits. The rate follows a changing load: its integral up to the next arrival is exponentially distributed with mean
-    1. Users stand still; users whose SNR is too low for any rate have no traffic. Left out: congestion control, a
-    user's sessions, and a limit of one file at a time for a user.
+    The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
+    load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, it is the traffic
+    divided by a file's bits. If the load changes, so does the rate; its integral up to the next arrival is
+    exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate have no
+    traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
     Args:
         cells: cells with background traffic.
-        users_snr: returns the SNR of a cell's users; the settings give the number of users.
+        users_snr: returns the SNR of a cell's users; the settings contain the number of users.
     """
 
     air: AirInterface
@@ -51,7 +51,7 @@ class BackgroundTraffic:
         return settings
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators that send background files, for the composition root to start."""
+        """Yield the generators that send background files; the caller starts them as processes."""
         self._settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
@@ -86,7 +86,7 @@ class BackgroundTraffic:
             number += 1
             with refused("radio"):
                 self.air.band(cell, direction).begin(
-                    -number,  # devices have ids from 0 on
+                    -number,  # negative, since the ids of devices start at 0
                     settings.file_bits,
                     snr_whole_band=float(snr[user]),
                     fading=fading[user],
@@ -95,12 +95,12 @@ class BackgroundTraffic:
                 )
 
     def _check_room(self, direction: Direction, mean_s: float) -> None:
-        """Raise an error if the traffic in bit/s exceeds what the band carries, given the files' mean duration."""
+        """Raise an error if the traffic in bit/s exceeds the band's capacity, given the files' mean duration."""
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: even alone, these users can only send {most_bps / MOST_LOAD:.3g}, so"
-                f" files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g},"
+                f" so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 
@@ -115,7 +115,7 @@ class BackgroundTraffic:
         return answer
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time within which a given mean number of files arrives, s; inf if fewer ever arrive."""
+        """Return the time in s within which a mean number of files arrives; inf if fewer ever arrive."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

@@ -24,7 +24,7 @@ MOST_DRAWS = 10_000  # maximum number of batches of places drawn until a cell ha
 
 @dataclass(frozen=True)
 class BackgroundUsers:
-    """Users at random places in a cell, with their own power and indoor state, at the height of device 0."""
+    """Background users at random places in a cell, at the height of device 0, some of them indoors."""
 
     devices: DeviceSettings
     gains: LargeScaleGains
@@ -37,7 +37,7 @@ class BackgroundUsers:
         return settings
 
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
-        """Return the mean SNR [users] of a cell's users in each direction, on the whole band."""
+        """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
         state = self._large_scale(cell)
         power_w = np.full(self._settings.users, dbm_to_watt(self._settings.transmit_power_dbm))
         budget = Budget(self.extent.radio, power_w)
@@ -61,7 +61,7 @@ class BackgroundUsers:
         return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
     def _drawn_m(self, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw a place [users, 2] for each user: anywhere in the cell, or at given distances from its site."""
+        """Draw a place [users, 2] for each user, anywhere in the cell or at distances in a range from its site."""
         users, distance_m, extent = self._settings.users, self._settings.distance_m, self.extent
         if distance_m is None:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
@@ -79,7 +79,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw random places until each user has one at which the cell is the strongest."""
+        """Draw random places until every user has one at which this cell is the strongest."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)

@@ -1,4 +1,4 @@
-"""A dynamically shared band with the transfers of one cell and direction, and an event at the end of each."""
+"""The dynamically shared band of a cell and direction, with an event at the end of each transfer."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -12,10 +12,10 @@ from edgefl.errors import refused
 
 
 class BandInUse:
-    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
+    """A SharedBand on SimPy's clock, where flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: the other direction's band, if that band may send only while this one has no flows, or None.
+        yields: the other direction's band, if it may send only while this band has no flows; otherwise None.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class BandInUse:
         neighbours: float = 0.0,
         background: bool = False,
     ) -> simpy.Event:
-        """Start sending a payload at the slot boundary `slot`, the current time.
+        """Start to send a payload at the slot boundary `slot`, which is the current time.
 
         Returns:
             An event that succeeds when the payload has arrived; its value is the slot boundary of arrival.
@@ -65,14 +65,14 @@ class BandInUse:
         return end
 
     def time(self, begins: Iterable[tuple[float, int, dict[str, Any]]]) -> dict[int, tuple[int, float]]:
-        """Return the ends of flows that have the band to themselves, as if each flow began and ended on the clock.
+        """Return the ends of flows that have the band to themselves, as if each began and ended on the clock.
 
         Args:
-            begins: for each flow the clock's time and the slot at which it begins, and its arguments of
-                `SharedBand.add`, in order of the events.
+            begins: for each flow, in order of the events: the clock's time and the slot at which it begins, and its
+                arguments of `SharedBand.add`.
 
         Returns:
-            Device -> the slot boundary by which its payload has arrived, and the clock's time then, in order of time.
+            Device -> slot boundary by which its payload has arrived, and the clock's time there; in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         flows, joins = [], []
@@ -83,7 +83,7 @@ class BandInUse:
         for slot, ids in self._band.planned(flows):
             while joined < len(joins) and joins[joined][0] < slot:
                 now_s, joined = joins[joined][1], joined + 1
-            # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
+            # the clock advances by adding a delay to its current time, and the sum may be rounded
             wake_s = now_s + max(0.0, slot * self._slot_s - now_s)
             now_s = wake_s if joined == len(joins) else min(wake_s, joins[joined][1])
             ends |= dict.fromkeys(ids, (slot, now_s))
@@ -97,7 +97,7 @@ class BandInUse:
             self._plan()
 
     def cut_off(self, id_: int, payload_bits: float, slot: int) -> float:
-        """Remove a flow at the slot boundary `slot`; return the bits that it has moved."""
+        """Remove a flow at the slot boundary `slot`; return the bits that it has sent."""
         self.catch_up(slot)
         if id_ not in self._ends:
             return payload_bits  # the flow's last bit has just arrived
@@ -107,20 +107,20 @@ class BandInUse:
         return moved
 
     def sent_by(self, id_: int) -> tuple[float, float]:
-        """Return the slots and power of a transfer that has ended or was cut off, as `SharedBand.sent_by` does."""
+        """Return the slots and power of a finished or cut-off transfer, as `SharedBand.sent_by` does."""
         return self._band.sent_by(id_)
 
     @property
     def sent_slots(self) -> float:
-        """Airtime of all shares together since the run began, in slots."""
+        """Airtime in slots since the run began, summed over shares."""
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:
-        """Return the airtime of a device group since the run began, in slots at full power."""
+        """Return the airtime in full-power slots of a device group since the run began."""
         return self._band.sent_slots_of(group)
 
     def catch_up(self, slot: int) -> None:
-        """End the flows that have sent all their bits by a slot boundary, now or in the past."""
+        """End the flows that have sent all their bits by a slot boundary, which may be in the past."""
         if slot <= self._band.slot and not self._band.complete:
             return
         while True:
@@ -141,7 +141,7 @@ class BandInUse:
         self._plan()
 
     def _tell(self, slot: int) -> None:
-        """Pause the other direction's band from a slot on while this band has flows."""
+        """From a slot on, pause the other direction's band as long as this band has flows."""
         other, busy = self._yields, bool(self._ends)
         if other is not None and other._paused != busy:
             other.catch_up(slot)
@@ -150,7 +150,7 @@ class BandInUse:
             other._plan()
 
     def _plan(self) -> None:
-        """Schedule a wake-up at the next end of a flow or at the horizon, replacing earlier wake-ups.
+        """Schedule a wake-up at the next end of a flow, or at the horizon, in place of earlier wake-ups.
 
         The search for that end waits until all events of this time have been processed, since many flows often
         begin or change together.

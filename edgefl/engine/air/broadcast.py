@@ -1,4 +1,4 @@
-"""Broadcast a round's model: compute how long it takes, and how much each device receives."""
+"""Compute how long the broadcast of a round's model takes, and how many bits each device receives."""
 
 import math
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from edgefl.errors import EdgeflError
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Broadcast of a model over the whole band with an erasure code, so that only the number of received bits counts.
+    """Broadcast of a model over the whole band; with an erasure code, only the number of received bits matters.
 
-    The broadcast lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a
-    quantile of the round's devices. In a slot a device receives the bits that its own SNR allows. If these add up to
-    the payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
+    The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' rates,
+    averaged over fading. In a slot a device receives the bits that its own SNR allows. If they add up to the payload,
+    the device has the model; otherwise it downloads the missing bits by unicast, on an equal share of the band.
 
     Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has one
-    layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices take twice as
-    long (90 devices, cell of 250 m).
+    the cost of a common modulation for all devices, which layered and rateless codes nearly remove. A broadcast has
+    one layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices twice as
+    long (90 devices in a cell of 250 m).
 
     Args:
         received_bits: device -> bits that the device has received when the broadcast ends.
@@ -56,9 +56,9 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices] bits that each device needs: 0, or one value common to all.
-            quantile: quantile of the devices' rates at which to send; 0 for the rate of the worst device.
-            lowest_snr: mean SNR below which a device receives nothing, and does not slow the broadcast down.
+            payload_bits: [devices] bits that each device needs, either 0 or a value common to all devices.
+            quantile: quantile of the devices' rates at which to send; 0 is the rate of the worst device.
+            lowest_snr: mean SNR below which a device receives nothing, and is ignored in the choice of the rate.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
@@ -73,16 +73,16 @@ class Broadcast:
             for whole_snr, own in links.values()
             if (mean_snr := whole_snr * own.mean_power) >= lowest_snr
         ]
-        # take the rate of an actual device, not one interpolated between two
+        # use the rate of an actual device instead of interpolating between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
-        # if all are below the lowest rate, unicast sends everything
+        # if all devices are below the lowest rate, all bits are sent by unicast
         slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0
         received = {device: _received(carrier, *link, first_slot, slots) for device, link in links.items()}
         lacking = sum(bits < payload for bits in received.values())
         return cls(carrier, first_slot, first_slot + slots, received, links, 1.0 / max(1, lacking))
 
     def missing_bits(self, device: int, payload_bits: int) -> int:
-        """Return the bits, a whole number, that a device still lacks when the broadcast ends."""
+        """Return the whole number of bits that a device still lacks when the broadcast ends."""
         return math.ceil(max(0.0, payload_bits - self.received_bits[device]))
 
     def bits_until(self, device: int, slot: int) -> float:
@@ -97,5 +97,5 @@ class Broadcast:
 
 
 def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:
-    # count up to the last slot, so that the slowest static link receives everything
+    # round up slightly, so that the slowest static link receives everything by the last slot
     return Flow(carrier, snr, fading, first_slot, fidelity="slot").bits_carried(slots) * (1.0 + 1e-12)

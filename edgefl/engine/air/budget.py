@@ -1,4 +1,4 @@
-"""Compute the mean SNR of links from their gains, and the carriers of both directions."""
+"""Compute the carriers of both directions, and the mean SNR of links from their gains."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,11 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 
 def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
-    """Return the carrier of each direction, with the whole band."""
+    """Return the carrier of each direction over the whole band."""
     pattern = settings.tdd.pattern_of() if settings.tdd else None
     power = {"downlink": settings.budget.power_over_share, "uplink": settings.budget.uplink_rule}
     blocks, goodput = blocks_of(settings.bandwidth_hz, settings.slot_s), settings.link.goodput
-    if settings.link.rates == "cqi":  # guard bands and cyclic prefixes carry nothing
+    if settings.link.rates == "cqi":  # guard bands and cyclic prefixes carry no data
         goodput *= blocks * BLOCK_ELEMENTS / (settings.bandwidth_hz * settings.slot_s)
     return {
         d: Carrier(
@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1] noise without a rise, the usual case: no mean interference from other sites is added
+        # [1] noise without a rise: usually, no mean interference from other sites is added
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))
@@ -68,7 +68,7 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: how many shares every other site sends at once, each with full power: one number, or
+            neighbours: number of shares that every other site sends at once, each with full power; one number, or
                 [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
@@ -78,7 +78,7 @@ class Budget:
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
-            # on average, noise rises by this factor
+            # factor by which the mean noise rises
             rise = 1.0 + neighbours * self.interference_over_noise(state)
             down_w = self._noise_w("downlink", 10.0 * np.log10(rise))
         return {
@@ -87,10 +87,10 @@ class Budget:
         }
 
     def array_gain(self, state: LargeScaleState) -> FloatArray | float:
-        """Return [devices] the gain of the site's beam towards each device, or one gain for all.
+        """Return [devices] the gain of the site's beam towards each device, or one gain for all devices.
 
-        The powers of all paths add up: paths in line of sight have one gain, all other paths another. Only
-        wanted signals have a gain: other cells' beams point anywhere, and a beam's gain averages 1 over directions.
+        The powers of all paths add up; paths in line of sight have one gain, and all other paths another. Only wanted
+        signals have this gain: other cells' beams point in arbitrary directions, over which a beam's gain averages 1.
         """
         if state.in_sight is None:
             return self._array_gain
@@ -98,7 +98,7 @@ class Budget:
         return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise of a direction's receivers in the whole band, raised by rise_db of interference."""
+        """Return the noise of a direction's receivers in the whole band, raised by rise_db due to interference."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,
@@ -108,10 +108,10 @@ class Budget:
         )
 
     def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
-        """Return the fraction [devices] of its power that each device radiates in a round, by power control.
+        """Return the fraction [devices] of its power that each device radiates in a round under power control.
 
-        The fraction follows from the path loss at the round's start and stays fixed, as the share of the band does.
-        Devices measure this loss in a beam over the whole cell, without the array's gain (38.213, 7.1.1).
+        The fraction follows from the path loss at the round's start and, like the share of the band, stays fixed.
+        Devices measure this loss in a cell-wide beam, without array gain (38.213, 7.1.1).
 
         Args:
             share: [devices] each device's share of the band.
@@ -152,14 +152,14 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power received from every other site while it sends, relative to the noise."""
-        assert state.of_cells is not None  # with a neighbour load, gains to all cells are measured
+        """Return [devices, cells] the power received from every other cell while it sends, relative to the noise."""
+        assert state.of_cells is not None  # with a neighbour load, gains to all cells are known
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
+        """Return per cell the power at one site from each of its devices, relative to noise, on a share of the band.
 
         Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
         the whole band, or, with rule `full`, concentrated on the share.
@@ -183,7 +183,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] the interference of a full-power share from every other site over downlink noise."""
+        """Return [devices] mean interference over noise in the downlink if other sites send one full-power share."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

@@ -24,14 +24,14 @@ Snr = dict[Direction, FloatArray]
 
 
 class ChannelReports:
-    """Mean SNR of a round's links in one cell, updated for links with a transfer under way.
+    """The mean SNR of a round's links in one cell, updated while a link has a transfer under way.
 
-    The first read at a measurement time measures all these links. An absent device keeps its last SNR.
+    The first read at a measurement time measures all links with a transfer. An absent device keeps its last SNR.
 
     Args:
-        links: the round's links, by ascending ids, with their SNR at the round's start and fixed uplink power.
-        neighbours: how many shares every other site sends at once.
-        interfered: the links' fading, whose interference is updated too, or None if interference is part of the SNR.
+        links: the round's links by ascending id, with the SNR at the round's start and the round's uplink power.
+        neighbours: number of shares that every other site sends at once.
+        interfered: fading with interference, which is also updated; None if the SNR includes interference.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links: the round's other transfers begin before the next tick, too, and more links cost little
+        # measure all links: other transfers of the round begin before the next tick, too, and more links cost little
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -59,7 +59,7 @@ class ChannelReports:
 
     @contextmanager
     def under_way(self, device: int) -> Iterator[None]:
-        """Measure a device's link while its transfer is under way."""
+        """Measure a device's link for as long as the context is open."""
         self._active.add(device)
         self._reader.under_way[self] = None
         try:
@@ -70,25 +70,25 @@ class ChannelReports:
                 self._reader.under_way.pop(self, None)
 
     def snr(self, device: int, direction: Direction) -> float:
-        """Return the mean SNR of a device's link now, with full power over the whole band."""
+        """Return the current mean SNR of a device's link, with full power over the whole band."""
         row = self._row[device]
         if not self._is_now(self._measured_s.item(row)):
             self._reader.read(self, row)
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return the mean SNR of a device's link now, or None if the link has not been measured at this time."""
+        """Return the mean SNR of a device's link, or None if the link has not been measured at the current time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
-        """Return the rows of links that have a transfer under way and have not been measured at this time yet.
+        """Return the rows of links with a transfer under way that have not yet been measured at this time.
 
-        From now on these links count as measured. Absent devices are left out and keep their last SNR.
+        These links count as measured from now on. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] current positions, nan for absent devices.
-            alone: row of the only link to measure, or None for all links that are due.
+            alone: row of the only link to measure, or None to measure all links that are due.
         """
         if alone is None:
             rows = np.searchsorted(self.ids, sorted(self._active))
@@ -101,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in these rows."""
+        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in `rows`."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -111,7 +111,7 @@ class ChannelReports:
                 links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
-        # a clock that adds up waits may reach the same time by different sums, which round differently
+        # the clock adds up delays, so the same time may result from different sums, which round differently
         now_s = self._reader.env.now
         return now_s - measured_s <= rounding_s(now_s)
 
@@ -120,21 +120,21 @@ class ChannelReports:
 class GainReader:
     """Measure the gains of links during transfers.
 
-    At the common measurement times all rounds are measured together, since the gains of many places take little
-    longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
-    transfer that begins between two measurements takes the gains of the last tick, as a network takes the last
-    reports. Without a survey the link of such a transfer is measured alone, or, in a dynamically shared band, with
-    the other links of its round, since the band replans all its flows.
+    At the common measurement times, all rounds are measured together, since computing the gains of many places takes
+    little longer than those of a few. If devices survey all cells for handovers, the links' gains come from the
+    survey, and a transfer that begins between two measurements uses the gains of the last tick, just as a network
+    uses the last reports. Without a survey, the link of such a transfer is measured alone or, in a dynamically shared
+    band, with the other links of its round, since the band reschedules all its flows.
 
     Args:
         gains: large-scale gains of the links.
-        heard: returns each device's interference from the other sites, given the large-scale state.
+        heard: returns each device's interference from the other sites in a large-scale state.
         shared: whether transfers share a band dynamically.
 
     Attributes:
-        under_way: the rounds with a transfer under way, in order of the start of their first transfer.
-        positions_m: returns the current positions [devices, 2], nan for absent devices, or None if no device moves.
-        survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without measurements.
+        under_way: rounds with a transfer under way, in the order in which their first transfers started.
+        positions_m: returns the current positions [devices, 2], nan for absent devices; None if no device moves.
+        survey: returns a survey of all cells, made now if its argument is True, else at the last tick; or None.
     """
 
     env: simpy.Environment
@@ -148,8 +148,8 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure the link with this row number, and all other links due for measurement."""
-        assert self.positions_m is not None  # without positions, no link is measured again
+        """Measure the link in this row, and all other links due for measurement."""
+        assert self.positions_m is not None  # links are measured again only if positions are known
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         together, survey = on_grid or self.shared, self.survey(on_grid)
         positions_m = self.positions_m() if survey is None else survey.positions_m
@@ -157,7 +157,7 @@ class GainReader:
             rounds += [
                 other
                 for other in self.under_way
-                # rounds in one cell may differ in shadowing
+                # another round in the same cell may have different shadowing
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
         due = [one.due(positions_m, None if together else row) for one in rounds]
@@ -177,7 +177,7 @@ class GainReader:
         rows: Sequence[npt.NDArray[np.intp]],
         at: Survey | npt.NDArray[np.float64],
     ) -> tuple[Snr, list[Heard]]:
-        """Return the SNR of links in given rows of rounds, and each device's interference from the other sites.
+        """Return the SNR of links in these rows of rounds, and each device's interference from the other sites.
 
         Args:
             at: a survey, or the positions [all devices, 2] at which to measure.

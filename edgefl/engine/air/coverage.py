@@ -1,4 +1,4 @@
-"""Decide which devices have a usable link, and so are connected."""
+"""Decide which devices have a usable link and are therefore connected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from edgefl.engine.derived import same
 
 
 class Coverage:
-    """Decide which devices have a usable link to a cell's site at their current places.
+    """Decide which devices have a usable link to a cell's site at their current positions.
 
-    A link is usable if its SINR, averaged over fading and interference, is `coverage_margin_db` above what the lowest
-    CQI needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on
-    a part of it, since its SINR is no lower on a smaller share. A device without a link is not in connected mode: it
-    is absent, and no server can select it. `radio_link_monitoring`'s timers only serve links lost in a transfer.
+    A link is usable if its SINR, averaged over fading and interference, exceeds that required by the lowest CQI by
+    `coverage_margin_db` in both directions. The uplink is judged as if the device had the whole band and could
+    concentrate its power on a part of it; its SINR on a smaller share is no lower. A device without a link is not in
+    connected mode, so it is absent. `radio_link_monitoring` handles links lost in transfers.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and recovers only at a better one). Left out: the standard judges only the downlink's quality, and a
-    device takes some 100 ms to report it. Without coverage checks, a server selects devices that cannot answer, and
-    each round lasts until their timers expire.
+    one quality and recovers only at a better one). Left out: in the standard only the downlink's quality counts, and
+    a device takes some 100 ms to assess it. Without coverage checks, servers select unreachable devices, and rounds
+    last until their timers expire.
 
     Args:
         at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the
@@ -44,10 +44,10 @@ class Coverage:
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
-        self._known: dict[int, _Known] = {}  # cell -> results known at the devices' places
+        self._known: dict[int, _Known] = {}  # cell -> results for the latest positions
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with ids [n] have a link to a cell's site; check each device once per place.
+        """Return [n] whether devices `ids` have a link to a cell's site; each device is checked once per position.
 
         Args:
             positions_m: [devices, 2] current positions of all devices, nan for absent devices.
@@ -75,7 +75,7 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Links to one cell from the devices' places: [devices] whether each was checked, and whether it is usable."""
+    """The devices' links to one cell: [devices] whether each has been checked, and whether it is usable."""
 
     positions_m: np.ndarray
     judged: np.ndarray

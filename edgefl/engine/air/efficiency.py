@@ -1,4 +1,4 @@
-"""Spectral efficiencies of a run's transfers, counted in bins, so that medians need no list of transfers."""
+"""Histograms of the spectral efficiencies of a run's transfers, from which medians are read."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one last bin
 
 
 class Efficiency:
-    """Count the bits per second and Hz that transfers have moved, including the padding of their last slot.
+    """Count transfers by their spectral efficiency in bit/s/Hz, including the padding of their last slot.
 
-    With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. A
-    dynamically shared band keeps no shares per slot, so the band's efficiency in a round counts instead: all bits of
-    a direction over the time in which the band was in use, since a scheduler leaves no part of the band unused (in a
-    TDD frame, over the part of that time in which the frame serves the direction).
+    With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. The
+    shares of a dynamically shared band are not recorded, so the efficiency of the whole band in a round is counted
+    instead, since a scheduler leaves no part of the band unused. It is the number of bits in a direction over the
+    bandwidth and the time in which the band was in use, or in TDD the part of this time that serves the direction.
 
     Args:
         bandwidth_hz: bandwidth of the whole band.
@@ -49,7 +49,7 @@ class Efficiency:
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:
-        """Return the median so far, bit/s/Hz, as the middle of its bin; nan if no transfer has moved a bit."""
+        """Return the median so far in bit/s/Hz, as the middle of its bin; nan if no transfer has carried a bit."""
         counts = np.array(self._counts[direction])
         if not counts.any():
             return math.nan
@@ -58,7 +58,7 @@ class Efficiency:
 
 
 def _of_each(spans: Sequence[Span | None], shares: Sequence[float], hz: float) -> list[float]:
-    # with some hundred transfers in a round, plain numbers are faster than arrays
+    # with a few hundred transfers per round, plain numbers are faster than arrays
     return [
         span.bits / (share * hz * span.airtime_s)
         for span, share in zip(spans, shares, strict=True)

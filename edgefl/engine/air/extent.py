@@ -1,4 +1,4 @@
-"""Distances and antenna heights of a scenario's world; the path loss supplies the defaults."""
+"""Distances and antenna heights of a scenario's world, with defaults from the path-loss model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ from edgefl.engine.settings import CellSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
 
-SIGHT_CHECKS = 100  # distances at which an own model's probability of line of sight is checked
+SIGHT_CHECKS = 100  # number of distances at which a model's probability of line of sight is checked
 
 
 @dataclass(frozen=True)
 class Extent:
     """Distances and heights of a scenario's world.
 
-    Heights and the smallest distance default to those of the path loss: UMi has its base stations at 10 m, UMa at
-    25 m, InH at 3 m.
+    Heights and the smallest distance default to those of the path-loss model, whose base stations are at 10 m (UMi),
+    25 m (UMa) or 3 m (InH).
     """
 
     cell: CellSettings
@@ -52,7 +52,7 @@ class Extent:
 
     @property
     def min_distance_m(self) -> float:
-        """Smallest 2D distance from a site at which devices are placed; the path loss is constant below it."""
+        """Smallest 2D distance from a site at which devices are placed; below it, the path loss is constant."""
         given = self.cell.min_distance_m
         return self._range_m[0] if given is None else given
 
@@ -71,7 +71,7 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is dropped; 0 if no site is fixed at the origin."""
+        """Distance from the origin within which no device is placed; 0 if sites are given, as none need be there."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
@@ -81,9 +81,9 @@ class Extent:
 
     @property
     def field_radius_m(self) -> float:
-        """Radius of the disc over which shadowing and line of sight are functions of the place.
+        """Radius of the disc on which shadowing and line of sight are defined as functions of the place.
 
-        With one cell this is the cell's own area; with several cells it covers every place that devices can reach.
+        With one cell this is the area where devices are placed; with several, all places that they can reach.
         """
         if not self.layout.several:
             return self.area_radius_m
@@ -94,12 +94,12 @@ class Extent:
         """Distance from the origin to the edge of the cell or the layout, beyond which a device is absent."""
         if not self.layout.several:
             return self.cell.radius_m
-        # rounding may move a device that is reflected at the edge slightly beyond the edge
+        # rounding may put a device that is reflected at the edge slightly beyond it
         return self.field_radius_m * (1.0 + 1e-10)
 
     @property
     def wraparound(self) -> Wraparound | None:
-        """The layout's wrap-around, or None."""
+        """The layout's wraparound, or None without hexagons."""
         return Wraparound(self.layout.rings, self.layout.isd_m) if self.layout.rings else None
 
     @property
@@ -113,7 +113,7 @@ class Extent:
 
     @property
     def shadowing_std_db(self) -> float:
-        """Standard deviation of the shadowing, for a layout in which line of sight is the same everywhere."""
+        """Standard deviation of the shadowing, if line of sight is the same everywhere."""
         given = self.radio.propagation.shadowing_std_db
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
@@ -159,7 +159,7 @@ class Extent:
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")
-        # the sites of a layout are received as far as the path-loss model is valid
+        # sites of a layout are received only as far as the path-loss model is valid
         if not self.layout.several:
             self._holds_at(self.farthest_m, self._size, "farthest")
 
@@ -172,7 +172,7 @@ class Extent:
 
     @property
     def _size(self) -> tuple[str, str]:
-        """The key that sets the world's size."""
+        """Path of the key that sets the world's size."""
         if self.layout.sites is not None:
             return ("layout", "sites") if self.layout.radius_m is None else ("layout", "radius_m")
         return ("layout", "isd_m") if self.layout.rings else ("cell", "radius_m")
@@ -184,7 +184,7 @@ class Extent:
 
     @property
     def in_sight(self) -> bool:
-        """Whether all links are in line of sight, for a layout in which line of sight is the same everywhere."""
+        """Whether all links are in line of sight, if line of sight is the same everywhere."""
         return self.radio.propagation.line_of_sight == "always"
 
     @property

@@ -1,4 +1,4 @@
-"""Define the protocol of large-scale gains between devices and sites, and gains that are a function of the place."""
+"""Define the interface of large-scale gains between devices and sites, and gains that depend on the place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,20 +19,20 @@ _BY_ROUND = "these gains do not depend on the place alone"
 
 @dataclass(frozen=True)
 class LargeScaleState:
-    """Large-scale state of a round's links to a cell's site, [devices] each."""
+    """Large-scale state of a round's links to a cell's site, as arrays [devices]."""
 
     ids: Sequence[int]
     gains_db: np.ndarray  # path loss and shadowing, negative
     distances_m: np.ndarray  # 2D, nan if not measured
     others: np.ndarray  # sum of the linear gains to all other sites; 0 if not needed
-    key: RoundKey | None = None  # identifies the round
+    key: RoundKey | None = None  # session, phase and number of the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
     # fraction of each link's power that arrives in line of sight, if it matters; None means all of it
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
-        """Return the large-scale state of some of the round's devices, given by sorted ids."""
+        """Return the large-scale state of the round's devices with these sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         in_sight = None if self.in_sight is None else self.in_sight[rows]
@@ -50,12 +50,12 @@ class LargeScaleState:
 
 
 class LargeScaleGains:
-    """Path loss and shadowing as a negative gain in dB; if it does not depend on the place, only `of_round` works.
+    """Path loss and shadowing as a negative gain in dB; gains drawn for each round implement only `of_round`.
 
     Attributes:
-        clamped: how many links were shorter than the minimum distance, and got the path loss of that distance.
-        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices on
-            such links left less than a tick ago and still count as present, or left with work under way.
+        clamped: number of links shorter than the minimum distance, which have the path loss of that distance.
+        beyond: number of links with the gain at the world's border, or at the end of the path loss's range. Devices
+            on such links left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0
@@ -90,7 +90,7 @@ class SpatialGains(LargeScaleGains):
         sectors: panels of the sites, each panel a cell, one object per device height; None if every site is a single,
             omnidirectional cell.
         antenna_gain_dbi: antenna gain of sites without sectors.
-        sight: whether the share of a link's power in line of sight is needed.
+        sight: whether the share of each link's power that arrives in line of sight is needed.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SpatialGains(LargeScaleGains):
         self._kinds = list(zip(large_scales, sectors, strict=True))
         self._of = of
         self._interference = interference
-        self._links = Derived(self._links_of)  # links of devices that stand still are computed once
+        self._links = Derived(self._links_of)  # computed once while devices stand still
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -123,7 +123,7 @@ class SpatialGains(LargeScaleGains):
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and how many were clamped to the minimum distance and to the border."""
+        """Return the links of devices [n], and the numbers clamped to the minimum distance and to the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
@@ -142,7 +142,7 @@ class SpatialGains(LargeScaleGains):
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
-                # contiguous by device, since the rounding of sums depends on the memory order
+                # C order, since the rounding of sums depends on the memory order
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
                 everywhere[own] = 0.0
@@ -156,7 +156,7 @@ class SpatialGains(LargeScaleGains):
         return state, held, outside
 
     def _in_sight(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray | None:
-        """Return [n] the share of each link's power in line of sight, if needed; 1 for absent devices."""
+        """Return [n] the share of each link's power arriving in line of sight, if needed; 1 for absent devices."""
         if not self._sight:
             return None
         in_sight, here = np.ones(len(ids)), np.isfinite(places_m[:, 0])
@@ -169,7 +169,7 @@ class SpatialGains(LargeScaleGains):
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
-        # contiguous by device, since the rounding of sums depends on the memory order
+        # C order, since the rounding of sums depends on the memory order
         of_cells = survey.power_db[chosen].astype(float, order="C")
         everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
         far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))
@@ -207,15 +207,15 @@ class SpatialGains(LargeScaleGains):
 
     @property
     def range_m(self) -> float:
-        """Distance within which devices of every height receive sites; inf if it is unlimited."""
+        """Distance within which devices of any height receive sites; inf without a limit."""
         return min(one.range_m for one in self.large_scales)
 
     def reached(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether places [n, 2] are in range of any site for devices of every height."""
+        """Return [n] whether places [n, 2] are in range of a site for devices of any height."""
         return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return places [n, 2], with places beyond the world's border moved to the border, and the number moved."""
+        """Move places [n, 2] beyond the world's border to the border; return all places and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():
@@ -225,15 +225,15 @@ class SpatialGains(LargeScaleGains):
         return held_m, int(outside.sum())
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
+        """Return the gain [devices, cells] in dB; handovers compare gains, since all cells send at equal power.
 
-        The gain is -inf for a device that is absent or beyond the world's border. For a link that such a device may
-        still keep, use `of_round`, `of_survey` or `of_links`.
+        The gain is -inf for a device that is absent or beyond the world's border. If such a device still has a link,
+        use `of_round`, `of_survey` or `of_links` for it.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return the gain [n, cells] in dB of some devices at positions [n, 2], as `power_db` does for all."""
+        """Return the gain [n, cells] in dB of devices [n] at positions [n, 2], as `power_db` does for all devices."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
@@ -248,7 +248,7 @@ class SpatialGains(LargeScaleGains):
         return power_db
 
     def _of_cells(self, gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-        """Convert gains to the sites, gain_db [n, S], to gains to the cells [n, cells], dB, at places [n, 2]."""
+        """Convert gains to sites, gain_db [n, sites], at places [n, 2] to gains to cells [n, cells] in dB."""
         if sectors is None:
             return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
         panels_dbi = sectors.gain_dbi(positions_m, single=True)
@@ -259,7 +259,7 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs in `of`, with that kind's rows, or with all rows if there is only one kind.
+    """Yield each kind that occurs in `of` with its rows; a slice stands for all rows if there is only one kind.
 
     Args:
         of: [n] index of each row's kind in `kinds`.

@@ -1,4 +1,4 @@
-"""Large-scale gain between devices and one site, drawn for each round (J)."""
+"""Large-scale gains between devices and one site, drawn for each round (J)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from edgefl.rng import Streams
 
 
 class _Loss(NamedTuple):
-    """Path loss at places [n] minus the antenna gain, and the number of places clamped at either end of the range."""
+    """Path loss minus antenna gain at places [n], and the number of places clamped at either end of the range."""
 
     distances_m: np.ndarray
     loss_db: np.ndarray
@@ -22,7 +22,7 @@ class _Loss(NamedTuple):
 
 
 class PerRoundGains(LargeScaleGains):
-    """Gains to one site at the origin, from the path loss at a place and shadowing drawn for each round. J, (21).
+    """Gains to one site at the origin: path loss at the place, and shadowing drawn for each round (J 21).
 
     Args:
         extents: the world's distances and antenna heights, one object per device height.
@@ -34,7 +34,7 @@ class PerRoundGains(LargeScaleGains):
         self._extents = extents
         self._of = of
         self._streams = streams
-        self._loss = Derived(self._loss_of)  # losses stay the same while devices stand still
+        self._loss = Derived(self._loss_of)  # computed once while devices stand still
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -43,7 +43,7 @@ class PerRoundGains(LargeScaleGains):
         of = self._loss(positions_m[chosen], self._of[chosen])
         self.clamped += of.clamped
         self.beyond += of.beyond
-        # draw for all devices at once, so that a link's shadowing does not depend on the participants
+        # draw for all devices at once, so that a device's shadowing does not depend on the other participants
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
@@ -54,7 +54,7 @@ class PerRoundGains(LargeScaleGains):
         )
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
-        """Return the state of links at places [n, 2], at the first extent's height; leave `clamped` unchanged."""
+        """Return the state of links from places [n, 2] at the first extent's height; leave `clamped` unchanged."""
         first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
         of = self._loss_of(places_m, first)
         shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
@@ -65,7 +65,7 @@ class PerRoundGains(LargeScaleGains):
         return LargeScaleState(first.tolist(), gains_db, of.distances_m, none, in_sight=in_sight)
 
     def _loss_of(self, places_m: np.ndarray, kinds: np.ndarray) -> _Loss:
-        """Return the path loss of devices of the height classes `kinds` [n] at places [n, 2]."""
+        """Return the path loss of devices with height indices `kinds` [n] at places [n, 2]."""
         distances_m, loss_db = np.linalg.norm(places_m, axis=1), np.empty(len(places_m))
         clamped = beyond = 0
         for extent, rows in by_kind(self._extents, kinds):

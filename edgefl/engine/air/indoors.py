@@ -19,20 +19,20 @@ from edgefl.rng import Streams
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Uniform numbers drawn per device and place: one decides whether it is indoors, two give the depth, two a normal draw
+# uniform numbers per device and place: one for being indoors, two for the depth, two for a normal number
 _NUMBERS = 5
-# Number of the grid square at the origin, along each axis: no square within 2^20 x 25 m has a negative number
+# number of the grid square at the origin, along each axis, so that squares within 2^20 x 25 m have no negative number
 _MIDDLE = 2**20
 
 
 class Coats:
-    """Buildings with coated windows, a fraction of all buildings, which have a high penetration loss.
+    """The fraction of buildings that have coated windows, and thus a high penetration loss.
 
-    Whether a building is coated does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
-    scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
+    A building does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the scenario sets the
+    fraction, since old houses have plain glass, and new or renovated ones coated glass.
 
     Args:
-        share: [devices] fraction of coated buildings among those that each device enters.
+        share: [devices] fraction of buildings with coated windows among those that each device enters.
     """
 
     def __init__(self, share: FloatArray, carrier_hz: float, draws: UniformDraws) -> None:
@@ -41,17 +41,17 @@ class Coats:
         self._draws = draws
 
     def of(self, square: np.ndarray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether each device's building, by its square or trip number, has coated windows."""
+        """Return [n] whether each device's building, identified by square or trip number, has coated windows."""
         coated: BoolArray = self._draws.uniform(ids, square, 1)[0] < self.share[ids]
         return coated
 
 
 class Indoors:
-    """Penetration loss of the buildings in which devices are.
+    """Penetration loss of the buildings that devices are in, as a function of the place.
 
-    A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
-    finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
-    all sites, so it does not affect the sites' ranking.
+    The plane is divided into squares as wide as a building is deep. Within a square, a device stays indoors or
+    outdoors, also when it comes back; devices in the same square are independent. The loss is the same towards all
+    sites, so it does not affect the sites' ranking.
 
     Args:
         share: [devices] probability of being indoors.
@@ -72,7 +72,7 @@ class Indoors:
         self._wall_db = wall_loss_db(carrier_hz, "low_loss")
         self._draws = draws
         self._coats = coats
-        # indices >= 0 of squares or trips [n], and the device [n] of each -> [n] penetration loss
+        # indices [n] >= 0 of squares or trips, and their devices [n] -> [n] penetration loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
@@ -88,12 +88,12 @@ class Indoors:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the penetration loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
+        """Return the penetration loss [n] in dB of devices [n] at positions [n, 2]; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return whether each device is in a building, [n], from its loss [n]."""
+        """Return [n] whether each device is in a building, given its loss [n]."""
         return loss_db != 0.0
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -115,15 +115,15 @@ class Indoors:
 class IndoorsByTrip:
     """Penetration loss of buildings and cars, drawn for each trip of a device.
 
-    A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
-    instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
-    its state. The loss is the same towards all sites.
+    A device stays indoors or outdoors from one departure to the next. Above vehicle_above_m_s it is in a car, whose
+    loss is drawn for each trip. Without destinations in its movement, a device never changes its state. The loss is
+    the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars,
-    N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
+    N(9 dB, (5 dB)^2)). Left out: the time that a device spends outdoors while it walks to a place.
 
     Args:
-        buildings: losses of the devices' buildings, looked up here by a trip's number instead of a grid square's.
+        buildings: losses of the devices' buildings, here by trip number instead of grid square.
         vehicle_above_m_s: [devices] speed above which each device is in a car; inf for devices without a car.
         trips: returns the current trips of all devices.
     """
@@ -159,7 +159,7 @@ class IndoorsByTrip:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the loss [n] of devices [n] now, dB; 0 outdoors. The loss does not depend on positions_m."""
+        """Return the current loss [n] in dB of devices [n], whatever positions_m; 0 outdoors."""
         number, speed_m_s = (column[ids] for column in self._trips())
         in_car = speed_m_s > self._above_m_s[ids]
         loss_db = np.zeros(len(ids))
@@ -168,26 +168,26 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return whether each device is in a building, not in a car, [n], from its loss [n] now."""
+        """Return [n] whether each device is in a building and not in a car, given its current loss [n]."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the loss [n] of the cars of devices [n] on trips [n]."""
+        """Return the loss [n] in dB of the cars of devices [n] on trips [n]."""
         return CAR_DB + CAR_STD_DB * normal(self._draws.uniform(ids, 2 * trip, 2))[0]
 
 
 class Obstacles(Protocol):
-    """Obstacles with the same loss towards all sites."""
+    """Obstacles that cause the same loss towards all sites."""
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
+        """Return the current loss [n] in dB of devices [n] at positions [n, 2]."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return whether each device is in a building, so without a direct path, [n], from its loss [n] now."""
+        """Return [n] whether each device is in a building, without line of sight, given its current loss [n]."""
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains reduced by the loss of obstacles; the wrapped gains keep the counters `clamped` and `beyond`."""
+    """Gains reduced by the loss of obstacles; the counters `clamped` and `beyond` stay in the wrapped gains."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
@@ -210,7 +210,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return each device's loss, 0 if absent, and whether the device is indoors, when a survey is first read."""
+        """Return each device's loss, 0 if absent, and whether it is indoors, at the first use of a survey."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

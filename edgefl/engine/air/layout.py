@@ -20,7 +20,7 @@ CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
 
 
 class _OrFile:
-    """Mark a field that may also be a file of masts, which is read before the field is checked."""
+    """Marker of a field that may also name a file of masts, which is read before the field is validated."""
 
     section = SitesFile
 
@@ -31,17 +31,17 @@ class _OrFile:
 
 
 class LayoutSettings(Section):
-    """Positions of base stations: one at [0, 0], hexagonal cells around it (rings), or any sites; and their sectors.
+    """Positions and sectors of base stations: one at [0, 0], hexagonal rings around it, or arbitrary sites.
 
-    Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
-    counter-clockwise from the x axis; site 1 is at [isd_m, 0]. The world is the disc of radius (rings + 1/2) isd_m,
-    and repeats itself (wraparound), so that each site has six neighbours. `sites` keep their places and order; the
-    world is the disc of radius_m around [0, 0], and ends there. Devices beyond that disc are absent.
+    With rings 0, 1 or 2 there are 1, 7 or 19 sites, isd_m apart. They are numbered from site 0 at [0, 0] ring by
+    ring, each counter-clockwise from the x axis, so site 1 is at [isd_m, 0]. The world is the disc of radius (rings +
+    1/2) isd_m and wraps around, so that each site has six neighbours. With `sites`, the world is the disc of radius_m
+    around [0, 0] without wraparound, and devices beyond it are absent.
 
-    A file of masts gives sites and, with a column of azimuths, the bearings of each one's panels.
+    A file of masts contains the sites and, in a column of azimuths, the bearings of each site's panels.
 
-    A site is one cell and sends equally in all directions, with a gain of antenna_gain_dbi; or it has three panels of
-    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), or such panels at the
+    A site is a single omnidirectional cell with a gain of antenna_gain_dbi, or it has three panels 120 degrees apart
+    (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), or panels of this kind at the
     bearings that azimuth_deg lists. Each panel is a cell with its own federation. Cells are numbered site by site:
     with sectors, cell 3 i + k is panel k of site i. The panels of a site share its shadowing and line of sight; fast
     fading is independent for each cell. Beams add radio.budget.array_gain_db. Left out: device antennas that are not
@@ -66,8 +66,8 @@ class LayoutSettings(Section):
         0.0,
         ge=-10,
         le=30,
-        description="gain of a site without sectors in all directions, for sending and receiving; the gain of sectors"
-        " is that of their panels",
+        description="omnidirectional gain of a site without sectors, for sending and receiving; sectors have the gain"
+        " of their panels",
     )
     azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,
@@ -143,7 +143,7 @@ class LayoutSettings(Section):
 
     @property
     def several(self) -> bool:
-        """Whether devices choose among cells by position; otherwise one cell serves all within its radius."""
+        """Whether devices choose among several cells; otherwise one cell serves all devices within its radius."""
         return self.rings > 0 or self.sites is not None or self.sectors > 1
 
     @property
@@ -169,7 +169,7 @@ class LayoutSettings(Section):
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all cells, the cells of site 0, or the listed ones."""
+        """Cells with a server: all cells, the cells of site 0, or the listed cells."""
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":

@@ -14,13 +14,13 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 @dataclass(frozen=True)
 class Links:
-    """The links of n devices, [n] each, with the values that are fixed for a round.
+    """The links of n devices, with values [n] that are fixed for a round.
 
     snr: mean SNR with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
-    device can use. neighbours: power of each share that other sites send, relative to the downlink's noise; not
-    contained in snr. control: power that power control allows on the whole band, as a multiple of the device's power;
-    inf without power control. On M of N resource blocks power control allows M / N times `control`.
+    device can use. neighbours: received power of each share that other sites send, relative to the downlink's noise;
+    snr does not include it. control: power that power control allows on the whole band, as a multiple of the device's
+    power; inf without power control. On M of N resource blocks power control allows M / N times `control`.
     """
 
     devices: Sequence[int]
@@ -51,10 +51,10 @@ class Links:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers of n links that run to their ends, [n] each.
+    """Complete transfers over n links, as arrays [n].
 
-    clock_s: SimPy's time at each end. power: mean fraction of its power that each device radiated, or None if the
-    links' values apply. rank: order in which transfers end in a shared band.
+    clock_s: SimPy's time at the end of each transfer. power: mean fraction of its power that each device radiated, or
+    None if the links' values apply. rank: order in which transfers end in a shared band.
     """
 
     start_s: FloatArray
@@ -66,9 +66,9 @@ class Transfers:
 
 
 class Transfer(NamedTuple):
-    """A transfer that has ended or was cut off, with the bits moved, and the time for which the radio was on.
+    """A transfer that has ended or was cut off, with the bits transferred and the time for which the radio was on.
 
-    stalled_s: part of the transfer's duration in which the link carried nothing. stalled_air_s: the radio's on-time
+    stalled_s: part of the transfer's duration in which the link carried no data. stalled_air_s: the radio's on-time
     during the stall. power: mean fraction of its power that the device radiated while its radio was on, or None if
     the link's value applies.
     """
@@ -83,7 +83,7 @@ class Transfer(NamedTuple):
     power: float | None = None
 
     def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
-        """Return the transfer as a device's activity that used `energy_j`, `stalled_j` of it without a link."""
+        """Return the transfer as an activity that used energy_j, including stalled_j without a link."""
         stall = NO_STALL
         if self.stalled_s:
             stall = Stall(self.stalled_s, stalled_j, int(self.cut is Cause.RADIO_LINK_FAILURE))

@@ -1,4 +1,4 @@
-"""Time many transfers at once where nothing cuts them off, as a fast path of `Link.transfer`."""
+"""Compute the times of many transfers that nothing cuts off at once, as a fast path of `Link.transfer`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from edgefl.errors import refused
 def time_transfers(
     air: AirInterface, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
 ) -> Transfers:
-    """Time transfers on fixed shares that nothing cuts off.
+    """Compute the times of transfers on fixed shares that nothing cuts off.
 
     Args:
         payload_bits: [links] bits of each transfer.
@@ -38,7 +38,7 @@ def time_in_band(
     from_s: FloatArray,
     led: Sequence[tuple[float, ...]],
 ) -> Transfers:
-    """Time transfers that have a cell's dynamically shared band to themselves.
+    """Compute the times of transfers that have a cell's dynamically shared band to themselves.
 
     Args:
         flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.
@@ -67,7 +67,7 @@ def time_in_band(
 def _begins_of(air: AirInterface, from_s: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
     """Return the first slot [n] of each transfer, the slot's start, and the clock's time at that start.
 
-    The clock reaches a time by adding a wait to its current time, and the sum may be rounded.
+    The clock advances by adding a delay to its current time, and the sum may be rounded.
     """
     first_slots = air.next_slots(from_s)
     start_s = first_slots * np.float64(air.slot_s)
@@ -81,7 +81,7 @@ def _airtimes_s(
     start_s: FloatArray,
     end_s: FloatArray,
 ) -> FloatArray:
-    """Return the on-time [n] of a radio that is on in all slots of its direction."""
+    """Return the on-time [n] of radios that are on in all slots of their direction."""
     frame = air.carriers[direction].frame
     if frame.plain:
         return end_s - start_s
@@ -93,7 +93,7 @@ def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int
     """Return whether all of these transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
-        power: [links] fading power that is exceeded in nearly all slots.
+        power: [links] fading power that nearly all slots exceed.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])
@@ -115,7 +115,7 @@ def _slots(
 ) -> npt.NDArray[np.int64]:
     """Return the number of slots [links] that each transfer takes."""
     carrier, bits, fidelity = air.carriers[direction], np.asarray(payload_bits), air.settings.fidelity
-    busy = np.flatnonzero(bits)  # a link with no bits may have no share
+    busy = np.flatnonzero(bits)  # an empty transfer may have no share
     share = links.share[direction][busy]
     snr = carrier.share_snr(share, links.snr[direction][busy])
     fading = [links.fading[i] for i in busy.tolist()]

@@ -1,4 +1,4 @@
-"""Measure the received power of the cells at the devices; all readers at one time share a survey."""
+"""Measure the received power of the cells at the devices, once per time for all readers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Received power of all cells at all devices at one time; surveys are compared by identity.
+    """Power received from all cells at all devices at one time; surveys are compared by identity.
 
     positions_m: [devices, 2] positions, nan for absent devices. power_db: [devices, cells] received power; rows of
-    absent devices are meaningless. positions_m and power_db are read-only.
+    absent devices are meaningless. Both arrays are read-only.
     """
 
     positions_m: np.ndarray
@@ -23,10 +23,10 @@ class Measurements:
 
     Args:
         cells: number of cells.
-        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n], or None for a single cell.
+        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
 
     Attributes:
-        changes: changes of cell known beforehand: times, devices [n] and new cells [n]; empty if measurements decide.
+        changes: known changes of cell, as (time, devices [n], new cells [n]); empty if measurements decide.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Measurements:
         if known is not None:
             if positions_m is known.positions_m:
                 return known
-            # compare bits, so that a device that stays absent (nan) has not moved
+            # compare bits, so that nan equals nan and a device that stays absent has not moved
             changed = positions_m.view(np.int64) != known.positions_m.view(np.int64)
             moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
         if known is None or len(moved) > len(positions_m) / 2:

@@ -1,4 +1,4 @@
-"""Compute together all pieces of transfers that begin at one slot boundary, when the first of them begins."""
+"""Compute in one batch all pieces of transfers that begin at the same slot boundary."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,13 +10,13 @@ class _Awaited(Protocol):
     """A transfer that continues at a slot boundary."""
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
-        """Return the transfer's bits and mean SNR on its share, if it continues at this slot and both are known."""
+        """Return the transfer's flow and its mean SNR on its share, if it continues and the SNR is known."""
 
 
 class Pieces:
-    """The transfers that continue at each slot boundary, computed as one batch since all links are measured then.
+    """The transfers that continue at each slot boundary, which are computed as one batch.
 
-    A transfer's result does not depend on the batch; computing many transfers takes little longer than computing one.
+    Computing many transfers takes little longer than computing one, and does not change their results.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Pieces:
         self._expected.setdefault(slot, []).append(transfer)
 
     def begin(self, slot: int, until: int) -> None:
-        """Compute the pieces of all transfers that continue at the current slot; only the first call computes."""
+        """Compute the pieces of all transfers that continue at the current slot; further calls do nothing."""
         expected: Sequence[_Awaited] | None = self._expected.pop(slot, None)
         if expected is None:
             return

@@ -1,4 +1,4 @@
-"""Transfers that move bits as time passes, on a fixed share or in a shared band, monitored or not."""
+"""Transfers that progress as time passes, on a fixed share or in a shared band, with or without monitoring."""
 
 import math
 from collections.abc import Callable, Generator
@@ -21,17 +21,17 @@ class ProgressiveTransfer(Protocol):
     """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Move bits from a slot on at a mean SNR; return the end's slot boundary, or None if it is after `until`."""
+        """Transfer bits from a slot on at a mean SNR; return the slot boundary of the end, None if after `until`."""
 
     def pause(self, slot: int) -> None:
-        """Stop moving bits from a slot on."""
+        """Stop the transfer of bits at a slot."""
 
     def bits(self, slot: int) -> int:
-        """Return the bits moved up to the slot at which the transfer ends."""
+        """Return the bits transferred up to the slot at which the transfer ends."""
 
 
 class HeldShareTransfer:
-    """A transfer on a fixed share at a constant mean SNR; its end is known at its start.
+    """A transfer on a fixed share at a constant mean SNR, so that its end is known from the start.
 
     Args:
         first_slot: first slot of the transfer.
@@ -87,7 +87,7 @@ class FixedShareTransfer:
         self._flow = ChangingFlow(self._carrier.part(share), fading, bits, slot)
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        assert until is not None  # without measurements, the transfer is a HeldShareTransfer
+        assert until is not None  # without measurements, a HeldShareTransfer is used
         end = self._flow.end(slot, self.piece(snr)[1], until)
         yield self._air.until(until if end is None else end)
         return end
@@ -106,12 +106,12 @@ class FixedShareTransfer:
 
 @dataclass(eq=False)
 class SharedBandTransfer:
-    """A transfer in a dynamically shared band; it is not scheduled while out of sync.
+    """A transfer in a dynamically shared band, which is not scheduled while out of sync.
 
     Args:
         neighbours: interference over noise for each share that the other sites send.
         until: returns an event at the start of a slot.
-        on_block: converts an SNR on the whole band to the SNR at full power and the highest SNR on one block.
+        on_block: converts an SNR on the whole band to the SNR at full power and to the highest SNR on one block.
         widest: largest part of the band that the device's radio can use.
     """
 
@@ -166,8 +166,8 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return how many slots had blocks of a finished transfer, and its mean share of full power in such slots."""
-        if self._end is not None:  # the transfer ran to its end
+        """Return the number of slots in which a transfer had blocks, and its mean share of full power in them."""
+        if self._end is not None:  # the transfer ended without a pause
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
         return on, at_power / on if on else 0.0
@@ -175,11 +175,11 @@ class SharedBandTransfer:
 
 @dataclass(eq=False)
 class MonitoredTransfer:
-    """A transfer on a monitored link: it proceeds between measurements, stalls out of sync, and may fail.
+    """A transfer on a monitored link, which proceeds between measurements, stalls out of sync, and may fail.
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
-        known_snr: returns the mean SNR as `snr` does, or None if the link has not been measured yet at this time.
+        known_snr: returns the same as `snr`, or None if the link has not yet been measured at this time.
         sync_snr: converts the SNR on the whole band to the mean SNR over fading on the link's share.
         lowest_snr: SNR below which the link is out of sync.
     """
@@ -191,7 +191,7 @@ class MonitoredTransfer:
     sync_snr: Callable[[float], float]
     lowest_snr: float
     _over: bool = False
-    # slots out of sync; the end is None during a stall
+    # first and last slot boundary of each time out of sync; the last is None while it lasts
     _stalls: list[tuple[int, int | None]] = field(default_factory=list)
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
@@ -204,7 +204,7 @@ class MonitoredTransfer:
         ]
 
     def expect(self, slot: int) -> None:
-        """Announce that the transfer continues at a slot boundary, so that fixed shares are computed together."""
+        """Announce that the transfer continues at a slot boundary, to compute fixed shares together there."""
         if isinstance(self.transfer, FixedShareTransfer):
             self.air.pieces.expect(slot, self)
 
@@ -225,7 +225,7 @@ class MonitoredTransfer:
         return in_sync
 
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
-        """Move the payload from the current slot on; return the end slot, and the cause if it was cut off."""
+        """Transfer the payload from the current slot on; return the end slot, and the cause if it was cut off."""
         try:
             return (yield from self._run(slot))
         finally:
@@ -242,7 +242,7 @@ class MonitoredTransfer:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
-                assert measurement is not None  # a link that is never measured keeps its state of sync
+                assert measurement is not None  # a link that is never measured stays in or out of sync
                 self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
                 end = yield from self.transfer.go(slot, snr, measurement)

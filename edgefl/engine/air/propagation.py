@@ -1,4 +1,4 @@
-"""Compose the large-scale gains, drawn by round or by place, with panels and penetration loss."""
+"""Build the large-scale gains, drawn by round or by place, the sites' panels, and the penetration loss."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 
 
 def panels(extent: Extent) -> Sectors | None:
-    """Return the sites' panels for devices of the extent's height, or None without sectors."""
+    """Return the sites' panels for devices at the extent's antenna height, or None without sectors."""
     layout = extent.layout
     if not layout.bearings_deg:
         return None
@@ -32,7 +32,7 @@ def panels(extent: Extent) -> Sectors | None:
 
 
 def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeScaleGains:
-    """Return the gains between sites and devices, which are drawn for each round (J) or a function of the place.
+    """Return the gains between sites and devices, which are drawn for each round (J) or are functions of the place.
 
     Raises:
         EdgeflError: line of sight is probabilistic, but gains are not a function of the place.
@@ -47,7 +47,7 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """Return gains drawn for each round; `of` has each device's index into `extents`."""
+    """Return gains drawn for each round; `of` contains each device's index into `extents`."""
     if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
             "probabilistic line of sight depends on the place alone: set radio.propagation.shadowing: spatial",
@@ -57,12 +57,12 @@ def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 
 
 def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """Return gains that are a function of the place; `of` has each device's index into `extents`."""
+    """Return gains that are functions of the place; `of` contains each device's index into `extents`."""
     radio, layout = extents[0].radio, extents[0].layout
     sites_m = layout.sites_m
 
     def common(share: float) -> Common | None:
-        """Return the common part of the random fields of all sites, or None if the fields are independent."""
+        """Return the component shared by the random fields of all sites, or None if the fields are independent."""
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 
@@ -95,10 +95,10 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 def obstacles(
     extent: Extent, fleet: Fleet, streams: Streams, trips: Callable[[], Trips] | None
 ) -> Obstacles | None:
-    """Return the obstacles between devices and sites, which are buildings and cars, or None.
+    """Return the obstacles between devices and sites (buildings and cars), or None if there are none.
 
     Args:
-        trips: returns the current trips of all devices, which change obstacles; None if these depend on the place.
+        trips: returns the current trips of all devices; None if obstacles depend on the place and not on trips.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

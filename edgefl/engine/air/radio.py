@@ -1,4 +1,4 @@
-"""The radio of all cells, which opens rounds with the participants' links."""
+"""The radio of all cells, which opens rounds with links to the participants."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ from edgefl.engine.air.slot_interference import SlotInterference
 from edgefl.errors import refused
 from edgefl.rng import Streams
 
-# Links with cached slots, some 50 KB each. Fading is a function of time, so an evicted link can be redrawn.
+# number of links with cached fading, some 50 KB each; fading is a function of time, so an evicted link can be redrawn
 LINKS_KEPT = 4096
 
 
@@ -41,13 +41,13 @@ class Radio:
     """The radio of all cells, with the links between base stations and devices.
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
-    device's downlink and uplink alternate in the journal's intervals, or each takes its own slots of a TDD frame;
-    during a transfer the radio is on in the slots of its direction. Devices of a cell do not interfere.
+    device's downlink and uplink alternate in the journal's intervals, or each uses its own slots of a TDD frame;
+    during a transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not interfere.
 
-    The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
-    with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
-    lasts. Other sites behave as this cell does: in a fraction `neighbour_load` of their slots they send as many
-    shares as this cell's round has downlinks, or as there are downlinks in its dynamically shared band at that time.
+    The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
+    K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
+    downlink lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots, they send as
+    many shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
@@ -58,8 +58,8 @@ class Radio:
 
     Attributes:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
-        packet_errors: the loss of uploads, or None if all uploads arrive.
-        gains: large-scale gains of the links. budget: link budget that gives the SNR.
+        packet_errors: model of lost uploads, or None if all uploads arrive.
+        gains: large-scale gains of the links. budget: link budget, which computes the SNR.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Radio:
         reading_s: float = 0.2,
         groups: Groups | None = None,
     ) -> None:
-        for speed in (speeds_m_s.min(), speeds_m_s.max()):  # raises an error if a device is too fast
+        for speed in (speeds_m_s.min(), speeds_m_s.max()):  # raise an error if a device is too fast
             slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
         monitoring = RadioLinkMonitoring(
@@ -110,20 +110,20 @@ class Radio:
     def follow(
         self, positions_m: Callable[[], np.ndarray], survey: Callable[[bool], Survey | None] = lambda _: None
     ) -> None:
-        """Follow moving devices, with measurements during transfers if the settings enable them.
+        """Set the source of device positions, and of measurements during transfers if the settings enable them.
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.
-            survey: returns a survey of all cells, made now if `afresh`, else at the last tick, or None without
-                measurements.
+            survey: returns a survey of all cells, made now if its argument is True and otherwise at the last tick;
+                None without measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
 
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
-        """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
+        """Return [ids] whether links to a cell's site are static, and their fading power (mean 1) in the next slot.
 
         Args:
-            all_: whether to return the power of fading links, too; if not, the power of these links is returned as 1.
+            all_: whether to compute the power of links that are not static; if not, it is returned as 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -132,13 +132,13 @@ class Radio:
     def readings(
         self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the gain [n] in dB and the downlink's mean SINR [n] from places to cells' sites now, for maps."""
+        """Return the current gain [n] in dB and mean downlink SINR [n] between places and cells' sites, for maps."""
         state = self.gains.of_links(places_m, ids, cells)
         return state.gains_db, self.budget.mean_snr(state, 1)["downlink"]
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """The coverage check, or None if all devices count as connected."""
+        """The coverage check, or None if all devices always count as connected."""
         margin_db = self._settings.monitoring.coverage_margin_db
         if margin_db is None:
             return None
@@ -159,7 +159,7 @@ class Radio:
 
         Args:
             payload_bits: direction -> bits that each participant transfers.
-            lead_slots: how many slots pass before a broadcast until all receivers listen.
+            lead_slots: number of slots before a broadcast until all receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
             power: fraction of its power that each device radiates; by default set by power control, or full power
                 without power control.
@@ -186,7 +186,7 @@ class Radio:
             return opened
         carrier = self.air.carriers["downlink"]
         broadcast = Broadcast.of_round(
-            # a broadcast is not beamformed, and has one layer
+            # a broadcast has no beamforming and a single layer
             replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
             opened.links.snr["downlink"] / self.budget.array_gain(state),
@@ -201,7 +201,7 @@ class Radio:
     def given(
         self, state: LargeScaleState, cells: Sequence[int], snr: Snr, shares: dict[Direction, FloatArray]
     ) -> RadioRound:
-        """Return a round of links to the devices' cells, with given SNR and shares of the band."""
+        """Return a round of links to the devices' cells, with the given SNR and shares of the band."""
         fading = [self.fading(device, cell) for device, cell in zip(state.ids, cells, strict=True)]
         none, full = np.zeros(len(fading)), np.ones(len(fading))
         return RadioRound(self.air, Links(state.ids, cells, fading, snr, shares, none, full, full), cells[0])
@@ -238,7 +238,7 @@ class Radio:
         if self._settings.by_slot:
             heard = shares["uplink"]
             if self.air.dynamic:
-                # on resource blocks, devices of other cells send on parts of the band as large as in this cell
+                # with resource blocks, devices of other cells use parts of the band as large as those in this cell
                 in_blocks = self._settings.in_blocks("uplink")
                 heard = np.full(len(fading), 1.0 / len(fading) if in_blocks else 1.0)
             interfered = self._interference.of_links(state, cell, fading, heard)
@@ -252,11 +252,11 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
-        If shares are fixed for a round, the device keeps its share in the band of the new cell, whose own devices
-        keep their shares too. The missing part of a broadcast is sent by unicast.
+        If shares are fixed for a round, the device keeps the size of its share in the new cell's band, and the
+        devices of that cell also keep theirs. The part of a broadcast that has not arrived is sent by unicast.
 
         Args:
-            state: state of the round that opened the link.
+            state: large-scale state of the round that opened the link.
             sent: number of shares that every other site sends at once.
         """
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
@@ -271,7 +271,7 @@ class Radio:
 
     @property
     def _band_counts_neighbours(self) -> bool:
-        # in a dynamic band the neighbours' shares change as this cell's do
+        # in a dynamic band, the neighbours' number of shares follows this cell's
         return self.air.dynamic and self._settings.budget.power_over_share == "full"
 
     def _shares(
@@ -280,7 +280,7 @@ class Radio:
         """Return the shares [devices] of the band that the scheduler sets for the round."""
         bits = np.asarray(payload_bits, dtype=float)
         busy, shares = bits > 0, np.zeros(len(bits))
-        if busy.any():  # schedulers expect bits to send
+        if busy.any():  # schedulers accept only flows with bits to send
             flows = Flows(
                 self.air.carriers[direction], snr=snr[busy], remaining_bits=bits[busy], static=static[busy]
             )
@@ -295,7 +295,7 @@ class Radio:
 
 def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: int, cell: int) -> Fading:
     """Return the fading of the link between a device and a cell's site."""
-    # any change of its key gives Philox an independent stream
+    # Philox generates independent streams for different keys
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
     return fading_in_parts(key, correlation, settings.link.frequency_taps, settings.fading_block)

@@ -7,14 +7,14 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 
 class RadioLinkMonitoring:
-    """The slots in which gains are measured, and after which a link is given up.
+    """The slots in which gains are measured, and the number of slots after which a link is given up.
 
-    A link is out of sync while its SNR, averaged over fading, is below CQI 1's, so that it carries nothing. A link
-    out of sync for T310 fails; a link in sync again by then continues as if nothing had happened.
-    `edgefl.engine.federation.reestablishment` describes what follows. 3GPP first counts N310 indications of a
-    hypothetical control channel's block errors in the downlink; here both directions are measured, and an uplink
-    failure stands in for reaching the maximum number of RLC retransmissions. Without monitoring, a device at -20 dB
-    "transfers" for minutes, and its round waits for it.
+    A link is out of sync, and carries no data, while its SNR, averaged over fading, is below that of CQI 1. If it
+    stays out of sync for T310, the link fails; if it recovers earlier, it continues as if nothing had happened.
+    `edgefl.engine.federation.reestablishment` describes what follows. In 3GPP, T310 starts after N310 indications
+    based on the block errors of a hypothetical downlink control channel. Here both directions are measured, and a
+    failure of the uplink stands for reaching the maximum number of RLC retransmissions. Without monitoring, a device
+    at -20 dB would "transfer" for minutes, and its round would wait for it.
 
     Source: 3GPP TS 38.331, 5.3.10; TS 38.133, 8.1. Left out: N310, N311, Qin above Qout.
 
@@ -36,12 +36,12 @@ class RadioLinkMonitoring:
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
-        """Return whether the gains of all links are measured at this time."""
+        """Return whether the gains of all links are due for measurement at this time."""
         slot = round(time_s / self.slot_s)
         if self.interval is None or slot % self.interval:
             return False
         return abs(slot * self.slot_s - time_s) <= rounding_s(time_s)
 
     def next_measurement(self, slot: int) -> int | None:
-        """Return the first slot after a given slot that begins with a measurement of gains, or None if none does."""
+        """Return the next slot after `slot` that begins with a measurement of gains, or None without measurements."""
         return None if self.interval is None else slot - slot % self.interval + self.interval

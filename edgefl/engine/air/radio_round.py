@@ -1,4 +1,4 @@
-"""A round on the radio as a value, with its links, their transfers, the broadcast, and the server's energy."""
+"""A round on the radio as a value, with its links, their transfers, and the broadcast."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -33,7 +33,7 @@ from edgefl.engine.parts import Cause, Span, total
 
 @dataclass(frozen=True)
 class RadioRound:
-    """An open round: the links of its participants, fixed until the round is over.
+    """An open round, with the links of its participants, which stay the same until the round is over.
 
     Any number of rounds may be open at the same time, also in a single cell.
 
@@ -42,9 +42,9 @@ class RadioRound:
         reports: measured SNR of the links, or None if the SNR is constant during the round.
         interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
         broadcast: the downlink's broadcast, or None for unicast.
-        packet_errors: the loss of uploads, or None if all uploads arrive.
-        elsewhere: returns a round with a device's current link to another cell's site after its link has failed, or
-            None if the device is absent; `elsewhere` is None if failed links are not re-established.
+        packet_errors: model of lost uploads, or None if all uploads arrive.
+        elsewhere: returns a round with a device's new link to a cell's site after a link failure, or None if the
+            device is absent; `elsewhere` itself is None if failed links are not re-established.
     """
 
     air: AirInterface
@@ -61,7 +61,7 @@ class RadioRound:
 
     @property
     def predictable(self) -> bool:
-        """Whether all transfer times are known when the round opens, if no other round uses its band."""
+        """Whether all transfer times are known when the round opens, provided that no other round uses its band."""
         settings = self.air.settings
         shared = self.air.dynamic and (self.air.groups or settings.background or settings.flexible)
         if any((self.reports, self.broadcast, self.interfered, shared)):
@@ -75,7 +75,7 @@ class RadioRound:
         return [link.row for link in self if all(map(link.carries, DIRECTIONS))]
 
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
-        """Time all transfers of a predictable round, with the same results as `Link.transfer` for each."""
+        """Compute the times of all transfers of a predictable round, with the same results as `Link.transfer`."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
 
     @cached_property
@@ -93,7 +93,7 @@ class RadioRound:
     def sent_slots(self) -> float:
         """Downlink slots used in the cell's dynamic band since the run began, summed over shares.
 
-        If the band is divided among groups of devices, count only the links' own group, in full-power slots.
+        If the band is divided among groups of devices, count only the group of these links, in full-power slots.
         """
         if not self.air.dynamic:
             return 0.0
@@ -105,7 +105,7 @@ class RadioRound:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A device's link in a round, one row of the round's links."""
+    """A device's link in a round, which is a row of the round's links."""
 
     round: RadioRound
     row: int
@@ -131,10 +131,10 @@ class Link:
         return float(self.round.links.neighbours[self.row])
 
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
-        """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
+        """Return the full-power SNR on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the current mean SNR on the whole band, with the link's power; when path loss changes, the controlled
-        power changes by alpha times as many dB.
+        `snr` is the current mean SNR on the whole band, at the link's power. When the path loss changes, the
+        controlled power changes by alpha times as many dB.
         """
         if direction == "downlink":
             return snr, math.inf
@@ -157,7 +157,7 @@ class Link:
         }
 
     def by_blocks(self, direction: Direction) -> bool:
-        """Return whether the device's sending slots and power depend on the resource blocks that it gets."""
+        """Return whether resource blocks determine in which slots, and with what power, the device sends."""
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:
@@ -179,19 +179,19 @@ class Link:
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
-        """Return the link's fading, with any slot-by-slot interference, as the factor on the SNR in each slot."""
+        """Return the factor of the link's fading, and of any slot-by-slot interference, on the SNR in each slot."""
         interfered = self.round.interfered
         return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
     def carries(self, direction: Direction, share: float | None = None, *, alone: bool = False) -> bool:
-        """Return whether the link, as it was at the round's opening, carries bits in a direction.
+        """Return whether the link, as it was at the round's opening, can carry data in a direction.
 
         Args:
             share: share of the band; by default the link's own share.
             alone: whether to leave out slot-by-slot interference.
         """
         air, share = self.round.air, self.share(direction) if share is None else share
-        # a link with no bits may have no share
+        # a link without bits may have no share
         if air.monitoring.t310 is None or not (air.dynamic or share):
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
@@ -205,10 +205,10 @@ class Link:
     def transfer(
         self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None
     ) -> Generator[simpy.Event, None, Transfer]:
-        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
+        """Transfer payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called at the start of the first slot, for an uplink only if there are bits to send.
+            radio_on: called at the start of the first slot; for an uplink, only if there are bits to send.
         """
         air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
         first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0
@@ -245,7 +245,7 @@ class Link:
                 with self._measured():
                     end_slot, cut = yield from monitored.run(first_slot)
         except simpy.Interrupt as interrupt:
-            # only whole slots moved bits; power was drawn until the end
+            # only complete slots carried bits, but power was drawn until the end
             end_s = max(env.now, start_s)
             end_slot, cut = on.place(end_s)[0], interrupt.cause
         else:
@@ -290,18 +290,18 @@ class Link:
         now = (
             partial(self.snr_now, direction),
             partial(self.known_snr, direction),
-            # each measurement of each transfer calls this, so constants are bound once
+            # called at each measurement of each transfer, so constants are bound once
             partial(_mean_snr, air, direction, share, fading),
         )
         return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
 
     def _measured(self) -> AbstractContextManager[None]:
-        """Return a context in which the link is measured, if the round has reports."""
+        """Return a context that keeps the link measured, if the round has reports."""
         reports = self.round.reports
         return nullcontext() if reports is None else reports.under_way(self.device)
 
     def received(self, upload: Span) -> Span:
-        """Return an upload as the server receives it, complete or lost at its end to packet errors."""
+        """Return an upload as the server receives it, either complete or lost to packet errors at its end."""
         if (errors := self.round.packet_errors) is None or upload.cut is not None or not upload.bits:
             return upload
         snr = self.sync_snr("uplink", self.share("uplink"), self.snr_now("uplink"))

@@ -10,12 +10,12 @@ from edgefl.channel.tdd import Direction, Pattern
 from edgefl.channel.units import db_to_linear
 from edgefl.config.scenario_fields import Section
 
-# scenarios of earlier versions write this word instead of null for tdd and coverage_margin_db
+# scenarios of earlier versions use this word instead of null for tdd and coverage_margin_db
 NONE_IN_WORDS = "none"
 
 
 class TddSettings(Section):
-    """A TDD frame: which slots serve which direction."""
+    """A TDD frame, which assigns slots to directions."""
 
     pattern: str = Field(
         "DDDSU",
@@ -30,36 +30,36 @@ class TddSettings(Section):
         return self
 
     def pattern_of(self) -> Pattern:
-        """Return the pattern as a `channel` object."""
+        """Return the pattern as an object of the package `channel`."""
         return Pattern(self.pattern, self.special)
 
 
 class PropagationSettings(Section):
-    """Line of sight and shadowing: a link's gain besides its path loss."""
+    """Line of sight and shadowing, which together with path loss make up a link's gain."""
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
-        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: drawn"
-        " too, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: also"
+        " drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
-        "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
+        "round", description="round: drawn for each round (J); spatial: a function of the place"
     )
     shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="standard deviation; null: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+        None, ge=0, le=20, description="standard deviation; null: the path loss's (UMi: 4 LoS, 7.82 NLoS)"
     )
     site_correlation: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="correlation of the shadowing between a place and different sites",
+        description="correlation of a place's shadowing towards different sites",
     )
     los_site_correlation: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="correlation, between different sites, of the Gaussian fields that decide the line of sight of"
-        " places; 0: sites are independent, as in 38.901",
+        description="correlation, between different sites, of the Gaussian fields that decide whether places have"
+        " line of sight; 0: sites are independent, as in 38.901",
     )
 
 
@@ -109,12 +109,12 @@ class BudgetSettings(Section):
 
     @property
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:
-        """How a device's power is spread over its share of the band."""
+        """The rule by which a device spreads its power over its share of the band."""
         return self.uplink_power_over_share or self.power_over_share
 
 
 class LinkSettings(Section):
-    """A link's rate at its SNR: rates, overheads, and losses."""
+    """Rate of a link at its SNR, with overheads and losses."""
 
     downlink_layers: int = Field(
         1,
@@ -190,7 +190,7 @@ class LinkSettings(Section):
 
     @property
     def packet_errors(self) -> PacketErrors | None:
-        """The packet errors of uploads, or None if all uploads arrive."""
+        """The model of packet errors of uploads, or None if all uploads arrive."""
         if self.uplink_waterfall_db is not None:
             return WaterfallErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
         if self.uplink_threshold_db is not None:
@@ -198,7 +198,7 @@ class LinkSettings(Section):
         return None
 
     def steps(self, direction: Direction, smallest_part: float = 1.0) -> Steps | None:
-        """Return the steps of the rates in a direction, or None with Shannon's rates.
+        """Return the rate steps of a direction, or None with Shannon's rates.
 
         Args:
             smallest_part: smallest part of the band in which a transmitter may concentrate its power.
@@ -210,12 +210,12 @@ class LinkSettings(Section):
 
     @property
     def goodput(self) -> float:
-        """Share of the bits that remains after overheads and second transmissions, 0 to 1."""
+        """Share of the bits, 0 to 1, that remains after overheads and retransmissions."""
         return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)
 
 
 class MonitoringSettings(Section):
-    """When gains are measured, and when a weak link is given up."""
+    """Measurement of gains, and failure of weak links."""
 
     gain_reading: Literal["round", "interval"] = Field(
         "round",
@@ -226,15 +226,15 @@ class MonitoringSettings(Section):
         None,
         ge=0.05,
         le=10,
-        description="radio link failure: a link below the lowest CQI carries nothing, and is given up after this"
+        description="radio link failure: a link below the lowest CQI carries no data, and is given up after this"
         " time (T310, 38.331: 1); null: no link is given up",
     )
     t311_s: float = Field(
         0.0,
         ge=0,
         le=30,
-        description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
-        " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until the deadline; 0:"
+        description="time for which a device searches for a cell after a radio link failure, to resume its transfer"
+        " there (T311, 38.331: 1 to 30); with a deadline, it searches at idle power until the deadline; 0:"
         " it drops out of the round at once",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access

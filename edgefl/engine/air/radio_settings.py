@@ -1,4 +1,4 @@
-"""Settings of the radio. Field defaults are Table I of the journal paper; the values of nr are in `presets`."""
+"""Settings of the radio. Field defaults come from Table I of the journal paper; nr's values are in `presets`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -24,23 +24,23 @@ from edgefl.engine.air.radio_sections import (
 )
 
 # 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. A device uses at least this
-# part of a fixed share. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273
-# blocks, 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
+# part of a fixed share, and has a link only if its uplink reaches the lowest rate on this part of the band (17 of 273
+# blocks, 150 kbit/s in DDDSU). At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
-# Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
-# measurement, every 0.2 s. With journal, transfers take thousands of slots, and the block size defines the fading.
+# Slots of a link's fading drawn at once with preset nr, where transfers take some 100 slots and are computed for 0.2
+# s at a time. With journal, transfers take thousands of slots, and the block size determines the fading.
 SHORT_BLOCK = 400
 
 
 class RadioSettings(Section):
-    """Carrier, band, time grid, and how devices share them; parts of the radio have their own sections."""
+    """Carrier, band, time grid, and how devices share the band; other parts of the radio have their own sections."""
 
     preset: Preset = Field(
         "nr",
         description="defaults of the other keys. nr: a realistic radio, with 38.901's line of sight and penetration"
         " loss, NR's rates, frames and overheads, and a phone's energy; journal: the journal paper's Table I, and"
-        " its way of counting the work of learning",
+        " its way of counting training work",
     )
     carrier_hz: float = Field(
         3.5e9, ge=0.5e9, le=100e9, description="carrier frequency; the path loss rises with it"
@@ -55,7 +55,7 @@ class RadioSettings(Section):
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi",
         validate_default=True,
-        description="path-loss model: loss between a site and a device, given their distance and line of sight",
+        description="path-loss model: loss between a site and a device, from their distance and line of sight",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot length tau")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
@@ -126,8 +126,8 @@ class RadioSettings(Section):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """Yield an error for each conflict between keys; the first is reported."""
-        if self.measured is not None:  # all keys checked below are refused with measured rates
+        """Yield an error message for each conflict between keys; only the first is reported."""
+        if self.measured is not None:  # with measured rates, none of the keys checked below can be set
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
@@ -136,7 +136,7 @@ class RadioSettings(Section):
         if self.link.rates == "cqi":
             if self.monitoring.t310_s is None:
                 yield (
-                    "links below the lowest CQI carry nothing, but none would be given up: set monitoring.t310_s,"
+                    "links below the lowest CQI carry no data, but none would be given up: set monitoring.t310_s,"
                     " or link.rates: shannon"
                 )
             if scheduler_name == "min_max_latency":
@@ -178,7 +178,7 @@ class RadioSettings(Section):
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
     def in_blocks(self, direction: Direction) -> bool:
-        """Return whether a direction's band is divided into whole NR resource blocks, not arbitrary fractions."""
+        """Return whether a direction's band is divided into whole NR resource blocks and not into fractions."""
         full = direction == "downlink" and self.budget.power_over_share == "full"
         return self.link.rates == "cqi" and self.sharing == "dynamic" and not full
 

@@ -7,16 +7,16 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Count the transfers drawn by renewal, and those too short for the normal limit that renewal assumes.
+    """Count the transfers drawn by renewal, and those among them too short for the normal limit that renewal assumes.
 
-    The limit needs many coherence times 1 / (1 - rho). Compared with slot-exact transfers at -20 to 40 dB and 1 to
-    30 m/s, 1,500 or 2,000 of each kind, the standard deviation of renewal's times was too large by at most
+    The limit needs many coherence times 1 / (1 - rho). Compared with 1,500 or 2,000 slot-exact transfers each, at -20
+    to 40 dB and 1 to 30 m/s, the standard deviation of times drawn by renewal was too large by at most
 
         coherence times   0.1     0.3     1      2     5     10    20   50
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
-    and the same holds for their 99th percentile; the mean is within 3 % from 2 coherence times on, 10 % too long at
-    1, and 190 % too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
+    and so was their 99th percentile. The mean is within 3 % from 2 coherence times on, 10 % too long at 1, and 190 %
+    too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class RenewalRegime:
         Static links (correlation 1) are not drawn and not counted.
         """
         if isinstance(expected_slots, float) and isinstance(correlation, float):
-            # for a single transfer, this branch is ten times as fast
+            # this branch for a single transfer is ten times as fast
             if correlation < 1.0:
                 times_of_one = expected_slots * (1.0 - abs(correlation))
                 self.transfers += 1
@@ -46,7 +46,7 @@ class RenewalRegime:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for run.json: one note if some transfers were too short for renewal."""
+        """Notes for run.json, with a warning if some transfers were too short for renewal."""
         if not self.short:
             return []
         return [

@@ -1,4 +1,4 @@
-"""Compute a server's joules for sending in a round, counting each moment once even if rounds overlap."""
+"""Compute the joules with which a server sends in a round; time in which rounds overlap counts only once."""
 
 import math
 from collections import defaultdict
@@ -13,13 +13,13 @@ Interval = tuple[float, float]
 
 
 class SentTime:
-    """The times in which sites have sent so far, as disjoint intervals in order."""
+    """The times in which each site has sent so far, as disjoint intervals in order."""
 
     def __init__(self) -> None:
         self._sent: dict[int, list[Interval]] = defaultdict(list)
 
     def take(self, site: int, intervals: Iterable[Interval]) -> list[Interval]:
-        """Add intervals in which a site sends; return the parts not covered before, disjoint and in order."""
+        """Add intervals in which a site sends; return the parts that were not yet covered, disjoint and in order."""
         new: list[Interval] = []
         for start_s, end_s in united(intervals):
             for before_s, after_s in self._sent[site]:
@@ -33,7 +33,7 @@ class SentTime:
         return new
 
     def forget(self, until_s: float) -> None:
-        """Forget intervals that ended by `until_s`; intervals added later must not begin before that time."""
+        """Forget intervals that ended by `until_s`; intervals added later must begin no earlier."""
         for site, sent in self._sent.items():
             self._sent[site] = [one for one in sent if one[1] > until_s]
 
@@ -67,10 +67,10 @@ def in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
 def server_energy_j(
     opened: RadioRound, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
 ) -> float:
-    """Return the joules that the cell's server spent on the round's downlinks, which began together and are over.
+    """Return the joules that the cell's server spent on the round's downlinks, which have ended.
 
-    In a dynamic band, the round is billed for the used slots that no round has been billed for yet, including
-    those of devices that came from another cell after a failure, and of background traffic.
+    In a dynamic band, the round is billed for all used slots that have not been billed yet, including slots of
+    background traffic and of devices that came from another cell after a link failure.
 
     Args:
         billed_slots: value of the round's `sent_slots` when a round of the cell was last billed.
@@ -80,10 +80,10 @@ def server_energy_j(
     settings = opened.air.settings
     airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
     if opened.broadcast is not None:
-        # the broadcast lasts while any device listens, and then each missing part is sent
+        # the broadcast lasts as long as any device listens, and then the missing parts are sent
         to_all_s = min(opened.broadcast.airtime_s, max(airtimes_s))
         airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
-    if opened.air.groups is not None:  # several servers send; each is billed for its part of the power
+    if opened.air.groups is not None:  # several servers send, and each is billed for its part of the power
         sent_s = (opened.sent_slots - billed_slots) * settings.slot_s
     elif settings.budget.power_over_share == "per_resource_block":
         sent_s = max(airtimes_s)

@@ -14,7 +14,7 @@ from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
 from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
-# direction -> the fading of a round's links with the interference at their receivers
+# direction -> fading of a round's links, with the interference at their receivers
 InterferedLinks = Callable[[Direction], Sequence[Interfered]]
 
 
@@ -22,7 +22,7 @@ class SlotInterference:
     """Interference from transmitters of other cells that are on or off in each slot.
 
     Args:
-        load: share of the slots in which each transmitter sends.
+        load: fraction of slots in which each transmitter sends.
     """
 
     def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
@@ -33,7 +33,7 @@ class SlotInterference:
             return TransmitterActivity(streams.key("interference", direction), cells, load)
 
         self._activity = activity
-        # depends on all devices' positions; cached, since rounds of several cells may open at the same time
+        # cached by the positions of all devices, since rounds of several cells may open at the same time
         self._at_cells = Derived(gains.power_db)
 
     def of_links(
@@ -41,9 +41,9 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Of the links that a device tries after a failure, few carry data even without interference; the interference
-        on links that carry nothing is never computed. The devices of other cells send on shares of the band as large
-        as these links', since all cells divide their bands alike.
+        Few of the links that a device tries after a failure can carry data even without interference, so interference
+        is computed only for links that can. Devices of other cells send on shares as large as those of these links,
+        since all cells divide their bands in the same way.
 
         Args:
             uplink_share: [links] each link's share of the band; 1 if shares change within a round.
@@ -53,10 +53,10 @@ class SlotInterference:
         def at_receivers(direction: Direction) -> list[Interfered]:
             if direction == "downlink":
                 return list(map(Interfered, fading, self.heard_by_devices(state)))
-            # a link with no bits may have no share
+            # a link without bits may have no share
             shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
             positions_m = state.everywhere_m
-            assert positions_m is not None  # the devices of all cells send in the uplink
+            assert positions_m is not None  # the uplink's interference comes from devices of all cells
             heard = {share: self._heard_by_site(positions_m, cell, share) for share in set(shares)}
             return [Interfered(link, heard[share]) for link, share in zip(fading, shares, strict=True)]
 
@@ -69,7 +69,7 @@ class SlotInterference:
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
-        """Return the mean ratio of interference to noise at a cell's site, on the whole band."""
+        """Return the mean interference-to-noise ratio at a cell's site, on the whole band."""
         return self._heard_by_site(positions_m, cell, 1.0).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:

@@ -1,4 +1,4 @@
-"""Background traffic: the share of a cell's band that other users need, and the properties of these users."""
+"""Background traffic: the load of other users on a cell's band, and the properties of these users."""
 
 from abc import abstractmethod
 from collections.abc import Collection
@@ -15,7 +15,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base class of background traffic: files of other users arrive at random and share the band with learning.
+    """Base class of background traffic: files of other users that arrive at random and share the band.
 
     Users are not devices: they have their own power and penetration loss, and no table contains their energy.
     """
@@ -27,7 +27,7 @@ class Background(Component):
         description="[from, to]: range of the users' 2D distances from their site, drawn uniformly; null: anywhere",
     )
     speed_m_s: ClassVar[float] = 1.0  # speed of users, for the Doppler shift of their links
-    transmit_power_dbm: ClassVar[float] = 23.0  # power of a phone, 38.101-1
+    transmit_power_dbm: ClassVar[float] = 23.0  # power of a phone (38.101-1)
 
     @field_validator("distance_m")
     @classmethod
@@ -44,14 +44,14 @@ class Background(Component):
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
-        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if forever.
+        """Return the load of a cell at a time, 0 to 1, and the time in s until which it stays the same, or inf.
 
-        The load is the share of time in which the users would use the band if they were alone. If the load stays 0,
-        return inf: otherwise the cell waits for files that never come.
+        The load is the share of time in which the users would use the band if they had it to themselves. If the load
+        stays 0, return inf; otherwise the cell would wait for files that never come.
         """
 
     def check(self, cells: Collection[int]) -> None:
-        """Raise an error if the settings do not fit the cells with background traffic, given by number.
+        """Raise an error if the settings do not fit the cells with background traffic, given as cell numbers.
 
         Raises:
             EdgeflError: the settings do not fit; the message names the remedy.
@@ -59,5 +59,5 @@ class Background(Component):
 
     @property
     def ends_s(self) -> float | None:
-        """Return the time at which the known load ends and its last value is held, or None if it never ends."""
+        """Return the time from which the last known load is continued, or None if the load never ends."""
         return None

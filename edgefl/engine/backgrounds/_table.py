@@ -1,4 +1,4 @@
-"""Read a table of loads from CSV or Parquet, checked row by row."""
+"""Read a table of loads from CSV or Parquet, and check each row."""
 
 import math
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ class LoadSteps:
 
     @property
     def ends_s(self) -> float:
-        """Time at which the last step ends, if it lasts as long as the step before it; inf for a single step."""
+        """End of the last step, which lasts as long as the step before it; inf for a single step."""
         return 2 * self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else math.inf
 
 
 def steps_of(path: Path) -> dict[int | None, LoadSteps]:
-    """Read a table into steps by cell; the key None has the steps of cells without rows of their own.
+    """Read a table into load steps by cell; the key None stands for all cells without rows of their own.
 
     Raises:
         EdgeflError: the table is faulty; the message names file, line and remedy.

@@ -12,8 +12,8 @@ from edgefl.engine.backgrounds import Background
 class Load(Background):
     """A constant load: files arrive as a Poisson process, each for a random user.
 
-    Each band is an M/G/1 queue. With round robin (processor sharing), a transfer that takes x alone takes
-    x / (1 - load) on average (Kleinrock 1976, 4.4), or x with `learning_first`.
+    Each band is an M/G/1 queue. With round robin (processor sharing), a transfer that would take x alone takes x / (1
+    - load) on average (Kleinrock 1976, 4.4); with `learning_first` it takes x.
     """
 
     uplink_load: float = Field(

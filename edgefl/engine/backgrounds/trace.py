@@ -1,4 +1,4 @@
-"""A recorded load, read from a table of steps in time for all cells together or for each cell."""
+"""A recorded load, read from a table of time steps for all cells or for individual cells."""
 
 import math
 from bisect import bisect_right
@@ -17,23 +17,23 @@ from edgefl.errors import EdgeflError
 
 
 class LoadTrace(Background):
-    """A load read from a file, such as the use of resource blocks that a base station counts every 15 minutes.
+    """A load read from a file, such as the resource block usage that a base station reports every 15 minutes.
 
-    A table, CSV or Parquet, with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; one of the two may
-    be missing and is then 0), and optionally `cell`:
+    The file is a CSV or Parquet table with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; if one of
+    the two is missing, it is 0), and optionally `cell`:
 
         time_s,cell,uplink_load,downlink_load
         0,all,0.1,0.3
         900,all,0.2,0.6
         0,4,0.5,0.9
 
-    A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
-    its interval. Rows of the cell `all`, or of a table without the column `cell`, apply to every cell without rows of
-    its own. Each cell's rows begin at time 0, and their times increase. The last row lasts as long as the one before
-    it. After that, the last load continues, and a note at the end of the run says so.
+    A row holds from its time until the next row of its cell, without interpolation, since a counter reports the mean
+    over its interval. Rows of the cell `all`, or of a table without the column `cell`, apply to every cell without
+    rows of its own. Each cell's rows begin at time 0, and their times increase. The last row lasts as long as the one
+    before it. After that, the last load continues, and a note at the end of the run says so.
 
-    The load may be 1 for a while: files then queue up until the load falls. Source of the format: PRB usage, 3GPP
-    TS 28.552, 5.1.1.2. Left out: file sizes and numbers of users that change with the hour.
+    While the load is 1, files queue up until it falls. Source of the format: PRB usage, 3GPP TS 28.552, 5.1.1.2. Left
+    out: changes of file sizes and numbers of users over the day.
     """
 
     path: Path = Field(description="path of the .csv or .parquet table, relative to the scenario's file")
@@ -60,7 +60,7 @@ class LoadTrace(Background):
             until_s = begun_s + steps.times_s[row + 1]
         else:
             until_s = begun_s + period_s if self.repeat else math.inf
-        # the sum may round down to time_s
+        # guard against a sum that rounds down to time_s
         return steps.loads[direction][row], max(until_s, math.nextafter(time_s, math.inf))
 
     def check(self, cells: Collection[int]) -> None:

@@ -7,16 +7,16 @@ import simpy
 
 
 class Arrivals:
-    """For each cell, an event that succeeds when the next device becomes present in it."""
+    """An event for each cell that succeeds when the next device becomes present in the cell."""
 
     def __init__(self, env: simpy.Environment, cells: int) -> None:
         self._env = env
         self._events = [env.event() for _ in range(cells)]
-        # times at which devices in handover will be connected, for processes that begin to wait before then
+        # times at which devices in handover will be connected, for processes that start to wait before then
         self._coming_s = [deque[float]() for _ in range(cells)]
 
     def next(self, cell: int) -> simpy.Event:
-        """Return the event of a cell's next arrival."""
+        """Return the event of the next arrival in a cell."""
         coming = self._coming_s[cell]
         while coming:
             self._announce_at(cell, coming.popleft())
@@ -33,14 +33,14 @@ class Arrivals:
             waiting.succeed()
 
     def announce_in(self, cell: int, delay_s: float) -> None:
-        """After a delay, wake the processes that then wait for a device in this cell."""
+        """After a delay, wake the processes that wait for a device in this cell at that time."""
         then_s = self._env.now + delay_s
         if not delay_s:
             self.announce(cell)
         elif self._events[cell].callbacks:
             self._announce_at(cell, then_s)
         else:
-            # usually no process waits for this device, and a timer for every handover would be too slow
+            # usually no process is waiting, and a timer for every handover would be too slow
             coming = self._coming_s[cell]
             while coming and coming[0] <= self._env.now:
                 coming.popleft()

@@ -1,4 +1,4 @@
-"""Count from positions alone how often devices cross the border between two cells. NumPy only, without a clock."""
+"""Count from positions alone how often devices cross cell borders, in NumPy and without a clock."""
 
 import math
 
@@ -7,22 +7,22 @@ import numpy as np
 from edgefl.channel.layout import Wraparound
 from edgefl.engine.cells.serving_cells import NOWHERE
 
-LOOK_S = 1.0  # a car at 50 km/h moves 14 m in this time; of two crossings near a corner, at most one counts
+LOOK_S = 1.0  # a car at 50 km/h moves 14 m in this time, so near a corner at most one of two crossings counts
 
 
 class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
-    The number of handovers per border crossed separates movement from ping-pong: measured networks have 1.5 to 2.4
-    (drives of uccmisl/5Gdataset). The count draws no random numbers, and no other result depends on the count.
+    The number of handovers per border crossing separates the effect of movement from ping-pong; measured networks
+    have 1.5 to 2.4 (drives of uccmisl/5Gdataset). Counting draws no random numbers and affects no other result.
 
     Args:
-        cells_m: [cells, 2] a point of each cell, such as its site.
-        wraparound: how the cells' layout repeats, or None if the world has an edge.
+        cells_m: [cells, 2] a point in each cell, such as its site.
+        wraparound: wraparound of the layout, or None if the world has an edge.
         every_s: time between two samples of the positions.
 
     Attributes:
-        crossed: how many borders all devices together have crossed.
+        crossed: number of border crossings of all devices.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Borders:
         self.crossed = 0
 
     def look(self, time_s: float, positions_m: np.ndarray, served: np.ndarray) -> None:
-        """Count the devices that have crossed a border since the last sample, if that sample is old enough.
+        """Count the devices that have crossed a border since the last sample, unless that sample is too recent.
 
         Args:
             positions_m: [devices, 2] current positions; nan for an absent device.
-            served: [devices] whether each device could hand over; if not, its next sample counts as its first.
+            served: [devices] whether each device could hand over; otherwise its next sample counts as its first.
         """
         if time_s < self._next_s:
             return
@@ -70,5 +70,5 @@ class Borders:
         return np.square(axes).sum(axis=0).argmin(axis=0)
 
     def _framed(self, points_m: np.ndarray) -> np.ndarray:
-        """Return points [2, n] by axis, in the frame of the wrap-around if there is one."""
+        """Return points as axes [2, n], aligned with the layout if it wraps around."""
         return self._wraparound.aligned_axes(points_m.T) if self._wraparound else points_m.T

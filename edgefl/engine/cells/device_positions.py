@@ -16,7 +16,8 @@ class DevicePositions:
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
-        reached: returns [n] whether any site is in range of positions [n, 2], or None if sites have no limited range.
+        reached: returns [n] whether any site is in range of positions [n, 2], or None if the sites' range is
+            unlimited.
     """
 
     def __init__(
@@ -31,17 +32,16 @@ class DevicePositions:
         self._movement = movement
         self._radius_m = radius_m
         self._reached = reached
-        self._places_s = self._until_s = -math.inf  # devices are at _places_m between these times
+        self._places_s = self._until_s = -math.inf  # devices stay at _places_m between these times
         self._places_m = np.empty((0, 2))
 
     def positions_m(self) -> np.ndarray:
         """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area.
 
-        As long as no device moves, the same array object is returned, so that dependent code need not compare
-        positions.
+        As long as no device moves, the same array object is returned, so that callers need not compare positions.
         """
         now_s = self._env.now
-        # a clock that adds up waits may reach one time with different roundings, but measures devices only once then
+        # the clock adds up delays, so the same time may be rounded differently, but must have one set of positions
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
             self._places_m = positions_of(
@@ -53,12 +53,12 @@ class DevicePositions:
 
     @property
     def still(self) -> bool:
-        """Whether all devices stay where they are for some time from now on."""
+        """Whether all devices stand still for some time from now on."""
         self.positions_m()
         return self._env.now < self._until_s
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices at positions [n, 2] are in the simulated area, which is all cells together."""
+        """Return [n] whether positions [n, 2] are in the simulated area, which consists of all cells."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false, so an absent device is not in the area

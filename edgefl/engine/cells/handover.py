@@ -1,6 +1,6 @@
-"""Decide by 3GPP event A3 on filtered measurements which devices change their cell, and when.
+"""Decide by 3GPP event A3 on filtered measurements which devices change cells, and when.
 
-This module is pure NumPy and has no clock.
+The module uses only NumPy and has no clock.
 """
 
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ class _Decision:
     targets: np.ndarray
 
 
-# The filter coefficient of TS 38.331 assumes one sample per period of layer 1, TS 38.133: 200 ms.
+# The filter coefficient of TS 38.331 assumes one sample per layer-1 measurement period, 200 ms (TS 38.133).
 SAMPLE_S = 0.2
 
 
 class Layer3Filter:
     """Layer-3 filter of measurements: F_n = (1 - a) F_(n-1) + a M_n in dB, with F_1 = M_1.
 
-    a = 1 / 2^(k/4) for one sample every SAMPLE_S. At other intervals T the filter keeps its time
-    characteristic, as the standard requires: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
-    has the same weight after the same time. k = 0 means no filter.
+    a = 1 / 2^(k/4) for one sample every SAMPLE_S. At other intervals T the filter keeps its time constant, as the
+    standard requires: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement has the same weight after the
+    same time. k = 0 disables the filter.
 
-    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; the
-    filter of a device that was off or absent starts again.
+    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; after
+    a device was off or absent, its filter restarts.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
         kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
-        self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
+        self._filtered_db = np.zeros((cells, devices), np.float32).T  # memory order as in measurements
         self._known = np.zeros(devices, dtype=bool)  # whether a device has an earlier measurement
-        # filtered minus measured power at the last measurement; a filter has settled once this stays the same
+        # filtered minus measured power at the last measurement; once it no longer changes, the filter has settled
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
     def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
-        """Filter one measurement of all devices.
+        """Add one measurement of all devices to the filter.
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether each device measures; rows of all other devices are meaningless.
+            measuring: [devices] whether each device measures; rows of other devices are ignored.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.
@@ -66,7 +66,7 @@ class Layer3Filter:
             self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
-        # a cell that comes into range starts its filter, and a cell out of range loses its filter
+        # the filter of a cell starts when the cell comes into range, and is dropped when it goes out of range
         np.copyto(filtered_db, power_db, where=~np.isfinite(filtered_db))
         if first.any():
             filtered_db[first] = power_db[first]
@@ -79,16 +79,16 @@ class Layer3Filter:
 
 
 class EventA3:
-    """Event A3: a neighbour is stronger than the serving cell by an offset during the time-to-trigger.
+    """Event A3: a neighbour stays stronger than the serving cell by an offset for the time-to-trigger.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
-    A neighbour for which the event has been entered, and not left, for time_to_trigger_s is the target; the timer
-    continues between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the
-    neighbour entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are
-    left out (zero). Layer 1 needs no filter: the measurements are free of fast fading.
+    The target is a neighbour for which the event was entered, and not left, for time_to_trigger_s. The timer runs on
+    between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the neighbour
+    entered. If two timers expire together, the stronger neighbour wins. Left out: the cell-specific offsets Ofn and
+    Ocn, and layer-1 filtering, which measurements without fast fading do not need.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -97,19 +97,19 @@ class EventA3:
         self._trigger_s = settings.time_to_trigger_s
         self._interval_s = settings.measurement_interval_s
         self._timing = np.zeros(devices, dtype=bool)  # whether at least one neighbour has entered
-        # devices near a cell edge at the last measurement [n], ascending, and when neighbours entered [n, cells]
+        # ids [n] of devices near a cell edge at the last measurement, ascending, and times [n, cells] of entry
         self._ids, self._entered_s = np.empty(0, dtype=np.intp), np.empty((0, cells))
         self._power_db = np.zeros((0, cells))  # the last measurement
         self._everybody = np.arange(devices)
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[_Decision]:
-        """Measure all devices once, and decide the handovers until the next measurement.
+        """Process one measurement of all devices; return the handovers until the next measurement.
 
         Args:
             time_s: time of the measurement; the next one is measurement_interval_s later.
-            power_db: [devices, cells] path loss and shadowing as received power in dB, with any reference; kept
-                until the next measurement.
-            serving: [devices] serving cell, -1 for devices without one (they are not measured).
+            power_db: [devices, cells] received power in dB from path loss and shadowing, relative to any reference;
+                the array is kept until the next measurement.
+            serving: [devices] serving cell; -1 for devices without a cell, which do not measure.
 
         Returns:
             Decisions that take effect before the next measurement, in order of time.
@@ -118,7 +118,7 @@ class EventA3:
         served = serving >= 0
         own_db = power_db[self._everybody, np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
-        # few devices are near a cell edge, so only these devices' neighbours are examined one by one
+        # few devices are near a cell edge, so neighbours are examined only for these devices
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
         self._timing &= served
         known = self._timing[self._ids]
@@ -135,10 +135,10 @@ class EventA3:
         entered_s[rows, serving[near]] = np.inf
         self._timing[near] = np.isfinite(entered_s).any(axis=1)
 
-        # the earliest timer wins; on a tie, the stronger neighbour wins
+        # the earliest timer wins; in a tie, the stronger neighbour wins
         first_s = entered_s.min(axis=1)
         ends_s = first_s + self._trigger_s
-        # half a rounding error before the next measurement still belongs to this interval
+        # a timer that expires within rounding of the next measurement belongs to that measurement
         due = np.flatnonzero(ends_s < time_s + self._interval_s * (1 - 1e-9))
         if not len(due):
             return []
@@ -154,7 +154,7 @@ class EventA3:
         ]
 
     def target(self, device: int, time_s: float) -> int | None:
-        """Return the strongest neighbour in the last measurement that is a device's handover target, or None."""
+        """Return a device's handover target that is due, the strongest in the last measurement, or None."""
         if not self._timing[device]:
             return None
         due = self._entered_s[np.searchsorted(self._ids, device)] + self._trigger_s <= time_s
@@ -164,9 +164,9 @@ class EventA3:
 
     @property
     def idle(self) -> bool:
-        """Whether no time-to-trigger is running for any device."""
+        """Whether no device has a running time-to-trigger."""
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """Stop all timers of devices that have changed their cell or left."""
+        """Stop all timers of devices that have changed cells or left."""
         self._timing[devices] = False

@@ -1,4 +1,4 @@
-"""Detection of ticks at which nothing can happen, since no device moves and no state has changed."""
+"""Detect ticks at which nothing can happen, since no device moves and no state has changed."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from edgefl.engine.devices.power import Power
 class IdleTicks:
     """Decide whether the next tick would find the same state as the last.
 
-    The state is the same while no device moves, each keeps its cell and power, no handover is under way or timed, and
-    the measurement filter has settled. In a simulated day of a town, the majority of ticks change nothing.
+    The state is the same while no device moves or changes its cell or power, no handover is under way or timed, and
+    the measurement filter has settled. In a simulated day of a town, most ticks change nothing.
     """
 
     device_positions: DevicePositions
@@ -24,7 +24,7 @@ class IdleTicks:
     power: Power
     a3: EventA3
     measured: Layer3Filter
-    _before: tuple[np.ndarray, ...] = ()  # inputs of the last tick; empty if any may change
+    _before: tuple[np.ndarray, ...] = ()  # state at the last tick; empty if it may change by itself
 
     def looked(self, time_s: float, several: bool) -> None:
         """Record that all devices were checked now, and also measured if there are several cells."""

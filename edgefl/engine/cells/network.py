@@ -28,27 +28,27 @@ from edgefl.mobility import Movement
 class Network:
     """The devices of a run and their serving cells.
 
-    A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, no handover
-    interrupts it, and, with coverage, it has a link.
+    A device is present in a cell if that cell serves it, it is switched on, its battery is not empty, no handover
+    interrupts it, and, if coverage is checked, it has a link.
 
-    With one cell, the cell's edge decides which devices, switched on or off, are in the cell. With several cells, a
-    device selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then
-    on; a device that is switched off or has an empty battery has no cell, measures nothing and makes no handovers.
+    With one cell, all devices within the cell's edge belong to it, whether switched on or off. With several cells, a
+    device selects the strongest site without delay when it arrives or is switched on, and event A3 decides from then
+    on; a device that is switched off or has an empty battery has no cell, does not measure and makes no handovers.
 
-    Events: a device, switched on or off, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
-    `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
-    cell that is left. An event names no cell if none serves the device.
+    Events: a device, switched on or off, enters the simulated area (`arrival`) and leaves it (`departure`).
+    `switched_on` and `battery_back` name the selected cell, and `switched_off`, `battery_empty` and `departure` the
+    last serving cell. If no cell serves the device, the event names none.
 
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
-        reached: function that returns, for positions [n, 2], whether any site is in range [n]: a device out of range
-            is absent. None if the sites' range is unlimited.
+        reached: returns [n] whether any site is in range of positions [n, 2]; devices out of range are absent. None
+            if the sites' range is unlimited.
         measurements: the devices' measurements of the cells.
-        power: returns the devices' switches and batteries, given the listener for their changes.
+        power: creates the devices' switches and batteries, given a listener to their changes.
         tick_s: time between two checks of the devices.
-        borders: counts the borders that devices cross while a cell serves them; None if borders are not counted.
-        coverage: decides which devices have a link; None if all devices have one.
+        borders: counts the cell borders that devices cross while a cell serves them; None if they are not counted.
+        coverage: decides which devices have a link; None if all have one.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # ids of each cell; while the ids do not change, the list object stays the same, even for a million devices
+        # cached list of each cell's ids, so that a million ids are not converted again if they have not changed
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
-        self._seen = self._device_positions.here(positions_m)  # whether present at the last check
-        self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
+        self._seen = self._device_positions.here(positions_m)  # whether in the area at the last check
+        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
@@ -102,7 +102,7 @@ class Network:
         return None if has_link is None else served[~has_link].tolist()
 
     def connecting(self, cell: int) -> dict[int, float]:
-        """Return the end of the interruption of each device that is absent only because of the interruption, by id.
+        """Return, by id, when the interruption ends of each device that is absent only because of an interruption.
 
         Interruptions follow handovers and failed links.
         """
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all do; `cells` is [devices]."""
+        """Return a cell's running devices, by the `cells` of all devices, and whether each has a link (None: all)."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -124,15 +124,15 @@ class Network:
         return served, self._coverage.among(cell, served, self.positions_m())
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
-        """Return the serving cells [devices] now; -1 without a cell or during a handover."""
+        """Return the current serving cells of devices; -1 without a cell or during a handover."""
         return self._served.connected(self.env.now)[devices]
 
     def positions_m(self) -> np.ndarray:
-        """Return the positions [devices, 2] now, read-only; nan outside the simulated area."""
+        """Return the current positions [devices, 2], read-only; nan outside the simulated area."""
         return self._device_positions.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
-        """Return the devices' survey of all cells from the last tick, or from now, or None with a single cell."""
+        """Return a survey of all cells, made now if `afresh`, otherwise at the last tick; None with a single cell."""
         if not self._measurements.several:
             return None
         if afresh or self._measured_m is None:
@@ -161,7 +161,7 @@ class Network:
     # -- processes ------------------------------------------------------------------------------------
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators that move, switch and hand over devices, for the composition root to start."""
+        """Yield the generators that move, switch and hand over devices; the caller starts them as processes."""
         if self._device_positions.moves:
             yield self._watch()
         if self._measurements.changes:
@@ -169,7 +169,7 @@ class Network:
         yield from self.power.processes()
 
     def _change_cells(self) -> Generator[simpy.Event, None, None]:
-        """Hand devices over at the known times; a device that is off or absent changes its cell without an event."""
+        """Hand devices over at times known in advance; devices that are off or absent change cells without event."""
         for time_s, devices, targets in self._measurements.changes:
             yield self.env.timeout(max(0.0, time_s - self.env.now))
             present = self.power.running[devices] & self._inside[devices]
@@ -177,9 +177,9 @@ class Network:
             self._leave(devices[present], targets[present])
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
-        """Check all devices every tick: against the cell's edge, or with measurements for handovers."""
+        """Check at every tick which devices are in the area, and with several cells measure for handovers."""
         for tick in itertools.count(1):
-            # an absolute grid, so that ticks do not drift with rounding
+            # an absolute grid keeps ticks from drifting with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
             if self._idle_ticks.lasts():
                 if self.borders:
@@ -197,7 +197,7 @@ class Network:
             if (survey := self.survey(afresh=True)) is not None:
                 yield from self._measure(survey.power_db)
             for cell in self._arrivals.awaited():
-                if self.present(cell):  # a device absent for less than a tick has no arrival
+                if self.present(cell):  # also for devices that were absent for less than a tick
                     self._arrivals.announce(cell)
             self._idle_ticks.looked(self.env.now, self._measurements.several)
 
@@ -216,17 +216,17 @@ class Network:
     # -- what happens to a device ---------------------------------------------------------------------
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
-        """Register a device's process in a round, to be interrupted if the device has to stop."""
+        """Register a device's process in a round, which is interrupted if the device has to stop."""
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Record that a device's part of a round is over; a postponed departure happens now if it is still due."""
+        """Record that a device's part of a round is over; make a postponed departure or handover if still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
             self._select_after_failure(device, failed)
             return
-        # the latest check and measurements decide, not the ones that caused the postponed departure
+        # the latest check and measurements decide, not those that caused the postponement
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
         elif (target := self._target(device)) is not None:
@@ -242,7 +242,7 @@ class Network:
         return None if cell == self._served.cell[device] else cell
 
     def link_failed(self, device: int) -> None:
-        """Disconnect a device after a radio link failure, until it has a link or its part of the round ends."""
+        """Disconnect a device after a radio link failure, until it has a new link or its part of the round ends."""
         cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
         self._events.write(EventName.RADIO_LINK_FAILURE, device, cell)
         self._parts.failed_s[device] = self.env.now, since_s
@@ -258,7 +258,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        If another cell served the device before the failure, this is a handover, and the handover policy decides.
+        If another cell served the device before the failure, this is a handover, subject to the handover policy.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
@@ -274,7 +274,7 @@ class Network:
         return self._handover.policy == "finish"
 
     def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
-        """Select the best cell for a device without a link; the cell has the device after an interruption."""
+        """Select the best cell for a device without a link; the cell serves the device after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
         if best is not None and best != self._served.cell[device]:
@@ -285,7 +285,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that is switched off or discharged; with several cells the device also loses its cell."""
+        """Cut off a device that is switched off or discharged; with several cells, it also loses its serving cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE
@@ -326,13 +326,13 @@ class Network:
         self._announce_device(device)
 
     def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
-        """Attach a device to the strongest site at its place, if it may be served."""
+        """Attach a device to the strongest site at its position, if it may be served."""
         if self._may_be_served()[device]:
             cell = self._measurements.strongest_of(device, positions_m)
             self._served.attach(device, cell, self.env.now)
 
     def _power_event(self, name: EventName, device: int) -> None:
-        """Record a device's switch or battery event; a device that starts running selects a cell."""
+        """Record an event of a device's switch or battery; a device that starts running selects a cell."""
         if self.power.running[device] and self._inside[device] and self._served.cell[device] == NOWHERE:
             positions_m = self.positions_m()
             if self._device_positions.here(positions_m[[device]])[0]:
@@ -345,5 +345,5 @@ class Network:
             self._arrivals.announce(cell)
 
     def _may_be_served(self) -> np.ndarray:
-        """Return whether a cell may serve each device [devices]; a single cell serves all devices within its edge."""
+        """Return [devices] whether a cell may serve each device; a single cell serves even devices that are off."""
         return self.power.running | (not self._measurements.several)

@@ -1,4 +1,4 @@
-"""Record arrivals, departures, handovers, and links that are lost or re-established, as events."""
+"""Write arrivals, departures, handovers, link failures and re-establishments as events."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ class NetworkEvents:
     handover: HandoverSettings
 
     def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
-        """Write an event of a device, in a cell or in no cell; `further` holds further columns of an Event."""
+        """Write an event of a device; `cell` may be NOWHERE, and `further` contains further columns of Event."""
         in_cell = None if cell == NOWHERE else cell
         self.recorder.write(Event(self.env.now, name, device, None, in_cell, **further))
 
@@ -34,9 +34,9 @@ class NetworkEvents:
         since_change_s: np.ndarray,
         returns: np.ndarray,
     ) -> None:
-        """Write handovers [n] between cells; the last three arguments come from `ServingCells.hand_over`."""
+        """Write handovers [n] between cells; `ServingCells.hand_over` returns the last three arguments."""
         ping_pong = returns & (since_change_s < self.handover.min_time_of_stay_s)
-        # most events are handovers, for which row objects would cost more time than the decisions
+        # most events are handovers, and creating row objects would take longer than deciding them
         self.recorder.write_columns(
             Event,
             time_s=self.env.now,

@@ -1,4 +1,4 @@
-"""Positions of all devices recorded at intervals, for replays and maps."""
+"""Record the positions of all devices at intervals, for replays and maps."""
 
 import itertools
 import math
@@ -14,12 +14,12 @@ from edgefl.engine.records import Position, Recorder
 # decimals of positions in m and gains in dB, enough for a map; full precision doubles the bytes
 DIGITS = 2
 
-LOOKS, FEWEST_LOOKS = 400, 20  # default number of recorded times in a run, and the fewest
-MOST_ROWS = 200_000  # maximum of devices x times by default, 8 MB
-ROWS_AT_ONCE = 50_000  # rows turned into text together, 30 MB
+LOOKS, FEWEST_LOOKS = 400, 20  # default and minimum number of recorded times in a run
+MOST_ROWS = 200_000  # default maximum of devices x times, 8 MB
+ROWS_AT_ONCE = 50_000  # rows converted to text at once, 30 MB
 FIRST_S = 0.25  # first interval if the end of the run is unknown
 
-# places [n, 2], ids [n] and cells [n] of devices -> link gains [n], dB, and downlink mean SINR [n], linear
+# positions [n, 2], ids [n] and cells [n] of devices -> link gains [n] in dB, and linear mean downlink SINR [n]
 Readings = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[FloatArray, FloatArray]]
 
 
@@ -33,8 +33,8 @@ def recorded_positions(
     """Write a row per present device at each of the times `times_s`.
 
     Args:
-        times_s: times of the records, ascending, each at least 0.
-        readings: returns the gains of links to the serving cells; None if gains depend on rounds or are not needed.
+        times_s: times at which to record, ascending, at least 0.
+        readings: returns gains and SINR towards serving cells; None if gains depend on rounds or are not needed.
     """
     for time_s in times_s:
         if time_s > env.now:
@@ -68,7 +68,7 @@ def looks(devices: int, end_s: float) -> Iterator[float]:
     """Yield the default times at which positions are recorded.
 
     If the end is known, there are LOOKS equal steps, fewer for many devices. Otherwise there are as many steps of
-    FIRST_S, then half that number of twice the length, and so on, so that the interval grows with the run.
+    FIRST_S, then half as many of twice the length, and so on, so that the interval grows with the length of the run.
     """
     count = min(LOOKS, max(FEWEST_LOOKS, MOST_ROWS // devices))
     if math.isfinite(end_s):

@@ -1,4 +1,4 @@
-"""Serving cell of each device, the start of its service, and the previous cell. NumPy only, without a clock."""
+"""Serving cell of each device, since when, and the previous cell, in NumPy and without a clock."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ class ServingCells:
 
     Attributes:
         cell: [devices] serving cell of each device, or NOWHERE.
-        since_s: [devices] time from which the cell serves the device; after a handover, the interruption's end.
+        since_s: [devices] time from which the cell serves the device; after a handover, the end of the interruption.
     """
 
     def __init__(self, devices: int) -> None:
         self.cell = np.full(devices, NOWHERE)
         self.since_s = np.zeros(devices)
-        self._last_cell = np.full(devices, NOWHERE)  # the previous cell, and when the device left that cell
+        self._last_cell = np.full(devices, NOWHERE)  # previous cell, and the time at which the device left it
         self._left_s = np.full(devices, -np.inf)
 
     def connected(self, time_s: float) -> np.ndarray:
@@ -24,11 +24,11 @@ class ServingCells:
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
     def connecting(self, time_s: float) -> np.ndarray:
-        """Return [devices] the cell that will serve each interrupted device; NOWHERE for all other devices."""
+        """Return [devices] the cell that will serve each device after an interruption; NOWHERE for other devices."""
         return np.where((self.since_s > time_s) & np.isfinite(self.since_s), self.cell, NOWHERE)
 
     def attach(self, device: int, cell: int, time_s: float) -> None:
-        """Attach a device that has no cell; the device's next change of cell does not count as a return."""
+        """Attach a device without a cell; its next change of cell does not count as a return."""
         self.cell[device] = cell
         self.since_s[device] = time_s
         self._last_cell[device] = NOWHERE
@@ -36,11 +36,11 @@ class ServingCells:
     def hand_over(
         self, devices: np.ndarray, sources: np.ndarray, time_s: float, interruption_s: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Record that devices [n] have come from the cells `sources` [n].
+        """Record that devices [n] have been handed over from the cells `sources` [n].
 
         Returns:
             [n] time of stay in the source cell; [n] time since the previous change of cell; [n] whether this change
-            reverses that one.
+            reverses the previous one.
         """
         stays_s = time_s - self.since_s[devices]
         since_change_s = time_s - self._left_s[devices]

@@ -13,19 +13,19 @@ __all__ = ["Churn"]
 class Churn(Component):
     """Base class of all churn models."""
 
-    # whether the model numbers its devices itself, as a file does; a class then takes the first of these numbers
+    # whether devices are numbered by the model, such as by a file's order; a class then uses the first numbers
     own_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         """Yield the ascending times at which the device is switched: on at the first, off at the second, and so on.
 
-        A device that is on from the start yields 0.0 first. There may be infinitely many times.
+        A device that is on from the start yields 0.0 first. The iterator may be infinite.
         """
 
     @property
     def period_s(self) -> float | None:
-        """Period with which the times repeat, s, or None."""
+        """Period in seconds with which the times repeat, or None."""
         return None
 
     def members(self, session: int) -> Collection[int] | None:

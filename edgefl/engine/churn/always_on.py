@@ -7,7 +7,7 @@ from edgefl.rng import Streams
 
 
 class AlwaysOn(Churn):
-    """Devices that are always on: only movement and batteries keep them from taking part."""
+    """Devices that are always on; only movement and batteries can keep them from taking part."""
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         yield 0.0

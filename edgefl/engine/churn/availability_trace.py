@@ -1,4 +1,4 @@
-"""Read the times at which devices are available, from FedScale's client availability traces, lists or CSV tables."""
+"""Read times of availability from FedScale's client availability traces, JSON lists or CSV tables."""
 
 import itertools
 import math
@@ -16,17 +16,17 @@ from edgefl.errors import EdgeflError, about, quoted
 from edgefl.rng import Streams
 
 PLACE = ("devices", "churn", "path")
-LEAST_PERIOD_S = 1e-3  # about a slot; a shorter period would take too long to simulate
+LEAST_PERIOD_S = 1e-3  # about the length of a slot; a shorter period would take too long to simulate
 NEEDED = ("active", "inactive", "finish_time")
 KNOWN = (*NEEDED, "duration", "model")
 COLUMNS = ("client", "on_s", "off_s")
 
 
 class _Client(NamedTuple):
-    """Times at which a client is on, ascending (from, to) in the units of its file, repeated with a period.
+    """Intervals in which a client is on, ascending (from, to) in the units of its file, repeated with a period.
 
-    The last spell may end in the next period, before that period's first spell. No two spells touch, except that a
-    single spell may fill the whole period. Without repetition the period is inf, and the last spell may be endless.
+    The last interval may end in the next period, before that period's first one. No two intervals touch, but one may
+    fill the period. Without repetition the period is inf, and the last interval may be endless.
     """
 
     period: float
@@ -36,32 +36,32 @@ class _Client(NamedTuple):
 class AvailabilityTrace(Churn):
     """Devices are on as recorded in a file, optionally repeated with a period.
 
-    The file is a CSV table with the columns client, on_s and off_s, a row for each time that a client is on:
+    The file is a CSV table with columns client, on_s and off_s and a row for each interval in which a client is on:
 
         client,on_s,off_s
         a,0,30
         a,90,120
         b,20,
 
-    or a JSON object with a list for each client, either of pairs [on, off] or of times, alternately on and off:
+    or a JSON object with a list for each client, either of pairs [on, off] or of alternate on and off times:
 
         {"a": [[0, 30], [90, 120]], "b": [20]}
 
-    or such an object in the format that FedScale documents for its client availability trace:
+    or a JSON object in the format that FedScale documents for its client availability trace:
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 
-    A client is off outside these times; a client without a last off time stays on, and a client without any times is
-    never on. All times repeat with the period finish_time, or `period`. Times ascend. Spells that touch are merged,
-    empty ones are dropped. FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any
-    other key is an error. The ids may be any text: the file's first client is device 0, the next one device 1, and so
-    on (in a class of devices: the first device of the class, the second one ...).
+    A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
+    it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
+    and empty ones are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error. The ids
+    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class, clients are
+    assigned to its devices in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
 
     Source: https://github.com/SymbioticLab/FedScale, benchmark/dataset/data/device_info/README.md; the meaning of the
-    fields follows `is_active` of its clients. Users of Plato have asked for lists of times,
+    fields follows `is_active` of its clients. Lists of times were requested in
     https://github.com/TL-System/plato/issues/101.
     """
 
@@ -81,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="whether further devices start again with the file's first client; if not, they are an error",
+        description="whether more devices than clients start again with the first client; if not, they are an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -112,7 +112,7 @@ class AvailabilityTrace(Churn):
             return
         if not client.spells:
             return
-        # a spell that began one period before the simulation's may last into the simulation
+        # an interval of the period before the simulation may last into the simulation
         first = math.floor(self.begin / client.period) - 1
         for number in itertools.count(first) if client.period < math.inf else (0,):
             since = (number * client.period if number else 0.0) - self.begin
@@ -125,7 +125,7 @@ class AvailabilityTrace(Churn):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, stamp: tuple[Path, int, int]) -> list[_Client]:
-    """Read the clients of a file in order; a changed file is read again."""
+    """Return the clients of a file in order; a changed file is read again."""
     with about(*PLACE):
         if path.suffix == ".csv":
             return _of_table(path)
@@ -173,7 +173,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _of_list(entry: Sequence[Any]) -> _Client:
-    """Return a client from pairs [on, off], or from a list of times that are alternately on and off."""
+    """Build a client from pairs [on, off], or from a list of alternate on and off times."""
     if entry and all(isinstance(pair, list) for pair in entry):
         for pair in entry:
             if not 1 <= len(pair) <= 2:
@@ -187,7 +187,7 @@ def _of_list(entry: Sequence[Any]) -> _Client:
 
 
 def _repeated(client: _Client, period: float, who: str) -> _Client:
-    """Repeat the spells of a client, given as a list or in a table, with a period."""
+    """Repeat a client's intervals, read from a list or a table, with a period."""
     if client.period < math.inf:
         raise EdgeflError(f"{who} has a finish_time, which is its period; leave period out")
     last = client.spells[-1:]
@@ -214,7 +214,7 @@ def _client(entry: Any) -> _Client:
         raise ValueError(f"finish_time is {period:g}; it must be above 0")
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
-        raise ValueError(f"has {len(begins)} times in active, but {len(ends)} in inactive: give both as many")
+        raise ValueError(f"has {len(begins)} times in active, but {len(ends)} in inactive: make them equal")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
     return _Client(period, _wrapped(spells, period))
 
@@ -226,10 +226,10 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the spells from on to off times, merged where they touch.
+    """Return the intervals from on to off times, and merge adjacent ones.
 
     Args:
-        what: beginning of an error, with {i}, {on} and {off}. end: latest time. its: name of `end` in an error.
+        what: start of an error message, with {i}, {on} and {off}. end: latest time. its: name of `end` in messages.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):
@@ -245,7 +245,7 @@ def _ordered(
 
 
 def _wrapped(spells: tuple[tuple[float, float], ...], period: float) -> tuple[tuple[float, float], ...]:
-    """Join the last spell with the first spell of the next period, if the two touch."""
+    """Join the last interval with the first interval of the next period, if the two touch."""
     if len(spells) > 1 and spells[0][0] == 0 and spells[-1][1] == period:
         (_, first_ends), *rest = spells
         rest[-1] = rest[-1][0], period + first_ends

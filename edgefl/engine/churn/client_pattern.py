@@ -12,9 +12,9 @@ from edgefl.rng import Streams
 
 
 class ClientPattern(Churn):
-    """Each session has exactly the devices of its list; after the last list, the first list is used again.
+    """Each session has exactly the devices of its list; after the last list, the lists repeat from the first.
 
-    Source: client patterns of the earlier version of the session papers, Tables 3 and 4.
+    Source: client patterns in Tables 3 and 4 of the earlier version of the session papers.
     """
 
     sessions: list[list[Annotated[int, Field(ge=0, le=MOST_DEVICES)]]] = Field(

@@ -9,7 +9,7 @@ from edgefl.rng import Streams
 
 
 class DutyCycle(Churn):
-    """Devices are on for on_s, then off for off_s; each starts at a random point of its cycle."""
+    """Devices are on for on_s, then off for off_s, and start at a random point of their cycle."""
 
     on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time switched on in each cycle")
     off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time switched off in each cycle")

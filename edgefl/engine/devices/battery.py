@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from edgefl.channel.tdd import OnTime
 
-# Number of TDD periods simulated slot by slot; after them the level changes equally in each, until full or empty.
+# number of TDD periods followed slot by slot; later ones change the level equally, until full or empty
 _PERIODS_FOLLOWED = 2
 
 
@@ -18,15 +18,15 @@ class Charge(NamedTuple):
 
 
 class Battery:
-    """Battery of one device with constant recharge, as a pure function of the times at which its drain changes.
+    """The battery of one device with constant recharge, as a pure function of the times at which its drain changes.
 
-    Power drawn in the slots of a TDD frame drains the battery in these slots: the level is followed through two
-    periods, after which whole periods are one step.
+    Power drawn in the slots of a TDD frame drains the battery in these slots. The level is followed slot by slot for
+    two periods, and after that in a single step for all whole periods.
 
     Args:
         capacity_j: level of a full battery; the battery starts full.
-        recharge_w: power into the battery at all times; a full battery takes in no more than is drawn.
-        return_share: share of the capacity at which a device with an empty battery returns.
+        recharge_w: power offered to the battery at all times; a full battery takes in only what is drawn.
+        return_share: share of the capacity at which a device returns after its battery was empty.
     """
 
     def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
@@ -48,7 +48,7 @@ class Battery:
         return Charge(self._taken_in_j + offered_j - min(lost_j, offered_j), max(0.0, level_j))
 
     def level_j(self, time_s: float) -> float:
-        """Return the battery's level, J, at a time no earlier than the last change of drain."""
+        """Return the battery's level in J at a time no earlier than the last change of drain."""
         return self.charge(time_s).left_j
 
     def drain(
@@ -57,8 +57,8 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times at which the device draws this power, or None if the device draws it at all times.
-            beside_w: further power, which the device draws at all times.
+            on: times at which the device draws this power, or None if it always does.
+            beside_w: additional power that the device always draws.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)
@@ -66,7 +66,7 @@ class Battery:
         self._on = None if on is None or on.frame.plain or not power_w else on
 
     def spend(self, time_s: float, energy_j: float) -> float:
-        """Remove energy from the battery at once; return the energy that was available, J."""
+        """Remove energy from the battery at once; return how much of it was available, in J."""
         self.drain(time_s, self._drain_w, self._on, beside_w=self._beside_w)
         spent_j = min(energy_j, self._level_j)
         self._level_j -= spent_j
@@ -87,11 +87,11 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Net power into the battery without the drain, W: recharge minus the power that is always drawn."""
+        """Recharge power minus the power that is always drawn, in W."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:
-        """Return the level at a time, J, and the energy that the full battery could not take in before that time."""
+        """Return the level in J at a time, and the energy that the full battery could not take in before."""
         if self._on is not None:
             return self._follow(self._on, time_s)[:2]
         net_w = self._rest_w - self._drain_w
@@ -101,9 +101,9 @@ class Battery:
     def _follow(self, on: OnTime, until_s: float) -> tuple[float, float, float]:
         """Follow the battery's level from slot to slot, until a time or until the battery is empty.
 
-        From one period to the next a level x becomes min(x + gain, brim): a period adds gain, and ends at brim if the
-        battery was full during the period. From the second period on the level rises from period to period, or falls
-        by `-gain` in each.
+        From one period to the next, a level x becomes min(x + gain, brim): a period adds `gain`, or ends at `brim` if
+        the battery was full in it. From the second period on, the level either rises in every period or falls by
+        `-gain` in every period.
 
         Returns:
             Level, energy that the full battery did not take in, and the time at which the level reaches 0 (inf if
@@ -120,7 +120,7 @@ class Battery:
                 first = slot % period
                 sums_j = list(accumulate(net * on.slot_s for net in net_w[first:] + net_w[:first]))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
-                # stop one period before the battery is empty, so that it becomes empty in a slot that is followed
+                # stop one period before the battery is empty, so that it becomes empty while slots are followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
                 if safe == last == math.inf:
                     return level_j, lost_j, math.inf

@@ -1,4 +1,4 @@
-"""Read tables of phones, in which each row sets keys of `devices` for the devices that are assigned to the row."""
+"""Read tables of phones; each row sets keys of `devices` for the devices assigned to it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ SPEEDS = ("flops_per_cycle", LATENCY, SCORE)  # a table has at most one of these
 
 
 def _accepted() -> dict[str, tuple[str, float]]:
-    """Return the accepted column names: name -> key that the column sets, and the factor to the key's unit."""
+    """Return the accepted columns: name -> key that the column sets, and factor that converts to the key's unit."""
     names = {name: (name, 1.0) for name in (*KEYS, LATENCY, SCORE)}
     for key in (*KEYS, LATENCY):
         stem, _, unit = key.rpartition("_")
@@ -47,8 +47,8 @@ class DeviceRows:
     """The values of a table of phones.
 
     Attributes:
-        values: key -> [rows] the key's values, nan where a cell is empty; LATENCY and SCORE count as keys.
-        notes: notes on columns of the table that are not used.
+        values: key -> [rows] values of the key, nan for empty cells; LATENCY and SCORE count as keys.
+        notes: notes on unused columns of the table.
     """
 
     file: DeviceFile
@@ -84,7 +84,7 @@ class DeviceRows:
         return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
-        """Yield the settings of devices with these rows; `base` has the values of keys that a row leaves out.
+        """Yield the settings of devices with these rows; `base` supplies the keys that a row leaves out.
 
         Raises:
             EdgeflError: a key has no effect with the power model, or a speed is out of range.
@@ -106,9 +106,9 @@ class DeviceRows:
             yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
-        """Return each row's FLOPs per cycle by latency or score, or nan, or None if the table has neither column."""
+        """Return each row's FLOPs per cycle from its latency or score, nan if empty; None without these columns."""
         if LATENCY in self.values:
-            assert self.file.latency_flops is not None  # the reader of the table checks this
+            assert self.file.latency_flops is not None  # checked when the table is read
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
             clocks_hz = np.where(np.isnan(clocks_hz), base.clock_hz, clocks_hz)
             return np.asarray(self.file.latency_flops / self.values[LATENCY][rows] / clocks_hz)
@@ -118,7 +118,7 @@ class DeviceRows:
 
 
 def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, float]]:
-    """Return the keys that a table of phones sets: key -> column, and the factor to the key's unit."""
+    """Return the keys that a table of phones sets: key -> column, and factor that converts to the key's unit."""
     for name, column in file.columns.items():
         if name not in ACCEPTED:
             raise EdgeflError(f"columns: unknown key {quoted(name)}{_known(name)}")
@@ -153,14 +153,14 @@ def _check_speeds(file: DeviceFile, used: Mapping[str, Any]) -> None:
         raise EdgeflError(f"{file.path}: {' and '.join(speeds)} both set a device's speed; remove one")
     if (LATENCY in used) != (file.latency_flops is not None):
         raise EdgeflError(
-            f"latency_flops: {file.path} has inference times; give the FLOPs of one inference, such as 0.6e+9"
+            f"latency_flops: {file.path} has inference times; set the FLOPs of one inference, such as 0.6e+9"
             if LATENCY in used
             else f"latency_flops: {file.path} has no column latency_ms; name it in columns, or leave the key out"
         )
 
 
 def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
-    """Return the numbers of a table's column [rows], nan for empty cells."""
+    """Return the numbers [rows] in a column of a table, nan for empty cells."""
     values = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         cell = row.values.get(column)
@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against the key's bounds; `named` states the values' source in errors."""
+    """Check the values [rows] of a key against its bounds; `named` adds the source of the values to messages."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

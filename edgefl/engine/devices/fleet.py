@@ -1,4 +1,4 @@
-"""The class of each device in a run, and the properties of each class's devices."""
+"""The class of each device in a run, and the properties of each class."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -29,11 +29,11 @@ class Fleet:
     """Devices and their classes; without classes, all devices belong to a single unnamed class.
 
     Attributes:
-        kinds: properties of the devices of each class, or of each row of a class's file.
+        kinds: properties of devices, for each class or for each row of a class's file.
         of: [devices] each device's kind, an index into `kinds`.
         names: name of each kind's class; empty without classes.
         extras: keys of each kind's class that `devices` does not have.
-        notes: notes on columns of files that are not used.
+        notes: notes on unused columns of files.
     """
 
     kinds: tuple[DeviceSettings, ...]
@@ -46,9 +46,9 @@ class Fleet:
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
         """Draw the class of each device, and its row of the class's file.
 
-        With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
-        these numbers. The classes do not depend on other draws; splitting a class leaves the members of all other
-        classes unchanged; and if devices are added, most devices keep their class.
+        With `classes_by: seed`, every device draws a number, and the classes are filled in ascending order of these
+            numbers. The result does not depend on other draws; splitting a class leaves the members of all other
+            classes unchanged; and if devices are added, most devices keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -57,7 +57,7 @@ class Fleet:
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
-            # numbers are drawn one by one, so that adding devices does not change earlier devices' numbers
+            # one number per device in order of ids, so that adding devices does not change earlier devices' numbers
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
@@ -65,7 +65,7 @@ class Fleet:
         return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
     def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
-        """Return the fleet with a separate kind for each row of a class's file that some device has.
+        """Return the fleet with a separate kind for each row of a class's file that is used.
 
         Raises:
             EdgeflError: the file does not fit the devices; the message names the file, and the row or the remedy.
@@ -97,13 +97,13 @@ class Fleet:
 
     @classmethod
     def of_types(cls, settings: DeviceSettings, recorded: Sequence[Recorded], streams: Streams) -> "Fleet":
-        """Give each device the class named after its type in a trace or, if there is no such class, after its kind.
+        """Assign to each device the class named after its type in a trace or, without such a class, after its kind.
 
         Args:
             recorded: the devices as a trace lists them, with `id`, `kind` and `type`.
 
         Raises:
-            EdgeflError: a device fits no class, or a class has no device.
+            EdgeflError: a device has no class, or a class has no device.
         """
         classes = settings.classes or {}
         numbers = {name: number for number, name in enumerate(classes)}
@@ -133,7 +133,7 @@ class Fleet:
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] the value that a function returns for each device's settings."""
+        """Return [devices] the result of a function of each device's settings."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
@@ -172,7 +172,7 @@ class Fleet:
         ]
 
     def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:
-        """Return the factor on each device's computing time in a round.
+        """Return the factor by which each device's computing time is multiplied in a round.
 
         Args:
             key: key that identifies the round.
@@ -188,7 +188,7 @@ class Fleet:
     def switches(self, streams: Streams) -> list[Iterator[float]]:
         """Return each device's switching times; empty if all are always on."""
         if all(isinstance(kind.churn, AlwaysOn) for kind in self.kinds):
-            return []  # an empty list avoids a process per device
+            return []  # an empty list saves a process per device
         times_s: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
@@ -206,16 +206,16 @@ class Fleet:
         )
 
     def first_with(self, key: str, component: Any) -> tuple[str, tuple[str, ...]]:
-        """Return the first class with a component, and the key that sets the component."""
+        """Return the first class with this component, and the path of the key that sets it."""
         for name, kind, extra in zip(self.names, self.kinds, self.extras, strict=False):
             if getattr(kind, key) == component and getattr(extra, key) is not None:
                 return name, ("devices", "classes", name, key)
         return "", ("devices", key)
 
     def groups(self, component: Callable[[DeviceSettings], Any]) -> list[tuple[Any, np.ndarray]]:
-        """Return each distinct component of the classes, and the ids of all devices that have it."""
+        """Return each distinct component of the classes, and the ids of all devices with it."""
         groups: dict[Hashable, tuple[Any, list[int]]] = {}
-        keys: dict[int, Hashable] = {}  # rows of a file share their components
+        keys: dict[int, Hashable] = {}  # by id(), since rows of a file share their components
         for number, kind in enumerate(self.kinds):
             one = component(kind)
             if id(one) not in keys:
@@ -225,13 +225,13 @@ class Fleet:
 
 
 def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *, by_id: bool) -> np.ndarray:
-    """Return each device's row [ids] in a table of phones: drawn at random, or in the order of ids.
+    """Return the row [ids] of each device in a table of phones, drawn at random or in the order of ids.
 
     Args:
-        devices: how many devices the run has.
+        devices: number of devices in the run.
     """
     if not by_id:
-        # numbers are drawn one by one, so that adding devices does not change earlier devices' rows
+        # one number per device in order of ids, so that adding devices does not change earlier devices' rows
         rows = (streams("device file").random(devices)[ids] * len(table)).astype(np.intp)
         return np.asarray(rows)
     if len(ids) > len(table):
@@ -243,13 +243,13 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
 
 
 def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
-    """Return a device's switching times as an iterator that checks that they rise."""
+    """Return a device's switching times as an iterator that checks that they ascend."""
     times_s, place = churn.switches(device, streams), ("devices", "churn")
     if not isinstance(times_s, Iterator):
         raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)
 
     def checked() -> Iterator[float]:
-        # two switches apart, since rounding may give a very short time on or off the same ends, or swap them
+        # two switches apart, since rounding may make the ends of a very short interval equal or swap them
         older_s = last_s = -math.inf
         for time_s in times_s:
             if not (isinstance(time_s, Real) and time_s > older_s):

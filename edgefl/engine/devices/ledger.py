@@ -1,4 +1,4 @@
-"""The energy ledger, which counts every joule of a device once, by activity."""
+"""The energy ledger, which counts every joule of a device exactly once, by activity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ class Ledger:
         self._compute_j = np.zeros(devices)
         self._tail_j = np.zeros(devices)
         self._wasted_j = np.zeros(devices)
-        self._busy_s = np.zeros(devices)  # time in an activity, or with a tail
+        self._busy_s = np.zeros(devices)  # time in which a device is active or has a tail
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
         self._circuit_j = np.zeros(devices)
@@ -34,13 +34,13 @@ class Ledger:
         listened_s: Sequence[tuple[float, float]],
         now_s: float,
     ) -> None:
-        """Add a round's energy to the ledger, from the columns of its devices; a device may occur twice.
+        """Add a round's energy to the ledger from the columns of its devices; a device may occur more than once.
 
         Args:
             taken: whether each part's update was aggregated.
             tails_s: durations of the tails of a part's downlink and uplink.
             listened_s: time in which the radio listened before a part's downlink and before its uplink.
-            now_s: time until which a tail reduces a device's idle time.
+            now_s: current time; activities and tails after it do not count as busy time.
         """
         ids = np.array(columns["device"])
         energy_j = np.array(columns["energy_j"])
@@ -53,21 +53,21 @@ class Ledger:
         np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, listened_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalled_s: Sequence[float], stalled_j: Sequence[float]) -> None:
-        """Add the time and energy [ids] that devices spent without a link in a round."""
+        """Add the time and energy that devices [ids] spent without a link in a round."""
         np.add.at(self._stalled_s, ids, stalled_s)
         np.add.at(self._stalled_j, ids, stalled_j)
 
     def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
-        """Add the energy of a round's uploads, without the energy of amplifiers and bits, from the devices' parts."""
+        """Add the energy of a round's uploads without amplifiers and bits, from the devices' parts."""
         circuit_j = [_circuit_j(part.uplink, of) for part, of in zip(parts, draws, strict=True)]
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 
     def circuits(self) -> dict[str, FloatArray]:
-        """Return the column of circuit energy [devices], part of transmit_j, if radios have such circuits."""
+        """Return the column of circuit energy [devices], which is part of transmit_j."""
         return {"circuit_j": self._circuit_j}
 
     def stalls(self) -> dict[str, FloatArray]:
-        """Return the columns about stalls [devices] if links can fail; receive_j and transmit_j include stalled_j."""
+        """Return the columns about stalls [devices]; receive_j and transmit_j include stalled_j."""
         return {"stalled_s": self._stalled_s, "stalled_j": self._stalled_j}
 
     def columns(
@@ -78,7 +78,7 @@ class Ledger:
     ) -> dict[str, Sequence[Any] | np.ndarray]:
         """Return the columns of LedgerRow [devices].
 
-        A device is idle while it is switched on without any activity, and its radio has no tail.
+        A device is idle while it is switched on, has no activity, and its radio has no tail.
 
         Args:
             idle_power_w: [devices] power of each idle device, or one value for all.
@@ -116,14 +116,14 @@ class Ledger:
 
 
 def _circuit_j(upload: Span | None, radio: Draws) -> float:
-    """Return the energy of an upload that is not radiated, for circuits, waits, access and searches for a link."""
+    """Return an upload's energy without amplifier and bits: circuits, waiting, access and searches for a link."""
     if upload is None or not (radio.send_w or radio.wait_w):
         return 0.0
     pieces = [span for _, span in upload.pieces] or [upload]
     on_s = total(span.airtime_s for span in pieces)
     wait_s = total(span.end_s - span.start_s for span in pieces) - on_s
     circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
-    if upload.pieces:  # the pieces are separated by searches for a link
+    if upload.pieces:  # between the pieces, the device searched for a link
         circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
     return min(upload.energy_j, circuit_j)  # an empty battery supplies less
 
@@ -134,7 +134,7 @@ def _busy_s(
     listened_s: Sequence[tuple[float, float]],
     now_s: float,
 ) -> FloatArray:
-    """Return [parts] how long each device was in an activity or had a tail, s, including the time it listened.
+    """Return [parts] the time in s in which each device was active, listened or had a tail.
 
     A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """

@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Callbacks after any event of a device's switch or battery, when a device starts, and when it stops."""
+    """Callbacks for any event of a device's switch or battery, for a device's start, and for its stop."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -30,10 +30,10 @@ class Power:
 
     Args:
         devices: number of devices.
-        listener: called when a device is switched, runs empty or is recharged, and when it starts or stops running.
-        switches: each device's ascending times of switching on and off, beginning with on; empty if all are on.
+        listener: callbacks for events of switches and batteries, and for devices that start or stop running.
+        switches: ascending times at which each device is switched on, off, on, ...; empty if all are always on.
         batteries: battery of each device, None for a device on mains; empty if all devices are on mains.
-        idle_power_w: [devices] power of an idle device that is switched on, or one value for all.
+        idle_power_w: [devices] power of a device that is switched on and idle, or one value for all.
         draws: power draws of each device's radio; empty if no radio has a tail.
     """
 
@@ -53,12 +53,12 @@ class Power:
         self._batteries = batteries
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
-        self._sooner = [env.event() for _ in batteries]  # the battery will be empty earlier than expected
+        self._sooner = [env.event() for _ in batteries]  # the battery will be empty sooner than expected
         self._looks_s = np.full(len(batteries), np.inf)  # time of each battery's next check
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
-        self._powers_w: list[float | None] = [None] * devices  # power now besides a tail; None when idle
+        self._powers_w: list[float | None] = [None] * devices  # current power without the tail; None if idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
-        self._changes_s = np.full(devices, np.nan)  # next scheduled change of each tail
+        self._changes_s = np.full(devices, np.nan)  # time of each tail's next scheduled change
         self._on = np.ones(devices, dtype=bool)
         self._charged = np.ones(devices, dtype=bool)
         self._running_since_s = np.zeros(devices)
@@ -77,19 +77,19 @@ class Power:
 
     @property
     def running(self) -> np.ndarray:
-        """Whether each device is switched on and charged now, [devices]."""
+        """Whether each device is currently switched on and charged, [devices]."""
         return self._on & self._charged
 
     def running_s(self) -> np.ndarray:
-        """Return the total running time [devices] until now, s."""
+        """Return the total running time [devices] until now in s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
     def charges(self) -> list[Charge | None]:
-        """Return the charge of each battery now, None for a device on mains; empty if all devices are on mains."""
+        """Return each battery's current charge, None for a device on mains; empty if all devices are on mains."""
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
-        """Set the power, without the tail, that a device draws from now on; 0 while the device is not running.
+        """Set the power, without the tail, that a device draws from now on; it draws 0 while it is not running.
 
         Args:
             power_w: the power, or None for an idle device, which draws its idle power once the tail is over.
@@ -109,7 +109,7 @@ class Power:
         self._look(device, battery)
 
     def radio_on(self, device: int, power_w: float, wait_w: float, on: OnTime) -> None:
-        """Begin a transfer now: the radio draws power_w in the transfer's slots, and wait_w between these slots."""
+        """Begin a transfer now; the radio draws power_w in the transfer's slots, and wait_w in between."""
         now_s = self.env.now
         self._in_use[device] = True
         self.tails.ends(device, now_s)
@@ -117,15 +117,15 @@ class Power:
         if battery is None:
             return
         running = self._on[device] and self._charged[device]
-        # exactly power_w, bit for bit, if wait_w is 0
+        # if wait_w is 0, this is power_w bit for bit
         power_w, wait_w = (power_w - wait_w, wait_w) if running else (0.0, 0.0)
         battery.drain(now_s, power_w, on, beside_w=wait_w)
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer: book the energy per bit in addition to the energy over time; return the joules drawn.
+        """End a transfer; add bits_j to the energy drawn over time; return how much of it was drawn.
 
-        An empty battery supplies at most its charge. Left out: the times within a transfer at which bits draw energy.
+        An empty battery supplies at most its charge. Left out: when during the transfer bits draw their energy.
 
         Args:
             tail: whether a tail follows the transfer.
@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends the tail."""
+        """At the end of a run, drain batteries by the rest of running tails; an empty battery ends its tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)
@@ -154,7 +154,7 @@ class Power:
         return self._idle_power_w[device]
 
     def _look_again(self, device: int, time_s: float) -> None:
-        """Schedule an update of the power at a tail's next change, skipped if the radio is in use by then."""
+        """Schedule an update of the power at a tail's next change; skip it if the radio is in use by then."""
 
         def again(_: simpy.Event) -> None:
             if not self._in_use[device]:
@@ -170,11 +170,11 @@ class Power:
             sooner.succeed()
 
     def rest(self, device: int) -> None:
-        """Make a device idle from now on: it draws its idle power once its radio's tail is over."""
+        """Make a device idle from now on; it draws its idle power once its radio's tail is over."""
         self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators that switch devices and empty batteries, for the composition root to start."""
+        """Yield the generators that switch devices and empty batteries; the caller starts them as processes."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
         for device, battery in enumerate(self._batteries):
@@ -208,7 +208,7 @@ class Power:
             self._flip(device, self._charged, True)
 
     def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
-        """Set whether a device is switched on, or whether it is charged; `state` is the array to write."""
+        """Set whether a device is switched on or is charged; `state` is the array to change."""
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])

@@ -1,4 +1,4 @@
-"""Tails, the power of radios after a transfer, until the next transfer or the release of the connection."""
+"""Tails: the power that radios draw after a transfer, until the next transfer or the connection's release."""
 
 import math
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# tolerance, s, for a clock that misses the time that it waited for by a rounding error
+# tolerance in s for a clock that misses its target by a rounding error
 SOON_S = 1e-9
 
-Tail = Sequence[tuple[float, float]]  # duration, s, and power, W, of each step in order
+Tail = Sequence[tuple[float, float]]  # duration in s and power in W of each step, in order
 
 
 class Tails:
-    """The radios of all devices between transfers, independent of the devices' other activities.
+    """The radios of all devices between transfers, regardless of the devices' other activities.
 
-    A tail is identified by its device and by the end of the transfer that started it.
+    A tail is identified by its device and the end of the transfer that started it.
 
     Args:
-        tails: power and duration of each device's tail.
+        tails: steps of each device's tail.
     """
 
     def __init__(self, tails: Sequence[Tail]) -> None:
         self.any = any(tails)
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # starts of running tails
-        self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails that are not taken yet
+        self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails not yet removed by `take`
         self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:
@@ -53,7 +53,7 @@ class Tails:
         return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
-        """Return the power of a device's tail now, W, and the time of its next change, or None without a tail."""
+        """Return the current power of a device's tail in W, and the time of its next change (None without a tail)."""
         end_s = self._since_s[device]
         if end_s is None:
             return 0.0, None
@@ -64,7 +64,7 @@ class Tails:
         return 0.0, None
 
     def take(self, device: int, since_s: float, now_s: float) -> float | None:
-        """Remove a tail that is over and return its duration, s; 0 if there was none, None if it is still running.
+        """Remove a tail that is over and return its duration in s; 0 if there was none, None if it is still running.
 
         Args:
             since_s: end of the transfer that started the tail.
@@ -82,7 +82,7 @@ class Tails:
         return longest_s
 
     def energy_j(self, device: int, lasts_s: float) -> float:
-        """Return the energy of a device's tail of a given duration, J."""
+        """Return the energy in J of a device's tail of this duration."""
         energy_j = 0.0
         for most_s, power_w in self._tails[device]:
             energy_j += power_w * min(max(0.0, lasts_s), most_s)
@@ -90,7 +90,7 @@ class Tails:
         return energy_j
 
     def energies_j(self, devices: np.ndarray, lasts_s: npt.ArrayLike) -> FloatArray:
-        """Return [n] the energies of the tails of devices [n] with durations [n], or one duration for all."""
+        """Return [n] the energies of tails of devices [n] with durations [n], or with one duration for all."""
         energy_j, left_s = np.zeros(len(devices)), np.asarray(lasts_s, dtype=float)
         for most_s, power_w in self._steps[:, :, devices]:
             energy_j += power_w * np.minimum(np.maximum(0.0, left_s), most_s)
@@ -99,7 +99,7 @@ class Tails:
 
     @cached_property
     def _steps(self) -> FloatArray:
-        """Duration, s, and power, W, of each tail step, [steps, 2, devices]; 0 where a device has fewer steps."""
+        """Duration in s and power in W of all tail steps, [steps, 2, devices]; 0 if a device has fewer steps."""
         steps = np.zeros((max(map(len, self._tails), default=0), 2, len(self._tails)))
         for device, tail in enumerate(self._tails):
             for number, step in enumerate(tail):
@@ -107,14 +107,14 @@ class Tails:
         return steps
 
     def rest_j(self, device: int, now_s: float) -> float:
-        """Return the energy that a running tail will still take if nothing happens."""
+        """Return the energy that a running tail will still use if nothing ends it."""
         since_s = self._since_s[device]
         if since_s is None:
             return 0.0
         return self.energy_j(device, self._longest_s(device)) - self.energy_j(device, now_s - since_s)
 
     def cut(self, device: int, missing_j: float) -> None:
-        """End a running tail early, which saves the energy `missing_j`."""
+        """End a running tail so early that it uses `missing_j` less energy."""
         since_s, lasts_s = self._since_s[device], self._longest_s(device)
         assert since_s is not None
         for most_s, power_w in reversed(self._tails[device]):

@@ -23,7 +23,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        label: the name that identifies the server in the run.
+        label: name that identifies the server in the run.
         members: returns the devices that may take part in a session, or None if all present devices may.
 
     Attributes:
@@ -40,7 +40,7 @@ class Attendance:
         self._simulation, self._cell, self._members = simulation, cell, members
         self.label = label
         self._waited_for = frozenset[int]()  # devices waited for since the last row
-        self._without_link = Columns()  # counts of the round under way
+        self._without_link = Columns()  # counts for the current round
         self.session = 0
 
     def present(self) -> list[int]:
@@ -48,14 +48,14 @@ class Attendance:
         return self._allowed(self._simulation.network.present(self._cell))
 
     def without_link(self, made: Made) -> Columns:
-        """Return the last counts of devices without a link as columns of a round, from `count_links`."""
+        """Return the latest counts of `count_links` as columns of a round."""
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that would be present now, at the start of a round, if they had a link.
+        """Count the devices that are absent at the start of a round only because they have no link.
 
-        These are devices out of coverage, if the scenario has coverage, and devices that are connecting, if links can
-        fail, including devices for which the round waits.
+        They are out of coverage, if the scenario checks coverage, or connecting, if links can fail. Devices for which
+        the round has waited count as connecting.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()
@@ -68,7 +68,7 @@ class Attendance:
         self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait for the devices that are connecting now, at most for one interruption and not beyond until_s.
+        """Wait for the devices that are connecting now, for at most one interruption and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
         the device would miss the next round, which begins at once. If links never fail, a round never waits (J).
@@ -83,7 +83,7 @@ class Attendance:
             yield from wait_until(self._simulation.env, min(last_s, until_s))
 
     def wait_for_devices(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until a device is in the cell, at most until `until_s`; the federation is idle meanwhile.
+        """Wait until a device is in the cell, at most until `until_s`; meanwhile the federation counts as waiting.
 
         Raises:
             Deserted: no device came in time, and another federation has finished.

@@ -1,4 +1,4 @@
-"""Write the rows of a cell's server for each round and each of its devices, with the server's energy."""
+"""Write the table rows of a cell's server, for each round and each participant, with the server's energy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ NO_JOULES: dict[str, Any] = dict.fromkeys(("energy_j", *ENERGIES), 0.0)
 
 
 class Books:
-    """Write the rows of a cell's server.
+    """Write the table rows of a cell's server.
 
     Args:
         observers: functions that return further columns of each round, in the order of the columns.
@@ -40,11 +40,11 @@ class Books:
         self, simulation: Simulation, cell: int, rules: RoundSettings, observers: Sequence[Observer]
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
-        self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
-        self._billed = SentTime()  # booked sending times, where devices do not begin together
+        self._billed_slots = 0.0  # slots of a dynamic band for which energy has been booked
+        self._billed = SentTime()  # sending time booked so far, if rounds overlap
 
     def write(self, done: Made) -> None:
-        """Write a round's rows once its devices' tails are over; announce the round without waiting."""
+        """Announce a round now, and write its rows once its devices' tails have ended."""
         simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
         columns, starts_s = device_columns(done.parts), [job.dispatch.start_s for job in done.jobs]
@@ -68,7 +68,7 @@ class Books:
         of_jobs = {name: values for one in observed for name, values in one.of_devices.items()}
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
-            """Return the device columns and the row of the round, with their joules."""
+            """Return the devices' columns and the round's row, both with energies."""
             of_devices = {**columns, **energy_columns(columns, [of.energy_j for of in tails])}
             wasted_j = total(
                 j for j, taken in zip(of_devices["energy_j"], done.taken, strict=True) if not taken
@@ -133,7 +133,7 @@ class Books:
         self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: Made) -> float:
-        """Return the joules of the base station in a round, plus the server's joules if the server aggregated."""
+        """Return the base station's joules in a round, plus those of the server if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
         billed = self._billed if done.overlaps else None
         sent_j = server_energy_j(done.opened, downlinks, self._billed_slots, billed)

@@ -1,4 +1,4 @@
-"""Pass the rows of several federations in the same cells to each federation's own tables."""
+"""Write the rows of federations that share cells to each federation's own tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class ByFederation:
 
 
 def _at(rows: list[int], column: Any) -> Any:
-    """Return the given rows of a column; return a single value for all rows unchanged."""
+    """Return the selected rows of a column; a value that applies to all rows is returned unchanged."""
     if isinstance(column, np.ndarray) and column.ndim:
         return column[rows]
     return [column[row] for row in rows] if isinstance(column, list | tuple) else column

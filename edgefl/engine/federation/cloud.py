@@ -1,4 +1,4 @@
-"""A cloud over the cells, which averages their models every few rounds, over a backhaul."""
+"""A cloud that averages the models of the cells every few rounds, over a backhaul."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_b
 
 
 class CloudSettings(Section):
-    """A cloud over the cells (HierFAVG), which averages the cells' models; cells average the devices' models.
+    """A cloud (HierFAVG) that averages the cells' models, which are averages of the devices' models.
 
-    Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020: both means are weighted
-    by data. Each cell has its own symmetric wired line.
+    Both averages are weighted by data. Each cell has its own symmetric wired line. Source: Liu, Zhang, Song and
+    Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020.
     """
 
     every: int = Field(
@@ -46,7 +46,7 @@ class CloudSettings(Section):
 
 
 class CloudStage(Stage, Protocol):
-    """A stage of a cell that may exchange models with a cloud after its rounds."""
+    """A stage with rounds after which its cell may exchange models with a cloud."""
 
     def submit(self) -> int:
         """Send the cell's model to the cloud; return its weight, the samples aggregated since the last call.
@@ -59,13 +59,13 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; if so, that model and the mean are one version.
+            aggregated: whether the cell's last round made a model, which then counts as one version with the mean.
         """
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A cell's exchange with the cloud after a round, which is empty for most rounds.
+    """A cell's exchange with the cloud after a round; most rounds have no exchange.
 
     version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
     cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.
@@ -85,7 +85,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A model that a cell has sent to the cloud, which has not replied yet; see `Cloud.exchange`."""
+    """A model sent to the cloud that awaits a reply; see `Cloud.exchange`."""
 
     stage: CloudStage
     samples: int
@@ -94,7 +94,7 @@ class _Sent:
 
 
 class Cloud:
-    """The cloud of a run, over the cells with a federation.
+    """The cloud of a run, which serves the cells with a federation.
 
     Attributes:
         version: how many models the cloud has made so far.
@@ -117,7 +117,7 @@ class Cloud:
 
         Args:
             bits: size of a model.
-            aggregated: whether the last round made the cell's model.
+            aggregated: whether the cell's last round made a model.
         """
         settings, env = self.settings, self._env
         one_way_s = settings.backhaul_latency_s + bits / settings.backhaul_bps
@@ -139,7 +139,7 @@ class Cloud:
         return Exchange(version, waited_s, ways * one_way_s, ways * bits, energy_j)
 
     def _look(self) -> None:
-        """Make a model, if one is due, and send it to the waiting cells; make no model if all weights are zero."""
+        """Reply to the waiting cells with a model if one is due; reply without a model if all weights are zero."""
         waits = self.settings.waits_for == "cells"
         if not self._waiting or (waits and not self._federations.working <= self._waiting.keys()):
             return

@@ -1,4 +1,4 @@
-"""A device, which downloads the model, trains and uploads its update, with the energy of each."""
+"""A device that downloads the model, trains and uploads its update, and accounts for the energy of each activity."""
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from edgefl.engine.power_models import Draws
 
 
 class Processors:
-    """Time and energy of local training on the devices.
+    """Time and energy that local training takes on the devices' processors.
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
@@ -53,7 +53,7 @@ class Processors:
 
 
 class Device:
-    """A device that takes part in rounds; interrupting the device's process with a Cause cuts the device off.
+    """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
         draws: power draws of the device's radio.
@@ -70,7 +70,7 @@ class Device:
         self._search = Search(id_, air, network, self.draws.receive_w)
 
     def send_power_w(self, share: float = 1.0) -> float:
-        """Return the power drawn while the transmitter radiates a share of its power."""
+        """Return the power drawn while the transmitter radiates a share of its maximum power."""
         return self.draws.amplifier_w * share + self.draws.send_w
 
     def start(self, task: DeviceTask, link: Link, processors: Processors) -> simpy.Process:
@@ -82,7 +82,7 @@ class Device:
     def take_part(
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
-        """Do one round's work; a device that is cut off returns the work and energy up to that time."""
+        """Do the work of one round; if the device is cut off, return the work and energy up to then."""
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:
@@ -96,7 +96,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Move bits; after a link failure, move the rest over the next link. Return the time span and last link."""
+        """Transfer bits, continuing on the next link after a failure; return the span and the last link."""
         access, cut = yield from self._access(link, direction, bits)
         if cut is not None:
             now_s = self.env.now
@@ -124,7 +124,7 @@ class Device:
     def _access(
         self, link: Link, direction: Direction, bits: int
     ) -> Generator[simpy.Event, None, tuple[Access, Cause | None]]:
-        """Wait until a transfer can begin; return the time and energy of access, and any cause of a cut-off."""
+        """Wait until a transfer can begin; return the access, and the cause if the device was cut off."""
         air, env, power = self._air, self.env, self._network.power
         resting, listening = self._lead(link, direction, bits)
         if not resting + listening:
@@ -152,16 +152,16 @@ class Device:
         lead = lead_of(rules, air.slot_s, direction, bits, since_s, self.draws.connection, rate)
         if broadcast is None or not lead.slots:
             return lead
-        # rest until all the broadcast's devices are about to listen
+        # rest until the devices of the broadcast can start to listen together
         return Lead(broadcast.first_slot - air.next_slot(now_s) - lead.listening, lead.listening)
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
-        """Move bits over one link, until all have arrived or the transfer is cut off."""
+        """Transfer bits over one link until all have arrived or the transfer is cut off."""
         power_w, j_bit = self.draws.receive_w, self.draws.receive_j_bit
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         by_blocks = link.by_blocks(direction)
-        # where power changes with the resource blocks, a battery is drained for sending at the transfer's end
+        # if power changes with the resource blocks, the battery pays for sending only when the transfer ends
         drain_w = self.draws.wait_w if by_blocks else power_w
         radio_on = partial(self._network.power.radio_on, self.id, drain_w, self.draws.wait_w)
         transfer = yield from link.transfer(direction, bits, radio_on)
@@ -178,7 +178,7 @@ class Device:
         """Turn the radio off; return the joules of the transfer.
 
         Args:
-            power_w: power while the radio is on. booked_j: joules to add to the energy drawn at this power.
+            power_w: power while the radio is on. booked_j: joules on top of the energy drawn at this power.
         """
         booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
@@ -199,9 +199,9 @@ class Device:
 
 
 class Devices(Sequence[Device]):
-    """All devices of a run, by id, each made on first use.
+    """All devices of a run by id, each created on first use.
 
-    Most of a million devices never take part; leaving these out saves 500 bytes per device, and seconds of time.
+    Most of a million devices never take part; not creating them saves 500 bytes per device, and seconds.
 
     Args:
         make: returns a new device, given its id and the power draws of its radio.

@@ -1,4 +1,4 @@
-"""The end of a session, as decided by its policy, and of a federation's run, as decided by its scores."""
+"""Decide the end of a session by its policy, and the end of a federation's run by its scores."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
@@ -18,8 +18,8 @@ from edgefl.errors import EdgeflError
 class StopSettings(Section):
     """End a federation's run in a cell by its scores, before its sessions or the duration end it.
 
-    A score comes from a round's test: on validation samples (learning.evaluation.validation) if there are any,
-    otherwise on the test samples. The run ends once every server has ended.
+    A score comes from a round's test, on the validation samples (learning.evaluation.validation) if there are any and
+    otherwise on the test samples. The whole run ends once all servers have ended.
     """
 
     accuracy: float | None = Field(
@@ -42,7 +42,7 @@ class StopSettings(Section):
         return self
 
     def reason_to_end(self, scores: Sequence[float]) -> str | None:
-        """Return the reason why the run ends after a session's given scores, or None if the run goes on."""
+        """Return the reason why the run ends after these scores of a session, or None if the run goes on."""
         if self.accuracy is not None and scores and scores[-1] >= self.accuracy:
             return f"accuracy {self.accuracy:g} reached"
         if self.patience is not None and since_best(scores) >= self.patience:
@@ -60,7 +60,7 @@ class Stopped(NamedTuple):
 
 
 class Ending:
-    """A session policy, applied to the current session of a cell, and the scores that end the whole run in that cell.
+    """The session policy for the current session of a cell, and the score limits that end the cell's run.
 
     Attributes:
         seen: ids of the devices present at the start of each session so far.
@@ -77,7 +77,7 @@ class Ending:
         self._env, self._policy, self._attendance, self._stop = env, policy, attendance, stop
         self.seen: list[frozenset[int]] = []
         self.stopped: Stopped | None = None
-        # the sets of a million devices take a tenth of a second, and rarely change between rounds
+        # building the set of a million ids takes 0.1 s, and the ids rarely change between rounds
         self._members, self._present = Derived(_as_set), Derived(_as_set)
 
     @property
@@ -86,7 +86,7 @@ class Ending:
         return self._policy.report_bits > 0
 
     def progress(self, session: OpenSession, done: int) -> float:
-        """Return the share of a session that is over after a number of rounds of training."""
+        """Return the share of a session that is over after a number of training rounds."""
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
@@ -110,7 +110,7 @@ class Ending:
         )
 
     def _state(self, session: OpenSession, done: int) -> SessionState:
-        """Return the state of a session that the policy sees after a number of rounds of training."""
+        """Return the state of a session, as passed to the policy, after a number of training rounds."""
         return SessionState(
             done,
             self._members(session.members),

@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 
 
 class Stop(NamedTuple):
-    """A federation that stopped during a session because its cell has had no device since `since_s`.
+    """A federation given up during a session because its cell has had no device since `since_s`.
 
     cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """
@@ -22,13 +22,13 @@ class Stop(NamedTuple):
 class Federations:
     """Track which federations work, wait or are done; a cell has one federation, or several named federations.
 
-    A federation without a device waits for one as long as any other federation is active: an empty cell stops only
-    its own federation. Once no federation is active, all share one further wait of patience_s; if a device comes in
-    time, its federation works again, and all others go on waiting.
+    A federation without a device waits for one as long as any other federation is active, so an empty cell holds up
+    only its own federation. Once no federation is active, all wait for patience_s more. If a device comes in time,
+    its federation resumes, and the others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
-        stopped: federations that were given up.
+        stopped: federations that have been given up.
         working: labels of the federations that currently work.
         on_rest: called whenever a federation stops working.
     """
@@ -44,7 +44,7 @@ class Federations:
         self._given_up = env.event()
 
     def works(self, label: int | str) -> None:
-        """Record that a federation starts, or has a device again."""
+        """Record that a federation starts, or resumes because it has a device again."""
         self.working.add(label)
         self._changes += 1
 
@@ -63,10 +63,10 @@ class Federations:
         self.stopped.append(Stop(label, session, since_s))
 
     def deserted(self, label: int | str, since_s: float, linked: str, stopped: str) -> EdgeflError:
-        """Return the error about a federation that has had no device since a time, if no other one can go on.
+        """Return the error about a federation without a device since a time, if no other federation can go on.
 
         Args:
-            linked, stopped: words on devices without a link, and on devices that are switched off.
+            linked, stopped: phrases about devices without a link, and about devices that are switched off.
         """
         return EdgeflError(
             f"cell {label} has had no device{linked} for {self.env.now - since_s:g} s, since simulated time"
@@ -92,7 +92,7 @@ class Federations:
         self.env.timeout(self.patience_s).callbacks.append(over)
 
     def notes(self, *, still: bool) -> list[str]:
-        """Return a note on the federations given up; if devices are still, cells empty at 0 s have their own note."""
+        """Return a note on federations given up; `still` leaves out cells empty at 0 s, which have their own note."""
         cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
         note = (
             f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"

@@ -1,4 +1,4 @@
-"""A finished round as a value, which is all work that ended between two models if rounds overlap."""
+"""A finished round as a value; if rounds overlap, all work that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ class _Exchanged(Protocol):
 
 @dataclass(frozen=True)
 class Made:
-    """A finished round, or where rounds overlap, everything that ended between two models.
+    """A finished round; if rounds overlap, all work that ended between two models.
 
-    key: session, phase and number. facts: facts about the stage. turn: rounds of the global model begun so far.
-    version: number of the model after the round. jobs: the ended jobs, at least one. local: work of each device, in
+    key: session, phase and number. facts: properties of the stage. turn: rounds of the global model begun so far.
+    version: version of the model after the round. jobs: the ended jobs, at least one. local: work of each device, in
     the order of jobs. working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest
     start of a job that is not among `jobs`; now if there is none. exchanged: exchange of models, or None.
     """

@@ -1,4 +1,4 @@
-"""Observers of rounds, which add columns about access, links that fail, and learning."""
+"""Observers of rounds, which add columns about access, link failures and learning."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from edgefl.engine.records import average_columns
 
 
 def access(made: Made) -> Columns:
-    """Return the time of access before each device's transfers."""
+    """Return the total access time before each device's transfers."""
     return Columns(of_devices={"access_s": [down.time_s + up.time_s for down, up in made.accesses]})
 
 
 def stalls(simulation: Simulation, made: Made) -> Columns:
-    """Return the time and energy of each device without a link, and its link failures; enter them in the ledger."""
+    """Return each device's time and energy without a link and its link failures; book the energy in the ledger."""
     both = [
         [span.stall if span else NO_STALL for span in (part.downlink, part.uplink)] for part in made.parts
     ]
@@ -29,7 +29,7 @@ def stalls(simulation: Simulation, made: Made) -> Columns:
 
 
 def learning(made: Made) -> Columns:
-    """Return the learner's scalars, and their averages; a scalar is empty if the device did not reach its step."""
+    """Return the learner's scalars and their averages; a scalar is empty for devices that did not reach its step."""
     local, parts = made.local, made.parts
     done = {
         TRAINING: [part.has_trained for part in parts],

@@ -1,4 +1,4 @@
-"""Keep the rows of rounds that are over until their devices' tails are over, and write them in order of rounds."""
+"""Delay the rows of finished rounds until the devices' tails have ended, and write them in the order of rounds."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from edgefl.engine.parts import Part
 
 
 class PartTails(NamedTuple):
-    """Durations, s, of the tails of a part's downlink and uplink (None while running), and the energy of both."""
+    """Durations of the tails after a part's downlink and uplink (None while running), and their total energy."""
 
     lasts_s: tuple[float | None, float | None]
     energy_j: float
@@ -18,7 +18,7 @@ class PartTails(NamedTuple):
 
 @dataclass
 class _Waiting:
-    """A round that is over, with its parts, the tails known so far, and the function that writes the round's rows."""
+    """A finished round with its parts, the tails known so far, and the function that writes its rows."""
 
     parts: Sequence[Part]
     write: Callable[[list[PartTails]], None]
@@ -27,7 +27,7 @@ class _Waiting:
 
 
 class OpenTails:
-    """The rounds of a run that wait for tails before their rows are written."""
+    """The finished rounds of a run that wait for tails to end before their rows are written."""
 
     def __init__(self, tails: Tails) -> None:
         self._tails = tails
@@ -36,10 +36,10 @@ class OpenTails:
     def add(
         self, parts: Sequence[Part], now_s: float, write: Callable[[list[PartTails]], None]
     ) -> list[PartTails]:
-        """Add a round that is over; return its tails so far.
+        """Add a finished round; return its tails so far.
 
         Args:
-            write: function to call once the tails of all parts are over and the rows of earlier rounds are written.
+            write: function to call once the tails of all parts have ended and the rows of earlier rounds are written.
         """
         waiting = _Waiting(parts, write)
         for position, part in enumerate(parts):
@@ -55,7 +55,7 @@ class OpenTails:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Write the rows of rounds settled by now_s; if now_s is inf, write all rounds' rows, with full tails."""
+        """Write the rows of rounds with all tails ended by now_s; inf ends all tails at full length."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:

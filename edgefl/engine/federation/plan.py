@@ -1,8 +1,8 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
-A round's times are known at its start if shares are static, or a dynamic band has no other users: a transfer's slots
-follow from the links' fading, a computation's time from its samples. If no device moves, is switched on or off, or
-has a battery, and there is no deadline, parts and tails equal those of the devices' processes, bit for bit.
+A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
+determines each transfer's slots, and the number of samples each computation's time. If no device moves, switches on
+or off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome, Part, Span
 
-# Links whose fading is in memory at a time, at most 64 kB each: 1 GB
+# maximum number of links with fading in memory; at most 64 kB each, 1 GB in all
 LINKS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """Transfers [n] that have ended, the times at which radios were switched on, and any access before transfers."""
+    """Completed transfers [n], the times at which their radios were switched on, and any access before them."""
 
     done: Transfers
     on_s: FloatArray
@@ -40,10 +40,10 @@ def planned_parts(
 ) -> tuple[list[Part], float]:
     """Compute the parts of devices that begin now, in the order of their links, and the last part's end time.
 
-    A large round is computed batch by batch; the fading of each batch is dropped after use.
+    Large rounds are computed in batches, and the fading of each batch is freed after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
-    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band share each slot
+    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band share slots
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
@@ -112,7 +112,7 @@ def _moved(
     from_s: FloatArray,
     earlier: tuple[_Moved, Sequence[int]] | None = None,
 ) -> _Moved:
-    """Time transfers and the access before each, as `Device` does for one transfer at a time.
+    """Compute the times of transfers and of the access before each, as `Device` does for single transfers.
 
     Args:
         earlier: the downlinks of the same devices in this round, and the downlinks' bits.
@@ -156,7 +156,7 @@ def _moved(
 
 
 def _reached(from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-    """Return the clock's time after a wait, which SimPy adds to the current time, rounding the sum."""
+    """Return the clock's time after a wait; SimPy adds the delay to the current time, which rounds the sum."""
     return from_s + np.maximum(0.0, until_s - from_s)
 
 
@@ -202,7 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and the part that a battery supplies then, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and its part from a battery, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

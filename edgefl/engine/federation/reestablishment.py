@@ -1,4 +1,4 @@
-"""Re-establish a link after it has failed: a device looks for a cell and resumes its transfer there."""
+"""Re-establish a failed link: the device searches for a cell and resumes its transfer there."""
 
 import itertools
 from collections.abc import Generator
@@ -15,19 +15,19 @@ from edgefl.engine.parts import Cause, Span, Stall
 class Search:
     """A device's search for a cell after a radio link failure, while T311 runs and afterwards.
 
-    An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link to that
-    cell if this link reaches the lowest rate in the transfer's direction. Otherwise the next attempt begins. The
-    receiver is on while T311 runs; then the connection is released. In a round without a deadline the device then
-    gives up its part, which counts as failed. With a deadline, until which the server waits in any case, the device
-    continues the search at idle power; once a cell is found, traffic sets up the connection again.
+    An attempt takes 0.4 s (38.133, 6.2.1). Then the strongest cell is measured, and the attempt succeeds if the link
+    to this cell reaches the lowest rate in the transfer's direction; otherwise the next attempt begins. The receiver
+    is on while T311 runs; then the connection is released. In a round without a deadline the device then gives up its
+    part, which counts as failed. With a deadline, until which the server waits in any case, the device continues the
+    search at idle power; once it finds a cell, its traffic sets up a new connection.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
-    has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:
-    data in flight (a link below the lowest rate carries none), and the stream's slow start.
+    has received (38.323, 5.1.2 and 5.4), the IP address stays the same, and the application's TCP or QUIC stream
+    continues. Left out: data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
     Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (the
     delay). Left out: T301, other frequencies, and the less frequent searches of an idle device. Without
-    re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
+    re-establishment, a device's part of the round would end when its link fails, and its energy would be wasted.
 
     Args:
         listen_w: power of the receiver.
@@ -42,20 +42,20 @@ class Search:
     def run(
         self, link: Link, direction: Direction, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link | None]]:
-        """Look for a new link after a failure; return the search, and the new link or None if the part is over.
+        """Search for a new link after a failure; return the search, and the new link or None if the part is over.
 
         Args:
             patient: whether the search continues when T311 is over.
         """
         env, rules, network = self._air.env, self._air.monitoring, self._network
-        assert link.round.elsewhere is not None  # the caller only looks if there are other cells
+        assert link.round.elsewhere is not None  # callers start a search only if there are other cells
         failed = self._air.next_slot(env.now)
         released = failed + rules.t311
         network.power.draw(self._device, self._listen_w)
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = None  # a place without a usable link to any cell, even alone in the band
+        hopeless: bytes | None = None  # a position without a usable link to any cell, even alone in the band
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment
@@ -87,7 +87,7 @@ class Search:
         return self._span(failed, cut, env.now), new_link
 
     def _span(self, failed: int, cut: Cause | None, end_s: float) -> Span:
-        """Return the search as a span of time, with the receiver's power while T311 ran, then with idle power."""
+        """Return the search as a span, at the receiver's power while T311 ran and at idle power afterwards."""
         start_s = failed * self._air.slot_s
         end_s = max(end_s, start_s)
         listened_s = min(end_s - start_s, self._air.monitoring.t311 * self._air.slot_s)

@@ -6,16 +6,16 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.settings import RoundSettings
 
-LEAST_BYTES = 2_500  # bytes per participant: a link, a part, a row of devices.csv; measured 3,400
+LEAST_BYTES = 2_500  # bytes per participant for a link, a part and a row of devices.csv; 3,400 were measured
 MEASURED_BYTES = 3_400
-RENEWAL_BYTES = 27_000  # bytes per link with transfers too long to be drawn slot by slot; measured
-EFFICIENCY = 3.0  # bit/s/Hz of a mean link
-PAGES_BYTES = 2 * 2 * 8  # bytes per link and slot of a block: two pages of real and imaginary parts
-POWERS_BYTES = 2 * 8 * PAGE  # bytes per link over several parts of the band: two pages of their mean power
+RENEWAL_BYTES = 27_000  # bytes per link, measured, if transfers are too long to be drawn slot by slot
+EFFICIENCY = 3.0  # bit/s/Hz of an average link
+PAGES_BYTES = 2 * 2 * 8  # bytes per link and slot of a block, for two pages of real and imaginary parts
+POWERS_BYTES = 2 * 8 * PAGE  # bytes per link with several parts of the band: two pages of their mean power
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
-    """Return the minimum memory of a round; transfers by renewal draw no fading."""
+    """Return the minimum memory of a round in bytes; transfers computed by renewal draw no fading."""
     links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
     if radio.sharing == "static" and rounds.deadline_s is None:
         links = min(links, LINKS_AT_ONCE)
@@ -32,5 +32,5 @@ def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> floa
 
 
 def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the memory that a link's fading occupies after the first read, bytes."""
+    """Return the memory in bytes that a link's fading occupies after the first read."""
     return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES

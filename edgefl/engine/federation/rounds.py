@@ -1,4 +1,4 @@
-"""Open the rounds of a cell: select participants, and make their tasks and links."""
+"""Select the participants of a cell's rounds, and create their tasks and links."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -32,8 +32,8 @@ class Rounds:
     seat: Seat
     rules: RoundSettings
     processors: Processors
-    reports: Reports  # numbers that each participant sends besides its update
-    devices: Sequence[int] | None = None  # devices of its federation, or None for all devices of the run
+    reports: Reports  # numbers that each participant sends with its update
+    devices: Sequence[int] | None = None  # devices of the federation, or None for all devices of the run
 
     @property
     def cell(self) -> int:
@@ -52,7 +52,7 @@ class Rounds:
         many = len(self.simulation.devices)
         ids = range(many) if self.devices is None else self.devices
         of_own = self.rules.server.tiers([self.processors.cost(id_, 1)[0] for id_ in ids])
-        # devices of other federations never work here and get an arbitrary tier
+        # devices of other federations never work here, so their tier is arbitrary
         own = dict(zip(ids, of_own, strict=True)) if of_own else {}
         return tuple(own.get(id_, 0) for id_ in range(many)) if of_own else ()
 
@@ -67,8 +67,8 @@ class Rounds:
         """Select the devices to dispatch now.
 
         Args:
-            turn: how many rounds of this global model came before this one.
-            room: how many updates are wanted; `over_selection` may dispatch more devices.
+            turn: number of earlier rounds of this global model.
+            room: number of updates wanted; with `over_selection`, more devices are dispatched.
             stage: returns the work expected of devices.
         """
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
@@ -102,7 +102,7 @@ class Rounds:
         return opened, [DeviceTask(*amounts, patient, *one) for amounts, one in zip(work, how, strict=True)]
 
     def _slowness(self, selection: Selection) -> Sequence[float]:
-        """Return the factor on each participant's computing time in this round."""
+        """Return the factor by which each participant's computing time is multiplied in this round."""
         fleet, key = self.simulation.fleet, selection.large_scale.key
         if key is None or all(kind.compute_jitter is None for kind in fleet.kinds):
             return [1.0] * len(selection.ids)
@@ -127,7 +127,7 @@ class Rounds:
         )
 
     def _until_all_listen(self, ids: Sequence[int], down_bits: Sequence[int]) -> int:
-        """Return how many slots it takes until all devices listen to a broadcast that is requested now."""
+        """Return the number of slots until all devices listen to a broadcast that is requested now."""
         simulation, air = self.simulation, self.simulation.radio.air
         rules, tails, now_s = air.settings.access, simulation.network.power.tails, simulation.env.now
         if rules is None or air.settings.downlink != "broadcast":
@@ -141,7 +141,7 @@ class Rounds:
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
     ) -> tuple[list[Part], float] | None:
-        """Return all parts of a predictable round and the round's end.
+        """Return all parts of a predictable round and the time at which it ends.
 
         Returns:
             The parts and the end, or None if devices may leave, if there is a deadline or a surplus, if the radio is
@@ -157,7 +157,7 @@ class Rounds:
         return planned_parts(self.simulation, opened, tasks, self.processors)
 
     def start(self, opened: RadioRound, tasks: Sequence[DeviceTask]) -> list[simpy.Process]:
-        """Start the devices' work; return their processes in the round's order."""
+        """Start the devices' work; return their processes in the order of the round's links."""
         devices = self.simulation.devices
         return [
             devices[link.device].start(task, link, self.processors)

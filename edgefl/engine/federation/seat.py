@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """A server's cell, and the federation that the server serves; a run's only federation has no name."""
+    """A server's cell and federation; if a run has only one federation, its name is empty."""
 
     cell: int
     federation: str = ""
@@ -16,15 +16,15 @@ class Seat(NamedTuple):
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of the names of random streams, which in a single cell do not depend on the layout's options."""
+        """Suffix of the server's stream names; cell 0 adds nothing, as the layout must not affect a single cell."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:
-        """Return the name of a phase's random draws, which differs between cells and federations."""
+        """Return the name of a phase in keys of random draws, which differ between cells and federations."""
         phase = f"{phase} in cell {self.cell}" if self.cell else phase
         return f"{phase} of {self.federation}" if self.federation else phase
 
     @classmethod
     def of(cls, key: "int | Seat") -> "Seat":
-        """Convert a cell's number to the seat of the cell's only server; return a seat unchanged."""
+        """Convert a cell number to the seat of the cell's only server; return a Seat unchanged."""
         return key if isinstance(key, Seat) else cls(key)

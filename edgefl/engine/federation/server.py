@@ -56,11 +56,11 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How scores ended the server's run, or None if no score has ended it."""
+        """The way in which scores ended the server's run, or None if they have not."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run the sessions in turn until the duration is over, scores end the run, or no device is left anywhere."""
+        """Run sessions until their count or the duration is over, scores end the run, or devices stay away."""
         federations, label = self._context.simulation.federations, self._context.attendance.label
         federations.works(label)
         reason = "start"

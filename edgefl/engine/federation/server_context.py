@@ -1,4 +1,4 @@
-"""The parts of a cell's server, which last for all its sessions."""
+"""The components of a cell's server, which all its sessions share."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from edgefl.engine.federation.timetable import Timetable, wait_until
 
 @dataclass(frozen=True)
 class ServerContext:
-    """The parts of a cell's server.
+    """The components of a cell's server.
 
     exchange: called after each round of the global model, or None if models stay in the cell.
     """

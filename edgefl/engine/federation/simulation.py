@@ -1,4 +1,4 @@
-"""The simulation that the servers of a run share, with clock, radio, network, devices and tables."""
+"""The simulation shared by the servers of a run: clock, radio, network, devices and tables."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ from edgefl.rng import Streams
 class Simulation:
     """Clock, physical world and tables, shared by all servers; a server's own state lives elsewhere.
 
-    open_tails: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
-    when a round has finished, with its row; the row includes tails up to that time.
+    open_tails: finished rounds that wait for tails before their rows are written. duration_s: no round begins at or
+    after this time. announce: called with the row of each finished round, including tails up to now.
     """
 
     env: simpy.Environment
@@ -51,7 +51,7 @@ class Simulation:
         self._settle()
 
     def _settle(self) -> None:
-        """Write all rows at the end of a run: book the last tails in full, and drain batteries by their energy."""
+        """Write all rows at the end of a run; book the last tails in full, and drain batteries accordingly."""
         self.network.power.spend_last_tails()
         self.open_tails.release(math.inf)
         self.recorder.flush()

@@ -27,13 +27,13 @@ from edgefl.engine.records import EventName
 from edgefl.engine.servers import ServerPolicy, ServerState
 from edgefl.engine.servers.synchronous import Synchronous
 
-# how many jobs per present device may end without an update before a model is made of the arrived updates
+# jobs per present device that may end without an update before a model is made from the updates that arrived
 LOST_PER_PLACE = 10
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all devices without tiers, with their state, the devices present, and waiting updates."""
+    """A tier, or all devices without tiers: state as the policy sees it, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -43,7 +43,7 @@ class _Group:
 class StageRun:
     """A stage under way; its rounds follow one another, or overlap if devices are dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other, with any server.
+    A stage with a fixed number of rounds runs them one after the other, whatever the server policy.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -78,18 +78,18 @@ class StageRun:
 
     @property
     def _until_s(self) -> float:
-        """Time from which on no device is dispatched; any policy's session has at least one round of training."""
+        """Time from which no device is dispatched; every session has at least one round of training."""
         until_s = self._session.until_s if self._facts.rounds is None and self._done else math.inf
         return min(until_s, self._server.simulation.duration_s)
 
     def _why_over(self) -> str:
-        """Return the reason why the stage dispatches no further device."""
+        """Return the reason why the stage dispatches no more devices."""
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)
 
     def _look(self) -> list[_Group]:
-        """Collect ended jobs; return each group of devices as the policy sees it."""
+        """Collect finished jobs; return each group of devices as the policy sees it."""
         server, work = self._server, self._work
         work.collect()
         work.drop_stale(server.counts.version, self._policy.takes)
@@ -126,7 +126,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is due."""
+        """Return the updates for a model that is due now, possibly too few to aggregate; None if no model is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready_of = self._policy.ready
@@ -141,7 +141,7 @@ class StageRun:
     def _begin(self, begin: list[tuple[int, list[int]]]) -> Generator[simpy.Event, None, None]:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
-        server.simulation.open_tails.release(now_s)  # readers get the rows before this round is over
+        server.simulation.open_tails.release(now_s)  # for readers of the tables during this round
         if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
             server.timetable.begun(now_s)
         if work.is_over:
@@ -176,13 +176,13 @@ class StageRun:
         return server.rounds.of(there, key, idle)
 
     def _moment(self) -> Now:
-        """Return the current time and the session's progress, which the learner gets with a dispatch."""
+        """Return the current time and the session's progress, which are passed to the learner with a dispatch."""
         session, of_training = self._session, self._facts.rounds is None
         progress = self._server.ending.progress(session, self._done) if of_training else None
         return Now(self._env.now, progress, session.rounds[self._facts.phase] if self._overlaps else None)
 
     def _wait(self) -> Generator[simpy.Event, None, None]:
-        """Wait for a job's end, an arrival or the policy's next check; without overlap, for the round's end."""
+        """Wait for a finished job, a new device or the policy's next check; without overlap, until the round ends."""
         env, looks_s, deadline_s = self._env, self._policy.looks_s(self._since_s), self._rules.deadline_s
         events: list[simpy.Event] = [self._work.next_end(self._wanted)]
         if env.now < looks_s < math.inf:
@@ -196,7 +196,7 @@ class StageRun:
             yield from self._work.cut_off(self._wanted)
 
     def _make_model(self, ready: list[JobDone]) -> Generator[simpy.Event, None, str | None]:
-        """Make a model unless updates are too few; book ended jobs; return the reason to end the session, or None."""
+        """Make a model unless there are too few updates; book finished jobs; return why the session ends, or None."""
         server, stage, facts, session = self._server, self._stage, self._facts, self._session
         self._done += 1
         session.rounds[facts.phase] += 1
@@ -235,14 +235,14 @@ class StageRun:
         return ended
 
     def _reason_to_end(self) -> str | None:
-        """Return the reason why the session ends with the model just made, or None if it goes on."""
+        """Return the reason why the session ends after the latest model, or None if it goes on."""
         if self._facts.rounds is not None:
             return None
         reason = self._server.ending.reason_to_end(self._session, self._done)
         return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
-        """Aggregate updates, or give up the waiting ones if they are too few; return whether any were aggregated."""
+        """Aggregate updates, or count them as lost if there are too few; return whether any were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
             detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"
@@ -261,7 +261,7 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; devices that are still working belong to the next model."""
+        """Write the rows of a model; devices that are still working count towards the next model."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts
@@ -275,7 +275,7 @@ class StageRun:
 
 
 def _counted(method: Callable[..., int], answer: Any) -> int:
-    """Return a server's answer if it is a number of devices or of updates."""
+    """Check that a server policy returned a number of devices or updates, and return it."""
     if not (isinstance(answer, Integral) and int(answer) >= 0):
         raise wrong(method, answer, "an integer of at least 0", "rounds", "server")
     return int(answer)

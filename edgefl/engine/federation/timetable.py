@@ -1,4 +1,4 @@
-"""Compute the earliest start of a cell's next round: at once, after a pause, or on a grid of times."""
+"""Compute the earliest start of a cell's next round, which follows at once, after a pause, or on a grid of times."""
 
 import math
 from collections.abc import Generator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import simpy
 
-# A time within this share of the grid's step is on the grid, since multiples of the step are rounded.
+# A time this close to the grid, as a share of the step, counts as on the grid, since multiples are rounded.
 ON_GRID = 1e-9
 
 
@@ -16,7 +16,7 @@ class Timetable:
 
     A round begins when the pause after the previous round is over. With `every_s` it begins at the first multiple of
     `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes and the
-    check before a session's training do not wait for the grid: the first round of training follows at once.
+    check before a session's training do not wait for the grid, so the first round of training follows at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -36,13 +36,13 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has come into the cell, which was empty and therefore skipped starts of rounds."""
+        """Record that a device has entered the cell; while the cell was empty, starts of rounds were skipped."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 
 
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until exactly time_s, although the clock adds delays to its current time and may round the sum."""
+    """Wait until exactly time_s, although the clock adds the delay to its current time and may round the sum."""
     if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # beyond half of the wait, differences are exact
+        yield env.timeout(0.75 * (time_s - env.now))  # past half of time_s, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

@@ -1,4 +1,4 @@
-"""A learner without training and tensors, for which only the radio and the processors work."""
+"""A learner without training, which exercises only the radio and the processors."""
 
 from collections.abc import Iterator, Sequence
 

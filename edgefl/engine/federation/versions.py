@@ -1,14 +1,14 @@
-"""Observe overlapping rounds: record the model versions from which updates started."""
+"""Record the model versions from which the updates of overlapping rounds started."""
 
 from edgefl.engine.federation.made import Columns, Made
 
-# further columns of rounds.csv and devices.csv where rounds overlap
+# further columns of rounds.csv and devices.csv if rounds overlap
 STALENESS_MEAN, STALENESS_MAX, WORKING = "staleness_mean", "staleness_max", "working"
 STALENESS, DISPATCH, BEGAN_FROM = "staleness", "dispatch", "version"
 
 
 def versions(made: Made) -> Columns:
-    """Return the staleness of aggregated updates and the devices at work; empty if rounds do not overlap."""
+    """Return the staleness of aggregated updates and the number of devices at work; no staleness without overlap."""
     jobs = made.jobs
     if not made.overlaps:
         empty = [None] * len(jobs)

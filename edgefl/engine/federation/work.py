@@ -1,4 +1,4 @@
-"""Track work under way, that is, dispatched devices with their start and model version."""
+"""Track the devices at work, with the start and model version of each dispatch."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Dispatch:
     """Devices dispatched at the same time.
 
     number: number of the dispatch in its phase of the session. version: version of the model from which the devices
-    started. local, large_scale: work and links of the devices, in this order. opened: the round on the radio.
+    started. local, large_scale: work and links of the devices, in the same order. opened: the round on the radio.
     """
 
     number: int
@@ -61,10 +61,10 @@ class Job(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """A finished job; a named tuple, since each device has one in each round.
+    """A finished job, as a named tuple for speed, since every device makes one per round.
 
-    taken: whether the job's update went into the model with which the job is booked. staleness: how many models were
-    made from the job's start until its update was aggregated or dropped as too stale; None for other updates.
+    taken: whether the job's update was aggregated into the model with which the job is booked. staleness: number of
+    models made from the job's start until its update was aggregated or dropped as too stale; None for other updates.
     """
 
     dispatch: Dispatch
@@ -80,12 +80,12 @@ class JobDone(NamedTuple):
 
 
 class WorkUnderWay:
-    """Work of a cell's devices that is under way or not booked yet.
+    """Jobs of a cell's devices that are under way or not yet booked.
 
     Attributes:
         working: process of a device -> the device's job.
         arrived: updates that wait for the server, in order of arrival.
-        ended: jobs to book with the next model: lost, too stale, or taken into that model.
+        ended: jobs to book with the next model, because their updates were lost, too stale, or aggregated.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -114,14 +114,14 @@ class WorkUnderWay:
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:
-        """Add the processes of a dispatch's devices, in their order."""
+        """Add the processes of a dispatch's devices, in the dispatch's order."""
         for position, process in enumerate(processes):
             self.working[process] = Job(dispatch, position)
             assert process.callbacks is not None
             process.callbacks.append(self._note)
 
     def end(self, dispatch: Dispatch, parts: Sequence[Part]) -> None:
-        """Add the parts of a whole dispatch that has ended."""
+        """Add all parts of a finished dispatch."""
         for position, part in enumerate(parts):
             (self.arrived if part.completed else self.ended).append(JobDone(dispatch, position, part))
 
@@ -141,7 +141,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop waiting updates that are too stale for the current model; `takes` decides by staleness."""
+        """Drop waiting updates if `takes` returns False for their staleness relative to the current version."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):
@@ -149,14 +149,14 @@ class WorkUnderWay:
                 self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
-        """Move waiting updates into the model that follows a version; return the updates' devices, sorted."""
+        """Mark waiting updates as aggregated into the model after `version`; return their devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]
         return sorted(done.device for done in taken)
 
     def give_up(self) -> None:
-        """Give up the waiting updates as lost."""
+        """Count the waiting updates as lost."""
         self.ended += self.arrived
         self.arrived = []
 
@@ -168,7 +168,7 @@ class WorkUnderWay:
             arrived = len(self.arrived) + sum(part.completed for part in over)
             for process in late:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
-            # make a new condition, since a condition inside an any_of that has fired never fires
+            # make a new condition, since one that is part of an any_of that has fired never fires
             yield self._env.all_of(list(self.working))
         self.collect()
 
@@ -196,12 +196,12 @@ class WorkUnderWay:
 
 
 def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
-    """Return these jobs' work, in the given order, as one local round with the stage's account of their uploads."""
+    """Join the work of jobs, in this order, into one local round with the stage's account of their uploads."""
     return _with_account(stage, _joined(done), [one.part for one in done])
 
 
 def _joined(done: Sequence[JobDone]) -> LocalRound:
-    """Return the given jobs' work as one local round."""
+    """Join the work of jobs into one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.trained
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
@@ -213,7 +213,7 @@ def _joined(done: Sequence[JobDone]) -> LocalRound:
 
 
 def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
-    """Return a round's local work, with the columns that its stage fills once the uploads that began are known.
+    """Return a round's local work with the columns that depend on which uploads began.
 
     Args:
         local: local work in the order of parts; a device may occur several times if rounds overlap.
@@ -231,7 +231,7 @@ def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> Loc
 
 
 def mean_reported_loss(done: Sequence[JobDone]) -> float:
-    """Return the mean of the losses reported with updates; devices without data report none."""
+    """Return the mean loss reported with updates; devices without data report none."""
     losses = [one.dispatch.trained.scalars[REPORTED_LOSS][one.position] for one in done]
     known = [loss for loss in losses if loss is not None]
     return float(np.mean(known)) if known else 0.0

@@ -1,4 +1,4 @@
-"""Power models, which give the power of a device's radio while it receives and sends, in between, and afterwards."""
+"""Power models of a device's radio, for receiving and sending, for the slots in between, and for tails."""
 
 import math
 from abc import abstractmethod
@@ -11,7 +11,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Draws", "Equipment", "PowerModel"]
 
-# a device's keys about its circuits, in the journal paper's model
+# keys of devices about circuits, which the journal paper's model uses
 CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_w"})
 
 
@@ -19,14 +19,14 @@ CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_
 class Equipment:
     """Keys of a device's circuits and amplifier."""
 
-    transmit_w: float  # power radiated at full power
+    transmit_w: float  # maximum radiated power
     pa_efficiency: float
     circuit_power_w: float
     uplink_circuit_power_w: float
 
 
 class Connection(NamedTuple):
-    """Timers of a connection after a transfer: how long the radio listens, sleeps in DRX cycles, and is released."""
+    """Timers of a connection after a transfer, for listening, for sleep in DRX cycles, and for the release."""
 
     inactivity_s: float
     drx_cycle_s: float
@@ -34,20 +34,20 @@ class Connection(NamedTuple):
     release_s: float
 
 
-# without timers, a device is always connected and listens
+# without timers, a device is always connected and listening
 ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Power draws of a radio, excluding the processor's power, and `idle_power_w` while the radio is not in use.
+    """Power draws of a radio that is in use or has a tail; otherwise `idle_power_w` applies.
 
     Attributes:
         receive_w: power while the receiver is on.
         send_w: power while the transmitter is on, without the amplifier.
-        amplifier_w: power of the amplifier at full radiated power; proportional to the radiated power.
+        amplifier_w: power of the amplifier at full radiated power, to which it is proportional.
         receive_j_bit, send_j_bit: energy of each bit received or sent, in addition to these powers.
-        wait_w: power during a transfer in the slots of a TDD frame that serve the other direction.
+        wait_w: power during a transfer in TDD slots that serve the other direction.
         tail: duration, s, and power, W, of each step after a transfer, until the next transfer.
         connection: timers of the radio's connection.
     """
@@ -76,7 +76,7 @@ class Draws:
 class PowerModel(Component):
     """Base class of all power models."""
 
-    # keys of the device that the model does not use; setting one is an error
+    # keys of devices that the model does not use; setting one of them is an error
     ignores: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

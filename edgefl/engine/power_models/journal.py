@@ -1,14 +1,14 @@
-"""The power model of the journal paper: circuit power while receiving, radiated power while sending."""
+"""The power model of the journal paper, with circuit power for receiving and amplifier power for sending."""
 
 from edgefl.engine.power_models import Draws, Equipment, PowerModel
 
 
 class JournalPower(PowerModel):
-    """Circuit power while receiving, radiated power over the amplifier's efficiency while sending.
+    """Circuit power while receiving, and radiated power over the amplifier's efficiency while sending.
 
     The defaults of `devices` give 0.1 W to receive and 0.2 W to send; phones draw 4 W. Source: the journal
-    paper, eq. (42); amplifier efficiency and the transmitter's circuits are additions. Left out: states between
-    transfers, and energy that grows with the rate.
+    paper, eq. (42); the amplifier's efficiency and the transmitter's circuits are additions. Left out: radio states
+    between transfers, and energy that grows with the rate.
     """
 
     def draws(self, equipment: Equipment) -> Draws:

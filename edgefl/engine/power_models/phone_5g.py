@@ -1,4 +1,4 @@
-"""Power measured on 5G phones: a constant while the radio is in use, and energy for each bit."""
+"""Power measured on 5G phones, with a constant while the radio is in use and an energy per bit."""
 
 from typing import ClassVar
 
@@ -8,13 +8,13 @@ W_PER_MBIT_S = 1e-6  # J per bit
 
 
 class Phone5G(PowerModel):
-    """A phone's radio: 3.52 W in use, plus 1.7 mW for each Mbit/s received and 5.7 mW for each Mbit/s sent.
+    """A phone's radio, which draws 3.52 W in use, plus 1.7 mW per Mbit/s received and 5.7 mW per Mbit/s sent.
 
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
     Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so
-    only the order of magnitude is reliable. The constant is a mean over time in networks with TDD frames: the radio
-    draws it in all slots while a transfer lasts. Left out: the effect of the radiated power (36 nJ/bit in good
-    reception, 63 in bad), and tails, which the regression cannot separate: a subclass may add them.
+    only the order of magnitude is reliable. The constant is a mean over time in TDD networks, so the radio draws it
+    in all slots during a transfer. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63 in
+    bad), and tails, which the regression cannot separate but a subclass may add.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

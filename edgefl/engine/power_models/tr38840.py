@@ -13,41 +13,41 @@ RECEIVE = 300.0  # PDCCH and PDSCH
 LISTEN = 100.0  # PDCCH only
 SEND_0_DBM, SEND_23_DBM = 250.0, 700.0
 # Table 21, for reception: in a band of X MHz the power is multiplied by 0.4 + 0.6 (X - 20) / 80, but is at least
-# `NARROWEST`; with half of the antennas it is multiplied by `HALF_THE_ANTENNAS`
+# `NARROWEST`; for each halving of the antennas it is multiplied by `HALF_THE_ANTENNAS`
 NARROWEST = 50.0
 HALF_THE_ANTENNAS = 0.7
 
 
 class _Sleep(NamedTuple):
-    """A depth of sleep, with its relative power, and the cost of entering and leaving it."""
+    """A depth of sleep, with its relative power and the cost of entering and leaving it."""
 
     units: float
     transition_s: float
     transition_unit_s: float  # energy of entering and leaving this sleep, in addition to the energy during it
 
 
-# Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep
+# Tables 18 and 19: transitions take 450 units x ms for deep sleep, 100 for light sleep and 0 for micro sleep
 SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0.0))
 
 
 class TR38840(PowerModel):
-    """NR's reference power model: a state for each activity of a radio, relative to deep sleep.
+    """NR's reference power model, with states of a radio and their power relative to deep sleep.
 
-    Receiving takes 300 units, sending 250 at 0 dBm to 700 at 23 dBm (linear in mW, as an amplifier draws, and
-    extrapolated beyond; 5G-LENA interpolates in dBm: 475 units at 11.5 dBm instead of 281). In the other direction's
-    slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens, which takes 100
-    units. Then comes connected-mode DRX until the network releases the connection: in each cycle the radio listens
-    for the on-duration and sleeps as deeply as the rest of the cycle allows, transitions included. After the release,
-    `idle_power_w` applies. Receiving and listening take less power in a narrower band and with fewer antennas;
-    `bandwidth_hz` is the bandwidth of the device's bandwidth part, independent of the radio's. The times are the
-    report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    Receiving takes 300 units, and sending 250 at 0 dBm to 700 at 23 dBm. Power is linear in mW, like an amplifier's,
+    and extrapolated beyond; 5G-LENA interpolates in dBm (475 units at 11.5 dBm instead of 281). In the other
+    direction's slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens,
+    which takes 100 units. Then comes connected-mode DRX until the network releases the connection: in each cycle the
+    radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including transitions.
+    After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band and with
+    fewer antennas; `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's bandwidth. Times
+    are the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
-    The model does not fix the unit: with 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
+    The model leaves the unit open. With 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
     5G network (SIGCOMM21-5G/artifact).
 
-    Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; the same figures in 5G-LENA's UE energy model
-    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`). Left out: FR2's table (Table 20: 175, 350, 350), several
-    carriers, BWP switches, cross-slot scheduling, paging, micro sleep in uplink slots while receiving.
+    Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; 5G-LENA's UE energy model
+    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`) has the same figures. Left out: FR2's table (Table 20: 175, 350,
+    350), carrier aggregation, BWP switching, cross-slot scheduling, paging, micro sleep in uplink slots.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
@@ -83,7 +83,7 @@ class TR38840(PowerModel):
         )
 
     def received_units(self, reference: float) -> float:
-        """Return the relative power of a receiving state, given the width of the band and the number of antennas."""
+        """Return the relative power of a receiving state, scaled by bandwidth and number of antennas."""
         share = 0.4 + 0.6 * (self.bandwidth_hz / 1e6 - 20.0) / 80.0
         narrowed = reference if self.bandwidth_hz == 100e6 else max(NARROWEST, reference * share)
         return narrowed * HALF_THE_ANTENNAS ** math.log2(4 / self.receive_antennas)

@@ -1,4 +1,4 @@
-"""Selectors, which choose a round's participants, and optionally their shares, powers and clocks."""
+"""Selectors, which choose a round's participants and, optionally, their shares, powers and clocks."""
 
 import math
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]
 
-TOLERANCE = 1e-9  # tolerance: absolute for the sum of shares, relative for clocks
+TOLERANCE = 1e-9  # absolute for the sum of shares, relative for clocks
 # memory of a decider: numbers, arrays and lists of them by name; empty at first
 Memory = Mapping[str, Any]
 
@@ -32,39 +32,38 @@ class Candidates:
     """The devices present in a cell, with the information that a selector may use.
 
     Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
-    Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
-    of the band with full power (or its power control) and full clock, at the link's mean rate over fading; downloads
+    Seconds and joules are expected values for a round with the wanted number of participants, each with an equal
+    share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads
     count as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.
         gains_db: large-scale gain of each device's link in the coming round.
-        turn: how many rounds this cell's server has run before.
+        turn: number of rounds that this cell's server has run so far.
         deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
-        held: how many training samples each device holds. samples: how many samples each device processes in a round.
+        held: number of training samples of each device. samples: number of samples per device and round.
         cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
-            computing takes xi cycles clock^2 joules.
+            computing takes xi x cycles x clock^2 joules.
         down_bits, up_bits: bits received and sent in each device's last round, or those that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: whether each device's link does not fade.
         radiated: share of its power that each device radiates on an equal share of the band, by power control.
-        lowest_snr: SNR on an uplink's share of the band below which the uplink carries nothing.
+        lowest_snr: SNR on an uplink's share of the band below which the uplink carries no data.
         receive_w: power that a device draws while it receives. amplifier_w: power of the amplifier at full transmit
             power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
-            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. The
-            access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
-            bit.
-        charge_j: charge of the device's battery; inf on mains.
+            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. Seconds
+            and joules of a transfer include those of the access before it; up_access_s: access time of the upload.
+        charge_j: joules left in the device's battery; inf on mains.
         packet_errors: loss of uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if none is
             lost.
-        loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
+        loss, norm: each device's last reports; nan without a report, or if `asks_loss` or `asks_norm` is false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
-        age: how many rounds ago each device last took part, 1 for the previous round; inf if it never did.
-        taken, completed: how many rounds each device has taken part in, and in how many of these its update arrived.
-        fading: fading power of each link's next slot over its mean; only with `sees_fading`.
+        age: number of rounds since each device last took part, 1 for the previous round; inf if it never has.
+        taken, completed: number of rounds in which each device has taken part, and in which its update arrived.
+        fading: fading power of each link in the next slot relative to its mean; only with `sees_fading`.
     """
 
     ids: Sequence[int]
@@ -112,22 +111,22 @@ class Candidates:
 
     @property
     def total_s(self) -> FloatArray:
-        """Seconds of all three stages, [ids]."""
+        """Seconds [ids] of all three stages."""
         return self.down_s + self.compute_s + self.up_s
 
     @property
     def before_work_s(self) -> FloatArray:
-        """Seconds of download and access until an upload's first bit, [ids], apart from computing."""
+        """Seconds [ids] of download and access before an upload's first bit, without computing."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property
     def total_j(self) -> FloatArray:
-        """Joules of the three stages and of the tails after transfers, [ids], as drawn from a battery."""
+        """Joules [ids] of the three stages and of the tails after transfers, as drawn from a battery."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
-        """Return the candidates in these rows, given in ascending order."""
+        """Return the candidates in these rows, which must ascend."""
         places = np.asarray(rows, dtype=np.intp)
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
         some: dict[str, Any] = {
@@ -138,13 +137,13 @@ class Candidates:
         return replace(self, ids=[self.ids[place] for place in places.tolist()], **some)
 
     def ids_at(self, rows: npt.ArrayLike) -> list[int]:
-        """Return the sorted ids of the candidates in given rows, which may be in any order."""
+        """Return the sorted ids of the candidates in these rows, which may be in any order."""
         return sorted(self.ids[place] for place in np.asarray(rows, dtype=np.intp).tolist())
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Participants of a round, and optionally their resources; [ids] each, in the order of ids.
+    """Participants of a round and, optionally, their resources, as arrays in the order of ids.
 
     Args:
         ids: ids of the participants, sorted, at least one.
@@ -152,7 +151,7 @@ class Decision:
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
             by power control, or full power without power control.
         clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
-        memory: data that are passed to the decider's next decision.
+        memory: data for the decider's next decision.
     """
 
     ids: Sequence[int]
@@ -163,7 +162,7 @@ class Decision:
     memory: Memory = field(default_factory=dict)
 
     def fault(self, sets: Collection[str], candidates: Candidates, number: int) -> str:
-        """Return the decision's error, worded to follow the decider's name; empty if the decision is valid.
+        """Return what is wrong with the decision, to follow the decider's name in a message; empty if it is valid.
 
         Args:
             sets: the resources that the decider declares to set. number: maximum number of participants.
@@ -200,10 +199,10 @@ class Decision:
 class Selector(Component):
     """Base class of all selectors."""
 
-    # whether the selector can select individual devices while others are at work
+    # whether the selector can choose single devices while others are at work
     fills_places: ClassVar[bool] = False
-    # whether each participant adds a number of 32 bits to its upload: the received model's loss on its first
-    # mini-batch; the norm of its update
+    # whether each participant adds 32 bits to its upload: for the received model's loss on its first mini-batch, or
+    # for the norm of its update
     asks_loss: ClassVar[bool] = False
     asks_norm: ClassVar[bool] = False
 
@@ -217,7 +216,7 @@ class Selector(Component):
 
 
 class CountedSelector(Selector):
-    """Base class of selectors that take a fixed number of devices, or all if fewer are present."""
+    """Base class of selectors that choose a fixed number of devices, or all if fewer are present."""
 
     fills_places: ClassVar[bool] = True
 
@@ -230,24 +229,24 @@ class CountedSelector(Selector):
 class Decider(Selector):
     """Base class of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    Each cell has its own memory, which is passed in and returned. A resumed run repeats all decisions from the first
-    round on, and a decider must return exactly the same ones.
+    Each cell has its own memory, which is passed in and returned with the decision. A resumed run repeats all
+    decisions from the first round on, so a decider must be deterministic given its arguments.
     """
 
     # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # the resources that the decider sets besides the participants: any of shares, power, clock
+    # the resources that the decider sets in addition to the participants: any of shares, power, clock
     sets: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        """Return the participants of a round, and optionally their resources.
+        """Return the participants of a round and, optionally, their resources.
 
         Args:
-            number: maximum number of participants; if the decision names fewer, the round waits for all of these.
-            memory: memory that the last decision returned; empty at first.
+            number: maximum number of participants; if the decision has fewer, the round waits for all of them.
+            memory: memory that the previous decision returned; empty at first.
         """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
@@ -255,9 +254,9 @@ class Decider(Selector):
 
 
 class CountedDecider(Decider, CountedSelector):
-    """Base class of deciders that take a fixed number of devices, or fewer."""
+    """Base class of deciders that choose at most a fixed number of devices."""
 
 
 def with_surplus(number: int, factor: float, present: int) -> int:
-    """Return the number of devices to select so that `number` updates arrive although some fail."""
+    """Return the number of devices to select so that `number` updates arrive even if some devices fail."""
     return min(present, math.ceil(number * factor))

@@ -1,12 +1,12 @@
-"""Allocate shares of the band, powers and clocks to the participants of a round, in closed form or optimally.
+"""Allocate shares of the band, powers and clocks to a round's participants, in closed form or by optimisation.
 
-The devices share the band and send at the same time: device k sends its bits on a share b_k for a time t_k. If it
-radiates a share x_k of its maximum power, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the area
-a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
+The devices share the band and send at the same time; device k sends its bits on a share b_k for a time t_k. If it
+radiates a fraction x_k of its maximum power, it sends z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
+area a = b t matters: sending z bits in an area takes a power per Hz of (2^(z/a) - 1) / g.
 
-If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
-The maximum power is then best, x = 1. The formulas have the same limit: h = price g / (P t) and y grow without
-bound as P falls, and the amplifier is limited to its maximum power.
+If an amplifier draws no power, P = 0, more radiated power costs nothing and saves time or bandwidth, both of which
+have a price, so the maximum power, x = 1, is best. The formulas have the same limit: h = price g / (P t) and y grow
+without bound as P falls, until the maximum power limits them.
 """
 
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from edgefl.channel.schedulers import BoolArray
 from edgefl.channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
-STEPS = 200  # limit on Newton's steps; about ten are needed
-CLOSE, FITS = 1e-10, 1e-6  # relative distance to the earliest end; excess over 1 of the sum of shares
-LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that count as short, and as the last
+STEPS = 200  # limit on Newton steps; about ten are needed
+CLOSE, FITS = 1e-10, 1e-6  # tolerances of the earliest end (relative), and of the sum of shares above 1
+LOOSE, NEAR = 1e-2, 1e-6  # steps of logarithms that count as short, and that end the search
 STRIDE = 4.0  # longest step of the price's logarithm
 NOTHING = 1e-30  # W
-WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest SNR
+WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are accurate to 1e-12; the lowest SNR
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """The computations and uploads of n devices, [n] each.
+    """Computations and uploads of n devices, as arrays [n].
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
-        amplifier_w: P, the amplifier's draw at the maximum power; 0 if it does not depend on the radiated power.
+        amplifier_w: P, power of the amplifier at maximum power; 0 if it does not depend on the radiated power.
         send_w: other power that a device draws while it sends.
-        cycles: c processor cycles. clock_hz: maximum clock f. capacitance: xi; computing takes xi c f^2 joules.
+        cycles: c, processor cycles. clock_hz: f, maximum clock. capacitance: xi; computing takes xi c f^2 joules.
     """
 
     bits_hz: FloatArray
@@ -53,7 +53,7 @@ class Uploads:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Shares of the band, shares of the maximum power, clocks, and the resulting sending times sent_s, [n] each."""
+    """Shares of the band, fractions of the maximum power, clocks, and the resulting sending times, as arrays [n]."""
 
     shares: FloatArray
     power: FloatArray
@@ -73,21 +73,21 @@ def price(y: FloatArray) -> FloatArray:
 
 
 def efficiency_of(h: FloatArray) -> FloatArray:
-    """Return y for h(y): (1 + W((h - 1) / e)) / ln 2, Lambert's W on its main branch (Dinh et al., 2021)."""
+    """Return the inverse of `price`, y = (1 + W((h - 1) / e)) / ln 2, with Lambert's W on its main branch."""
     from scipy.special import lambertw
 
-    small = np.sqrt(2.0 * h)  # W((h - 1) / e) + 1 near the branch point loses digits
+    small = np.sqrt(2.0 * h)  # near the branch point, W((h - 1) / e) + 1 loses digits
     u = np.where(h < 1e-9, small - small**2 / 3.0, 1.0 + lambertw((h - 1.0) / np.e).real)
     return np.asarray(u / LN2)
 
 
 def _rate_of(snr: FloatArray) -> FloatArray:
-    """Return log2(1 + q) for an SNR q, accurate for small q too."""
+    """Return log2(1 + q) for an SNR q, accurate even for small q."""
     return np.where(snr < WEAK, log1p(snr) / LN2, log2(1.0 + snr))
 
 
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
-    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power; inf if impossible.
+    """Return the share on which maximum power carries `rate` bit/s per Hz of the whole band; inf if none does.
 
     b log2(1 + g / b) = r: with v = 1 + g / b and k = r ln 2 / g, ln v = k (v - 1), on the lower branch of W.
     """
@@ -96,22 +96,22 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
     k = rate * LN2 / gain
     with np.errstate(invalid="ignore", divide="ignore"):
         snr = -lambertw(-k * exp(-k), -1).real / k - 1.0
-        left = np.maximum(1.0 - k, FAINT)  # near the branch point W loses digits, but its series does not
+        left = np.maximum(1.0 - k, FAINT)  # near the branch point, W loses digits, unlike its series
         weak = left * (2 + left * (8 / 3 + left * (28 / 9 + left * (464 / 135 + left * 1496 / 405))))
         return np.where(k < 1.0, gain / np.where(weak < WEAK, weak, snr), np.inf)
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds, with the slowest device's computing time plus the sum of all sending times.
+    """Minimise joules + kappa x (slowest device's computing time + sum of all sending times).
 
-    Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
-    long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
-    ln 2 / (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here devices do not take turns:
-    each sends on a share t_k / sum(t) of the band for sum(t) seconds. A device's power per Hz, bits and amplifier
-    energy stay the same.
+    Dinh et al., IEEE/ACM Trans. Networking, 2021: all devices compute for T = (2 sum xi c^3 / kappa)^(1/3), but no
+    shorter than the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k =
+    z_k ln 2 / (1 + W((kappa g / P - 1) / e)), but no shorter than at its maximum power. Here devices do not take
+    turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz, bits and
+    amplifier energy.
 
-    A device at `least_clock_hz` has computed by L_k = c_k / least before T, whatever T is. With devices in descending
-    order of L, and T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a fraction.
+    At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
+    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a fraction.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,9 +132,9 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end of the last upload: use full power and clocks, and shares with which all uploads end together.
+    """Minimise the end of the last upload, with full power and clocks and shares for which all uploads end together.
 
-    The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
+    The sum of the shares is a decreasing, convex function of the end, so Newton steps from an end that is too early
     never overshoot the root.
 
     Args:
@@ -144,7 +144,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         The time at which the last upload ends, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
-    # each device needs this time with the whole band
+    # lower bound: each device needs this time even with the whole band
     end_s = float((ready_s + of.bits_hz / _rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
@@ -154,7 +154,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         step_s = over / float(falls.sum())
         if (
             step_s <= CLOSE * end_s and over <= FITS
-        ):  # shares of weak links are sensitive to the last digits of the time
+        ):  # second test, since shares of weak links depend on the last digits of the time
             break
         end_s += step_s
     end_s *= 1.0 + CLOSE  # an end slightly too early would need more than the whole band
@@ -164,8 +164,8 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
 
 
 def share_costs(snr: FloatArray) -> FloatArray:
-    """Return d rate / d share at the maximum power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
-    # the difference of nearly equal numbers loses all digits
+    """Return d rate / d share at maximum power in bit/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
+    # use a series, since the difference of nearly equal numbers loses all digits
     low = snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
     return np.where(snr < WEAK, low, _rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
@@ -177,11 +177,11 @@ def least_energy(
     end_s: float,
     near: Allocation | None = None,
 ) -> Allocation:
-    """Minimise the joules of computing and sending such that all devices have finished sending by end_s.
+    """Minimise the joules of computing and sending under the constraint that all uploads end by end_s.
 
-    For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
-    in closed form, and its clock from the remaining time. At the right price the shares sum to 1. Newton's steps find
-    times and price together. If `end_s` cannot be met, the result equals `least_time`'s.
+    For a given price of the band, devices are independent, and each has one unknown, its sending time; its share
+    follows in closed form, and its clock from the remaining time. At the right price, the shares sum to 1. Newton
+    steps find times and price together. If `end_s` cannot be met, the result is `least_time`'s.
 
     Args:
         soonest: allocation from `least_time` for the same devices.
@@ -191,7 +191,7 @@ def least_energy(
     if end_s <= soonest_s * (1 + 1e-9):
         return fastest
     window_s = end_s - begun_s
-    longest_s = window_s - of.shortest_s  # longest sending times, at the maximum clock
+    longest_s = window_s - of.shortest_s  # longest sending times, at maximum clock
     shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # shortest sending times, with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
     if near is None:  # start halfway between the shortest and longest times, with the price at equal shares
@@ -206,13 +206,13 @@ def least_energy(
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
         log_t, at, move, held = _sending_times(of, window_s, float(exp(log_price)), log_t, close)
-        # the sum includes the steps that times still have to take, and times follow the price
+        # extrapolate the sum by the steps that times still have to take; times depend on the price
         along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
         sum_ = float(at.share.sum())
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        # if all devices send at their maximum power, the price does not affect their times
+        # if all devices send at maximum power, the price does not affect their times
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
         if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
@@ -228,7 +228,7 @@ def least_energy(
     best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
-    if not b.sum() <= 1.0 + FITS:  # links are so weak that times lack the digits for their shares
+    if not b.sum() <= 1.0 + FITS:  # links are so weak that rounding of times spoils their shares
         return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
@@ -238,9 +238,9 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, amplifier excluded, that longer sending costs, the computing part, and the computing time.
+    """Return the watts, without amplifier, that longer sending costs, the computing part, and the computing time.
 
-    Computing has the remaining window - t seconds: a further second of sending adds 2 xi c^3 / (window - t)^3 joules.
+    Computing has window - t seconds, so another second of sending adds 2 xi c^3 / (window - t)^3 joules.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
@@ -248,10 +248,10 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 
 
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
-    """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
+    """Return [n] the value in J of the whole band to a device that sends for a time t at y bit/s/Hz.
 
-    The value is what the amplifier saves with a larger share or, without an amplifier, what the shorter time at the
-    maximum power saves.
+    The value is the energy that a larger share saves in the amplifier or, if the amplifier draws nothing, by a
+    shorter time at maximum power.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
     takes_w, _, _ = circuits_w(of, window_s, t)
@@ -262,14 +262,14 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
 def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
 ) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
-    """Find logarithms of the best sending times at a price of the band by Newton's steps, or halving at bounds.
+    """Find the logarithms of the best sending times at a price of the band by Newton steps with bisection.
 
     Args:
         begin: [n] logarithms of the times from which the search starts.
         close: the search ends once all steps are shorter than this.
 
     Returns:
-        The times' logarithms, the shares at these times, the next step, and whether each device sends for as long as
+        Logarithms of the times, shares at these times, the next step, and whether each device sends for as long as
         its maximum clock allows.
     """
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
@@ -279,7 +279,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # with a nearly infinite band short steps still matter, as shares depend on the last digits of the time
+        # near infinite bandwidth, even short steps matter, as shares depend on the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late
@@ -292,13 +292,13 @@ def _sending_times(
 
 @dataclass(frozen=True)
 class _Priced:
-    """Best shares of the band for given sending times at a given price of the band, [n] each, with derivatives.
+    """Best shares of the band for given sending times and a given price of the band, with derivatives, as arrays [n].
 
-    `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
+    `..._by_t` and `..._by_price` are derivatives with respect to the logarithms of time and price.
 
     Attributes:
         share: best share of the band at that price.
-        gain: logarithm of the ratio of watts that more time saves to watts that more time costs; falls with time.
+        gain: logarithm of the ratio of the watts that more time saves to those that it costs; falls with time.
     """
 
     share: FloatArray
@@ -310,11 +310,11 @@ class _Priced:
 
 
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
-    """Compute the best shares for sending times t at a price of the band, J per share.
+    """Compute the best shares for sending times t at a price of the band in J per share.
 
-    Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and each further second saves b
-    price / t joules. If this y needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) =
-    z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
+    Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and another second saves b
+    price / t joules. If this y exceeds the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t,
+    and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0
@@ -322,13 +322,13 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     y = efficiency_of(h)
     more = exp(y * LN2)
     share = of.bits_hz / (t * y)
-    by_price = h / (y * y * more * LN2**2)  # d log y: y falls with t as fast as it rises with the price
+    by_price = h / (y * y * more * LN2**2)  # d log y, the same for a falling time as for a rising price
     share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
     spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
     if len(full):
         g, z = of.gain[full], of.bits_hz[full]
-        # at least the sending time at infinite bandwidth
+        # no shorter than the sending time at infinite bandwidth
         t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))
         least = least_share(z / t_full, g)
         q = g / least

@@ -11,7 +11,7 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at index int(n share) of n ascending values, or the last value if that index is n."""
+    """Return the value at index int(n x share) of n sorted values, or the last value if that index is n."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 
@@ -19,7 +19,7 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     """Return [n] scaled utilities with a bonus for devices that have not taken part for a long time.
 
     (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round, counted from
-    1, and L the round in which the device last took part; quantile and extremes are of positive utilities.
+    1, and L the round in which the device last took part; quantile, minimum and maximum are over positive utilities.
 
     Args:
         utility: [n] utilities U. last_round: [n] last rounds L, at least 1. clip: quantile that clips utilities.
@@ -42,7 +42,7 @@ def paced(
     step: int,
     delta: float,
 ) -> dict[str, Any]:
-    """Return the pacer's state after the last round: mean utility of the exploited devices, and the percentile.
+    """Return the pacer's state after the last round, with the exploited devices' mean utilities and the percentile.
 
     Every `step` rounds, the sum of the last `step` rounds' means is compared with the sum of the `step` rounds
     before: a change within 10 % raises the percentile by `delta`, and a change of at least 500 % lowers it.

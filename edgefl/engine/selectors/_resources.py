@@ -1,4 +1,4 @@
-"""Convert candidates to the input of allocation, and an allocation to a decision."""
+"""Convert candidates to input of the allocation, and an allocation to a decision."""
 
 from collections.abc import Callable
 
@@ -11,22 +11,22 @@ from edgefl.engine.selectors._allocation import Allocation, Uploads
 
 MATCHED = 0.02  # relative difference below which gains count as equal
 MATCHES = 3  # iterations of matching gains to the rates of the operating point
-ABOVE_LOWEST = 2.0  # SNR on a share, divided by the lowest SNR that carries bits
+ABOVE_LOWEST = 2.0  # SNR on a share over the lowest SNR that carries bits
 # the second argument is an allocation for slightly different links
 Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
-    """Return the participants' computations and uploads, with gains for which rates are Shannon's.
+    """Return the participants' computations and uploads, with gains for which Shannon's formula gives the rates.
 
-    The band's real rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink
-    for part of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one
-    power per Hz, `per_hz`. A link that is too weak for the lowest rate on the whole band is assumed to have at least
-    the power per Hz that this rate needs.
+    Actual rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink only part
+    of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one power per
+    Hz, `per_hz`. If a link is too weak for the lowest rate on the whole band, at least the power per Hz that this
+    rate needs is assumed.
 
     Args:
-        per_hz: [n] the power per Hz at which the rates agree; 1 is a device's maximum power on the whole band.
-        part: part of the band that the participants have, which counts as the whole band in the result.
+        per_hz: [n] power per Hz at which the rates agree; 1 is a device's maximum power spread over the whole band.
+        part: part of the band available to the participants, which the result treats as the whole band.
     """
     carrier = chosen.uplink
     assert carrier is not None
@@ -54,7 +54,7 @@ def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Cand
 
 
 def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tuple[Uploads, Allocation]:
-    """Allocate a part of the band with gains that match the rates at the resulting allocation."""
+    """Allocate a part of the band; iterate so that gains match the rates at the resulting allocation."""
     of = uploads(chosen, len(chosen) / part, part)
     allocation = allocate(of, None)
     for _ in range(MATCHES):
@@ -67,17 +67,17 @@ def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tupl
 
 
 def carrying(chosen: Candidates) -> BoolArray:
-    """Return [n] whether a link carries data on an equal share of the band, and so has a rate for allocation."""
+    """Return [n] whether a link carries data on an equal share of the band, as allocation requires."""
     assert chosen.uplink is not None
     snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
     return np.asarray(snr >= chosen.lowest_snr)
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return the decision with the participants' allocated resources; increase powers that are too low to carry data.
+    """Return a decision with the participants' allocated resources; raise powers that are too low to carry data.
 
-    Devices with links that carry nothing keep an equal share, since it is unknown when they will carry something; the
-    rest of the band is allocated.
+    Devices whose links carry no data keep an equal share, since it is unknown when these links will recover; the rest
+    of the band is allocated.
     """
     n, carries = len(chosen), carrying(chosen)
     shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()
@@ -86,7 +86,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
         allocation = allocated(those, allocate(those), part)[1]
         shares[carries] = allocation.shares * part
         power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # wider shares would carry nothing at this power
+        if those.lowest_snr > 0:  # at maximum power, wider shares would carry no data
             shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))
@@ -99,13 +99,13 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
 
 
 def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
-    """Return power times time: 0 without power even if the time is infinite; the arguments' shapes are broadcast."""
+    """Return power times time, which is 0 without power even if the time is infinite; shapes are broadcast."""
     with np.errstate(invalid="ignore"):
         return np.where(power_w > 0, power_w * time_s, 0.0)
 
 
 def seconds_alone(candidates: Candidates) -> FloatArray:
-    """Return [ids] the duration of each upload alone on the whole band."""
+    """Return [ids] the duration of each upload if it has the whole band to itself."""
     assert candidates.uplink is not None
     snr = candidates.snr_up * candidates.radiated
     return candidates.uplink.seconds(candidates.up_bits, 1.0, snr, candidates.static)

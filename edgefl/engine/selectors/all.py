@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, Selector
 
 
 class All(Selector):
-    """Choose every present device; if there is room for only some devices, these are drawn at random."""
+    """Choose all devices that are present; if fewer are wanted, draw them at random."""
 
     fills_places: ClassVar = True
 

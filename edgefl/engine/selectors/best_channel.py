@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class BestChannel(CountedSelector):
-    """Choose the devices with the highest gain, shadowing included; rounds are fast, but leave out distant devices.
+    """Choose the devices with the highest gain, including shadowing; rounds are fast, but exclude distant devices.
 
     Source: the policy "BC" of Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021.
     """

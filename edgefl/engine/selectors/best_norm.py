@@ -8,11 +8,11 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class BestNorm(CountedDecider):
-    """Choose devices that have not sent an update yet, then the devices with the largest norm of the last update.
+    """Choose devices that have not yet sent an update, then those with the largest norm of their last update.
 
-    After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. In the paper all devices
-    train in each round and report the length of their current update; here only participants train, and report it
-    with their update, in 32 bits.
+    After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. In the paper, all devices
+    train in each round and report the norm of their current update; here only participants train and report the norm,
+    in 32 bits with their update.
     """
 
     asks_norm: ClassVar[bool] = True

@@ -13,11 +13,11 @@ from edgefl.errors import EdgeflError
 class FedCs(Decider):
     """Repeatedly add the device that lengthens the round least, as long as the round ends by the deadline.
 
-    Nishio and Yonetani, ICC 2019, algorithm 3: downloads all together, then uploads one after the other, each on the
-    whole band, while waiting devices still compute. A round with a set of devices in this order ends at Theta, which
-    each member extends by its upload and by the part of its computing that other uploads do not cover. Here the
-    server knows a link's mean rate; devices then share the band as the scheduler decides, which takes about as long
-    as sending one after the other. The fastest device always takes part.
+    Nishio and Yonetani, ICC 2019, algorithm 3: all devices download together, then upload one after the other, each
+    on the whole band, while waiting devices still compute. Each device delays the end Theta of the round by its
+    upload and by the part of its computing that does not overlap with other uploads. Here the server knows each
+    link's mean rate, and devices share the band as the scheduler decides, which takes about as long as taking turns.
+    The fastest device always takes part.
     """
 
     deadline_s: float | None = Field(
@@ -39,7 +39,7 @@ class FedCs(Decider):
         limit_s = self.deadline_s or candidates.deadline_s
         if math.isinf(limit_s):
             raise EdgeflError(
-                "fedcs takes as many devices as finish by a deadline: set rounds.deadline_s",
+                "fedcs selects devices that finish by a deadline: set rounds.deadline_s",
                 ("rounds", "deadline_s"),
             )
         up_s, ready_s = seconds_alone(candidates), candidates.before_work_s + candidates.compute_s

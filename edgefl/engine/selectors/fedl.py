@@ -1,4 +1,4 @@
-"""Compute shares, powers and clocks that weigh joules against seconds, in closed form."""
+"""Compute the shares, powers and clocks that trade joules against seconds, in closed form."""
 
 from typing import ClassVar
 
@@ -15,8 +15,8 @@ class Fedl(CountedDecider):
 
     Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W:
     see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send together,
-    each on a share of the band. Left out: the paper's choice of the local accuracy (SUB3), and its minimum
-    power and clock, which `allocation.fedl` has.
+    each on a share of the band. Left out: the paper's choice of the local accuracy (SUB3), and its minimum power and
+    clock, which `allocation.fedl` supports.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

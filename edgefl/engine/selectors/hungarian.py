@@ -10,16 +10,16 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors._resources import joules
 from edgefl.errors import EdgeflError
 
-POWERS = 0.5 ** (np.arange(17) / 2)  # fractions of the maximum power that are tried if the energy is limited
+POWERS = 0.5 ** (np.arange(17) / 2)  # fractions of the maximum power to try if energy is limited
 
 
 class Hungarian(CountedDecider):
     """Assign one block of the band to each participant so that as many samples as possible are expected to arrive.
 
-    Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device contributes its samples times the
-    probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if the upload ends after
-    rounds.deadline_s or the device would exceed its joules; the Hungarian algorithm finds the largest sum. Powers are
-    searched in steps of 1.5 dB. The paper's blocks differ in interference, ours in width.
+    Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device contributes its number of samples
+    times the probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if the upload would
+    end after rounds.deadline_s or exceed the device's energy limit. The Hungarian algorithm maximises the sum. Powers
+    are searched in steps of 1.5 dB. The paper's blocks differ in interference, and those here in width.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power"})

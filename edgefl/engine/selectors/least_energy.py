@@ -1,4 +1,4 @@
-"""Compute shares, powers and clocks that meet a deadline with the fewest joules."""
+"""Compute the shares, powers and clocks that meet a deadline with the fewest joules."""
 
 import math
 from typing import ClassVar
@@ -15,8 +15,8 @@ class LeastEnergy(CountedDecider):
     """Draw participants at random, and minimise the joules with which they compute and send in time.
 
     Optimises share of the band, power and clock together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
-    `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with the fading of
-    the actual round some updates end later and others earlier. The scheduler sets the downlink's shares.
+    `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with actual
+    fading, some updates end later and others earlier. The scheduler sets the downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

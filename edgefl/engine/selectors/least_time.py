@@ -1,4 +1,4 @@
-"""Compute shares of the band with which the round ends earliest."""
+"""Compute the shares of the band with which the round ends earliest."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from edgefl.engine.selectors._resources import decision, drawn
 
 
 class LeastTime(CountedDecider):
-    """Draw participants at random, and let all their uploads end together, as early as possible.
+    """Draw participants at random, and set shares with which all uploads end together, as early as possible.
 
     Each device uses its maximum clock and power; devices that compute longer or have weaker links get more of the
-    band. Shi et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem. The scheduler sets the
-    downlink's shares.
+    band. For this problem see Shi et al., IEEE Trans. Wireless Commun. 2021, among many others. The scheduler sets
+    the downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

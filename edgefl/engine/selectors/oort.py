@@ -10,24 +10,24 @@ from edgefl.engine.selectors._oort_scores import at_quantile, paced, scores
 
 
 class Oort(CountedDecider):
-    """Choose devices of high utility with a penalty for slow ones, and some new devices, fast ones first.
+    """Choose devices of high utility, with a penalty for slow devices, and some new devices, fast ones first.
 
-    Lai et al., Oort, OSDI 2021, by the authors' public file (SymbioticLab/Oort, oort/oort.py) with the constants
-    of its argParser.py except for `pace`, whose value 101 in that file leaves slow devices unpenalised; the copies in
-    FedScale and Plato differ. Left out: the list of devices that have taken part too often, which the authors' file
-    turns off. Utility is samples x loss of the received model on the device's first mini-batch: the authors take the
-    root of the mean square of its samples' losses, which is never lower. A new device counts by the number of samples
-    it processes, and by its expected duration on an equal share.
+    Lai et al., Oort, OSDI 2021, following the authors' code (SymbioticLab/Oort, oort/oort.py) with the constants of
+    its argParser.py, except for `pace`, whose value 101 there leaves slow devices unpenalised; the copies in FedScale
+    and Plato differ. Left out: the list of devices that have taken part too often, which the authors' code disables.
+    Utility is the number of samples times the loss of the received model on the device's first mini-batch; the
+    authors use the root mean square of its samples' losses, which is never lower. New devices are ranked by the
+    number of samples that they process and their expected duration on an equal share.
     """
 
     asks_loss: ClassVar[bool] = True
-    exploration: ClassVar[float] = 0.9  # share of new devices in the first round
+    exploration: ClassVar[float] = 0.9  # initial share of new devices, before the first decay
     exploration_decay: ClassVar[float] = 0.98  # factor on this share per round
     exploration_min: ClassVar[float] = 0.2  # lowest share of new devices
     penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
     clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
-    cut_off: ClassVar[float] = 0.7  # share of the last chosen score that still counts
-    window: ClassVar[float] = 5.0  # new devices are drawn among this many times their number
+    cut_off: ClassVar[float] = 0.7  # share of the lowest chosen score that suffices to be drawn
+    window: ClassVar[float] = 5.0  # pool from which new devices are drawn, as a multiple of their number
     pace: ClassVar[float] = 30.0  # initial percentile of durations without penalty
     pacer_step: ClassVar[int] = 20  # rounds between changes of the percentile
     pacer_delta: ClassVar[float] = 10.0  # size of a change of the percentile
@@ -66,7 +66,7 @@ class Oort(CountedDecider):
 def _drawn(
     places: np.ndarray, score: np.ndarray, many: int, cut_off: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw devices with probabilities proportional to their scores, among those with scores near the best."""
+    """Draw devices with probabilities proportional to their scores, among those with high enough scores."""
     if not many:
         return places[:0]
     order = np.argsort(-score, kind="stable")

@@ -1,4 +1,4 @@
-"""Draw d candidates; choose those with the highest loss."""
+"""Draw d candidates, and choose those with the highest loss."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class PowerOfChoice(CountedDecider):
     """Draw d devices with probabilities proportional to their data, and choose those with the highest loss.
 
-    Cho, Wang and Joshi, AISTATS 2022, in the form rpow-d: the loss is that of the model received at a device's last
-    participation, reported in 32 bits with its update; a device that has never taken part has an infinite loss.
-    d = count draws by data size alone; d equal to the number of present devices is greedy. Left out: pow-d and
-    cpow-d, where all d devices compute their loss again, at the cost of a download, a forward pass and a report each.
+    Cho, Wang and Joshi, AISTATS 2022, variant rpow-d: participants report the loss of the received model in 32 bits
+    with their update; the last report counts, and is infinite for devices that have never taken part. With d = count,
+    data size alone decides; with all present devices as d, selection is greedy. Left out: pow-d and cpow-d, in which
+    all d devices compute their current loss, at the cost of a download, a forward pass and a report each.
     """
 
     asks_loss: ClassVar[bool] = True
@@ -25,7 +25,7 @@ class PowerOfChoice(CountedDecider):
     ) -> Decision:
         held, many = np.maximum(candidates.held, 0.0), len(candidates)
         drawn = min(max(self.d, number), many)
-        # weighted draw without replacement: the d smallest of exponential numbers divided by the weights
+        # weighted sampling without replacement: the d smallest exponential variates divided by the weights
         with np.errstate(divide="ignore"):
             arrives = rng.exponential(size=many) / held
         among = np.argsort(arrives, kind="stable")[:drawn]

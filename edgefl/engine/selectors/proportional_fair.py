@@ -1,4 +1,4 @@
-"""Choose devices with a good channel relative to their own mean."""
+"""Choose the devices with the best channel relative to their own mean channel."""
 
 from typing import ClassVar
 
@@ -10,13 +10,13 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class ProportionalFair(CountedDecider):
     """Choose the devices with the highest current SNR relative to their mean SNR.
 
-    Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: the current SNR is the uplink's in the next slot,
-    with fading; the mean is exponentially weighted over the past rounds in which the device was present. If gains
-    do not change, fading alone decides, and all take part equally often.
+    Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: the current SNR is that of the uplink in the next
+    slot, with fading; the mean is an exponential moving average over the rounds in which the device was present. If
+    gains do not change, fading alone decides, and all devices take part equally often.
     """
 
     sees_fading: ClassVar[bool] = True
-    past: ClassVar[float] = 0.9  # weight of the past in the mean SNR
+    past: ClassVar[float] = 0.9  # weight of the past in the moving average
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -10,10 +10,10 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class Refl(CountedDecider):
     """Choose the devices that are present least often; break ties at random.
 
-    After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that rarely present devices count. In
-    the paper devices forecast their availability; here availability is the share of past rounds in which a device was
-    present, with a half-life of 100 rounds. REFL's other part, stale updates that still count, is `rounds.server:
-    semi_synchronous`.
+    After Abdelmoniem et al., REFL, EuroSys 2023: the least available devices come first, so that rarely present
+    devices contribute. In the paper devices forecast their availability; here availability is the share of past
+    rounds in which a device was present, with a half-life of 100 rounds. REFL's other part, the aggregation of stale
+    updates, is `rounds.server: semi_synchronous`.
     """
 
     half_life: ClassVar[float] = 100.0  # half-life of a device's availability, in rounds

@@ -6,9 +6,9 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class RoundRobinSelector(CountedSelector):
-    """The devices present take turns, in order of their ids.
+    """Devices that are present take turns in the order of their ids.
 
-    While the same devices are present, their numbers of participations differ by at most one.
+    As long as the same devices are present, their numbers of participations differ by at most one.
     """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:

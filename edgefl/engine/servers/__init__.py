@@ -16,11 +16,11 @@ __all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 @dataclass(frozen=True)
 class ServerState:
-    """State of a cell, as its server policy sees it.
+    """The state of a cell, as its server policy sees it.
 
-    places: how many devices may work at the same time. working: how many devices are at work. arrived: how many
-    updates wait for the server. since_s: time of the last model, or of the start of training. now_s: simulated time.
-    lost: how many jobs have ended without an update since the last model.
+    places: number of devices that may work at the same time. working: number of devices at work. arrived: number of
+    updates that wait for the server. since_s: time of the last model, or start of training. now_s: simulated time.
+    lost: number of jobs ended without an update since the last model.
     """
 
     places: int
@@ -32,9 +32,9 @@ class ServerState:
 
 
 class ServerPolicy(Component):
-    """Base class of all servers, which decide on dispatches and models."""
+    """Base class of all server policies, which decide when devices are dispatched and when models are made."""
 
-    # whether devices have tiers, each with its own model and a common start
+    # whether devices are divided into tiers, each with its own model and synchronous rounds
     has_tiers: ClassVar[bool] = False
 
     @property
@@ -51,15 +51,15 @@ class ServerPolicy(Component):
         return None
 
     def takes(self, staleness: int) -> bool:
-        """Return whether a model may take an update of a given staleness."""
+        """Return whether an update of this staleness may be aggregated."""
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return weights of updates by their probabilities of arrival; None if the probabilities do not matter."""
+        """Return the weights of updates from their probabilities of arrival; None if these do not matter."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
-        """Return the tier of each device by id, 0 for the fastest; empty without tiers.
+        """Return each device's tier, by id, with 0 the fastest; empty without tiers.
 
         With tiers, `room` and `ready` are called for each tier.
 
@@ -69,7 +69,7 @@ class ServerPolicy(Component):
         return ()
 
     def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
-        """Return the settings that weight stale updates, with each device's tier filled in."""
+        """Return the weighting of stale updates, with each device's tier filled in."""
         learning = self.learning
         return learning and replace(learning, tiers=tuple(tiers))
 
@@ -79,10 +79,10 @@ class ServerPolicy(Component):
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return how many of the updates, in order of arrival, go into a model now; 0 if no model is due."""
+        """Return how many updates, in order of arrival, to aggregate into a model now; 0 if no model is due."""
 
     def looks_s(self, since_s: float) -> float:
-        """Return the time at which `ready` is called even without an event; inf for never.
+        """Return the time at which `ready` is called even without an event, or inf.
 
         Args:
             since_s: time of the last model, or of the start of training.
@@ -91,25 +91,25 @@ class ServerPolicy(Component):
 
 
 class WeighingServer(ServerPolicy):
-    """Base class of servers with overlapping rounds that weight updates by their staleness."""
+    """Base class of servers with overlapping rounds, which weight updates by staleness."""
 
     concurrency: int | None = Field(
         None,
         ge=1,
         le=1_000_000,
-        description="how many devices work at the same time, drawn at random from the idle ones; null: "
+        description="number of devices at work at the same time, drawn at random from the idle ones; null: "
         "rounds.selector decides how many, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="weight of an update of staleness tau: models made since its device started. constant: 1;"
+        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # FedAsync's parameter a of the hinge
     hinge_after: ClassVar[int] = 4  # FedAsync's parameter b of the hinge
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest staleness tau accepted as it is; null: no limit"
+        None, ge=0, le=1_000_000, description="largest tau that `beyond` does not affect; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",

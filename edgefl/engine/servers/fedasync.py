@@ -11,8 +11,8 @@ from edgefl.engine.servers import ServerState, WeighingServer
 class FedAsync(WeighingServer):
     """Make a new model from each update as it arrives: w+ = (1 - a) w + a w_k with a = alpha x s(tau).
 
-    Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. The paper's
-    devices also have a proximal term: use `learning.algorithm: {name: fedprox, mu: 0.005}`.
+    Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. In the paper,
+    devices also have a proximal term, as with `learning.algorithm: {name: fedprox, mu: 0.005}`.
 
     This server is `fedbuff` with buffer 1, base current and server_lr `alpha`.
     """

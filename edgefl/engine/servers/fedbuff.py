@@ -1,4 +1,4 @@
-"""Make a new model each time a fixed number of updates has arrived, from any devices."""
+"""Make a new model each time a fixed number of updates has arrived, from whatever devices."""
 
 from dataclasses import replace
 from typing import Literal
@@ -10,16 +10,16 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class FedBuff(WeighingServer):
-    """Make a new model from every `buffer` updates; a device that has finished makes room for another.
+    """Make a new model from every `buffer` updates; when a device finishes, another is dispatched.
 
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:
     w+ = w + server_lr / K sum_k s(tau_k) Delta_k, where Delta_k is the change from the model that device k received,
-    s(tau) = (1 + tau)^-1/2, and K the buffer's size. Here the data's shares p_k replace 1/K, as everywhere (J 5);
-    they are 1/K if all devices hold the same amount. FLGo's FedBuff is `staleness: constant`, FedScale's
-    `divisor: weights` with `base: current`, Plato's `staleness: constant` with `base: current`.
+    s(tau) = (1 + tau)^-1/2, and K the buffer's size. Here the devices' shares of data p_k replace 1/K, as everywhere
+    (J 5); they equal 1/K if all devices hold the same amount. FLGo's FedBuff corresponds to `staleness: constant`,
+    FedScale's to `divisor: weights` with `base: current`, and Plato's to `staleness: constant` with `base: current`.
 
-    A device whose update waits in the buffer is not dispatched. If the buffer cannot fill because no device is
-    working or idle, the server makes a model of what it holds. With buffer and concurrency equal to the number of
+    A device whose update waits in the buffer is not dispatched. If the buffer cannot fill, because no device is
+    working or idle, the server aggregates the updates in it. With buffer and concurrency equal to the number of
     devices, and no device lost, this is `synchronous`.
     """
 

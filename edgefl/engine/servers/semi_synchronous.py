@@ -1,4 +1,4 @@
-"""End rounds at a deadline, and count late updates in the next round."""
+"""End rounds at a deadline, and aggregate late updates in the next round."""
 
 from pydantic import Field
 
@@ -8,9 +8,9 @@ from edgefl.engine.servers import ServerState, WeighingServer
 class SemiSynchronous(WeighingServer):
     """Make a model every `every_s` from the updates that have arrived; late updates go into the next model.
 
-    Devices start together, right after a model is made. A round also ends when no device is working any more; a round
-    in which nothing arrives in time ends with the first update that arrives later. In a synchronous round with a
-    deadline late updates are lost, so that slow devices never contribute; here they are stale.
+    Devices start together, right after a model is made. A round also ends once no device is working any more; if no
+    update arrives in time, it ends with the first update that arrives later. In a synchronous round with a deadline,
+    late updates are lost, so slow devices never contribute; here their updates are stale.
     """
 
     every_s: float = Field(gt=0, le=1e9, description="time from one model to the next")

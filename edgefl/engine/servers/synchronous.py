@@ -8,15 +8,15 @@ from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Synchronous(ServerPolicy):
-    """All participants start from the same model, and the next round begins when the model is made.
+    """All participants start from the same model, and the next round begins once the new model is made.
 
     McMahan et al., AISTATS 2017. `rounds.deadline_s`, `over_selection` and `min_updates` set how long a round waits;
     devices that are late are cut off, and their updates are lost.
 
-    The mean of the updates that arrive is biased towards devices with strong links. `unbiased` weights each update by
-    1 / (1 - q) if packet errors lose it with probability q, and by its share of the data of all participants. The
+    The mean of the updates that arrive is biased towards devices with good links. `unbiased` weights each update by 1
+    / (1 - q) if packet errors lose it with probability q, and by its share of the data of all participants. The
     expectation of the new model is then the mean of all participants' models (Horvitz and Thompson, 1952), with a
-    larger variance. An update that is lost for another reason counts as an unchanged model.
+    larger variance. An update that is lost for any other reason counts as an unchanged model.
     """
 
     unbiased: bool = Field(

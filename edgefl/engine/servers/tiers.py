@@ -1,4 +1,4 @@
-"""Tiers of devices of similar speed, each synchronous, with a global model that is the mean of the tiers' models."""
+"""Synchronous tiers of devices of similar speed; the global model is a weighted mean of the tiers' models."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -13,13 +13,13 @@ from edgefl.engine.servers import ServerPolicy, ServerState
 class Tiers(ServerPolicy):
     """Run synchronous rounds in each tier; tiers do not wait for one another.
 
-    Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices' models, and the global model,
-    from which they start next, is sum_m a_m w_m. Here a_m is the share that the tier of the opposite rank,
-    M + 1 - m, has in all tiers' models so far, so that slow tiers have influence. Until the slowest tier has made a
-    model, the session's opening model takes its place in the sum. Left out: FedAT's compression, and its constraint
-    on local models (take the algorithm fedprox).
+    Chai et al., FedAT, SC 2021: a tier's model w_m is the mean of its devices' models, and its devices start next
+    from the global model sum_m a_m w_m. Here a_m is the share of all models so far that were made by the tier of the
+    opposite rank, M + 1 - m, so that slow tiers have influence. Until the slowest tier has made a model, the
+    session's opening model takes its place in the sum. Left out: FedAT's compression, and its proximal term on local
+    models (use the algorithm fedprox).
 
-    Tiers have equal size; devices are sorted by seconds per sample, and ties by id. One tier alone is `synchronous`.
+    Tiers have equal size, with devices sorted by seconds per sample, then by id. A single tier is `synchronous`.
     """
 
     has_tiers: ClassVar = True

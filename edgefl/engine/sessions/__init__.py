@@ -20,7 +20,7 @@ class SessionState:
     rounds: int  # number of training rounds of this session so far, without probes
     members_at_start: Set[int]
     members_now: Set[int]
-    losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy requests them
+    losses: tuple[float, ...] = ()  # mean reported loss of each round so far, if the policy needs losses
     unchanged: int = 0  # rounds in which too few updates arrived to change the model
     time_s: float = 0.0  # current time
     start_s: float = 0.0  # start of the session
@@ -44,7 +44,7 @@ class SessionPolicy(Component):
     @property
     @abstractmethod
     def longest(self) -> int | None:
-        """Largest number of rounds that a session can have, or None if its length is not a number of rounds."""
+        """Maximum number of rounds in a session, or None if rounds do not limit its length."""
 
     def until_s(self, start_s: float) -> float:
         """Return the time after which a session that began at start_s starts no new round, or inf.
@@ -55,7 +55,7 @@ class SessionPolicy(Component):
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1), with which the learning rate decays."""
+        """Return the share of the session that is over, in [0, 1), by which the learning rate decays."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property
@@ -69,7 +69,7 @@ class SessionPolicy(Component):
 
 
 class TimedPolicy(SessionPolicy):
-    """Base class of policies that end a session at a given time, after any number of rounds."""
+    """Base class of policies that end a session at a given time, whatever the number of rounds."""
 
     @property
     def longest(self) -> None:
@@ -82,22 +82,22 @@ class TimedPolicy(SessionPolicy):
     @property
     @abstractmethod
     def reason(self) -> str:
-        """Reason why sessions end, one word."""
+        """Reason why sessions end, in one word."""
 
     def progress(self, state: SessionState) -> float:
         """Return the share of the session's time that has passed, including the probes before training."""
         share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
-        return min(share, math.nextafter(1.0, 0.0))  # training may begin late, where the share exceeds 1
+        return min(share, math.nextafter(1.0, 0.0))  # training may begin when the share already exceeds 1
 
     def reason_to_end(self, state: SessionState) -> str | None:
         return self.reason if state.time_s >= self.until_s(state.start_s) else None
 
 
 class BoundedPolicy(SessionPolicy):
-    """Base class of policies that end a session on evidence, within bounds on its length.
+    """Base class of policies that end a session on evidence, after a minimum and at most a maximum of rounds.
 
-    A round that does not change the model, because too few updates arrive, does not count towards the shortest
-    session, which exists to train a model. Such a round does count towards the longest session, so that sessions end.
+    A round in which too few updates arrive to change the model does not count towards `min_rounds`, which ensures
+    training, but does count towards `max_rounds`, which ensures that sessions end.
     """
 
     min_rounds: int = Field(

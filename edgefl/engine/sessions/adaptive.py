@@ -8,12 +8,12 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Adaptive(BoundedPolicy):
-    """A session ends when the received model's loss on the participants' data has risen: Page's CUSUM test.
+    """A session ends when Page's CUSUM test finds that the received model's loss on the participants' data has risen.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
-    is part of its first iteration. Cost: 32 bits more per upload. With x_t the mean report relative to the lowest one
-    of the session so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >= threshold. Fluctuations
-    of the loss below `slack` never accumulate.
+    is part of its first iteration. This costs 32 bits more per upload. With x_t the mean reported loss relative to
+    the session's lowest so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >= threshold.
+    Relative rises of the loss below `slack` do not accumulate.
 
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """

@@ -10,16 +10,16 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState, since_best
 class EarlyStopping(BoundedPolicy):
     """A session ends when the score on the validation samples has not risen for `patience` tests.
 
-    This policy needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's own measure in
-    its place. With `count: 1` this also ends the run. The best score is counted within a session, as the next session
-    may have other labels. To keep the model with the best score, set `record.models: best`.
+    This policy needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's own metric
+    instead. With `count: 1` this also ends the run. Each session has its own best score, since its labels may differ.
+    To keep the model with the best score, set `record.models: best`.
 
     Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
     """
 
     asks_validation: ClassVar = True
 
-    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best until a session ends")
+    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best that end a session")
 
     def evidence_of(self, state: SessionState) -> str | None:
         return "early_stopping" if since_best(state.validated) >= self.patience else None

@@ -19,16 +19,12 @@ from edgefl.errors import EdgeflError, quoted
 
 PLACE = ("radio", "measured", "path")
 MOST_BIT_S = 1e11
-PEAKS_BIT_S: dict[Direction, float] = {
-    "downlink": 20e9,
-    "uplink": 10e9,
-}  # peak rates of 5G, Report ITU-R M.2410
+# peak rates of 5G, Report ITU-R M.2410
+PEAKS_BIT_S: dict[Direction, float] = {"downlink": 20e9, "uplink": 10e9}
 FEW_BIT_S = 1e3  # no measured link is as slow as this most of the time
-LONG_GAP_S, MINUTE_S = (
-    100.0,
-    60.0,
-)  # a drive test has shorter gaps, and counters of a network have whole minutes
-# larger times are in milliseconds, since seconds since 1970 reach this number in the year 5138
+# a drive test has shorter gaps, and counters of a network have whole minutes
+LONG_GAP_S, MINUTE_S = 100.0, 60.0
+# larger times are in milliseconds, since this many seconds after 1970 is the year 5138
 MOST_S = 1e11
 
 
@@ -37,7 +33,7 @@ class Steps:
     """Measured rates of one device; each rate holds until the next one begins.
 
     times_s: [rows] ascending times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
-    bits carried from the first time to each row's time. cells: [rows] number of the device's cell.
+    bits that the rates carry from the first time to each row's time. cells: [rows] number of the device's cell.
     """
 
     times_s: FloatArray
@@ -50,22 +46,22 @@ class Steps:
         return max(0, int(np.searchsorted(self.times_s, time_s, side="right")) - 1)
 
     def bits_at(self, direction: Direction, time_s: float) -> float:
-        """Return the integral of the rate from the first time to a given time, bits."""
+        """Return the bits that the rates carry from the first time to a given time."""
         row = self.row(time_s)
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 
     def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
-        """Return the time by which a transfer that starts at from_s has moved this number of bits."""
+        """Return the time by which a transfer that starts at from_s has sent this number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # this row's rate is above 0, since a row with rate 0 has as many bits as the next one, which is found instead
+        # this row's rate is above 0: a row with rate 0 has as many bits as the next row, which would be found instead
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 
 
 @dataclass(frozen=True)
 class MeasuredRates:
-    """Measured rates of all devices by number, with the names of devices and cells in order of first appearance."""
+    """Measured rates of all devices, with the names of devices and cells in order of first appearance."""
 
     steps: Sequence[Steps]
     devices: Sequence[str]
@@ -73,7 +69,7 @@ class MeasuredRates:
 
     @property
     def ends_s(self) -> float:
-        """Earliest time at which a device with several rows has its last row, s; inf without such devices."""
+        """Earliest time in s at which a device with several rows reaches its last row; inf without such devices."""
         return min((one.times_s[-1] for one in self.steps if len(one.times_s) > 1), default=math.inf)
 
     def bit_s(self, direction: Direction, devices: Sequence[int], time_s: float) -> FloatArray:
@@ -86,7 +82,7 @@ class MeasuredRates:
         return np.array([self.steps[device].cells[self.steps[device].row(time_s)] for device in devices])
 
     def changes(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """Return the times after 0 at which devices change cells, with the devices [n] and their new cells [n]."""
+        """Return (time, devices [n], new cells [n]) for each time after 0 at which devices change cells."""
         found: dict[float, list[tuple[int, int]]] = {}
         for device, one in enumerate(self.steps):
             rows = 1 + np.flatnonzero(np.diff(one.cells))
@@ -115,7 +111,7 @@ class MeasuredRates:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
-            EdgeflError: a number differs; the message names the key and the number in the table.
+            EdgeflError: the numbers differ; the message names the key and the number in the table.
         """
         for place, named, has, there in (
             (("devices", "count"), "devices", devices, len(self.devices)),
@@ -165,7 +161,7 @@ class _Recorded:
 
 
 class _Rows:
-    """The rows of a table of measured rates while they are read."""
+    """The rows of a table of measured rates read so far."""
 
     def __init__(self, table: table_files.Table, columns: dict[str, str]) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""Replay measured rates as the radio, the gains and the serving cells of a run."""
+"""Replay measured rates: a radio, gains and serving cells based on a table of rates."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,7 +24,7 @@ from edgefl.engine.air.radio_round import Link, RadioRound
 
 
 class _Steady:
-    """Constant fading of a measured link, since its rates already contain the real fading."""
+    """Constant fading for measured links, since their rates already include the real fading."""
 
     static, correlation, renews, mean_power = True, 1.0, False, 1.0
 
@@ -45,7 +45,7 @@ _STEADY = _Steady()
 
 @dataclass(frozen=True)
 class _ReplayedTransfer:
-    """A transfer at a device's measured rates; it ends at the first slot boundary by which all bits have moved."""
+    """A transfer at a device's measured rates, which ends at the first slot boundary after its last bit."""
 
     air: AirInterface
     steps: Steps
@@ -72,7 +72,7 @@ class _ReplayedTransfer:
 
 @dataclass(frozen=True, slots=True)
 class _ReplayedLink(Link):
-    """A link that moves bits at measured rates."""
+    """A link on which transfers proceed at measured rates."""
 
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
@@ -101,7 +101,7 @@ class _ReplayedRound(RadioRound):
 
 
 class _MeasuredBudget(Budget):
-    """A link budget that gives the SNR at which Shannon's rate on the whole band equals the rate measured now."""
+    """A link budget with the SNR at which Shannon's rate on the whole band equals the current measured rate."""
 
     def __init__(self, rates: MeasuredRates, air: AirInterface, device_power_w: FloatArray) -> None:
         super().__init__(air.settings, device_power_w)
@@ -113,7 +113,7 @@ class _MeasuredBudget(Budget):
 
 
 class MeasuredRadio(Radio):
-    """A radio with links at measured rates; see `Radio` for its other arguments."""
+    """A radio with measured rates on its links; see `Radio` for the other arguments."""
 
     def __init__(
         self, env: simpy.Environment, rates: MeasuredRates, *, device_power_w: FloatArray, **others: Any
@@ -134,9 +134,9 @@ class MeasuredRadio(Radio):
 
 @dataclass
 class MeasuredGains(LargeScaleGains):
-    """Gains for selectors: a device with a higher downlink rate has a higher gain.
+    """Gains for selectors, which grow with a device's downlink rate.
 
-    cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
+    cells_m: [cells, 2] a point in each cell, to compute distances. now_s: returns the time at which rounds open.
     """
 
     rates: MeasuredRates
@@ -153,7 +153,7 @@ class MeasuredGains(LargeScaleGains):
 
 
 class MeasuredCells(Measurements):
-    """Serving cells from a table of rates, instead of from measured powers."""
+    """Serving cells that follow from a table of rates instead of measured powers."""
 
     def __init__(self, rates: MeasuredRates, env: simpy.Environment) -> None:
         super().__init__(len(rates.cells))

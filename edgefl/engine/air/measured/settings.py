@@ -1,4 +1,4 @@
-"""Settings of measured links, which name the table of rates and its columns."""
+"""Settings of measured links: the table of rates and its columns."""
 
 from pathlib import Path
 from typing import Self
@@ -16,7 +16,7 @@ WORDS: dict[Direction, tuple[str, ...]] = {
     "downlink": ("downlink", "download", "dl"),
     "uplink": ("uplink", "upload", "ul"),
 }
-# names of columns of rates, and the bits per second of their units
+# names of rate columns, and the bits per second of their units
 RATES = {
     d: {f"{word}_{unit}": bit_s for word in words for unit, bit_s in UNITS.items()}
     for d, words in WORDS.items()
@@ -29,33 +29,33 @@ OTHERS = {
 
 
 class MeasuredSettings(Section):
-    """A table of measured rates that the radio replays: a drive test, counters of a network, another simulator.
+    """A table of rates that the radio replays, from a drive test, network counters or another simulator.
 
-    CSV or Parquet, with one row per device and time: the rates of its downlink and its uplink from then on, and
-    optionally its cell.
+    The table is a CSV or Parquet file. Each row contains the downlink and uplink rates of a device from a time on,
+    and optionally its cell.
 
         time_s,device,downlink_mbit_s,uplink_mbit_s,cell
         0,a,80,12,north
         5,a,35,4.5,south
 
     Times are seconds or ISO 8601 dates (UTC without a zone), and increase for each device; the first time in the
-    table is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the
-    first rate also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells;
-    `layout` must have as many cells. Tables without the column `device` have one device, tables without `cell` one
-    cell.
+    table is 0 in the run. A rate holds until the device's next row. The last rate holds to the end of the run, and
+    the first rate also before its time. Devices are numbered 0, 1, ... in order of first appearance, and so are
+    cells; `layout` must have the same number of cells. A table without the column `device` has one device, and a
+    table without `cell` one cell.
 
-    The name of a column of rates ends with the rates' unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
-    `columns` maps columns with other names.
+    The name of a rate column ends with its unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
+    maps these names to others in the table.
 
-    A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
-    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the
-    whole transfer, and sends an uplink at full power. Transfers of different devices do not share rates.
+    A transfer of Z bits ends with the first slot by whose end the integral of the rate has reached Z; at a constant
+    rate R it takes Z / R, rounded up to whole slots. A device hands over when its cell changes. The radio is on
+    during the whole transfer, and sends uplinks at full power. Devices do not share rates.
     """
 
     path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
     columns: dict[str, str] = Field(
         {},
-        description="columns that have other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
+        description="columns with other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
         None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: the first time"

@@ -21,7 +21,7 @@ REPORT_BITS = 32  # size of each number that a participant reports
 
 
 class Reports(NamedTuple):
-    """Numbers that each participant sends besides its update (loss, norm of the update), and their bits."""
+    """Whether each participant sends its loss and its update's norm with the update, and how many bits these take."""
 
     bits: int
     loss: bool
@@ -29,14 +29,14 @@ class Reports(NamedTuple):
 
     @classmethod
     def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
-        """Return the reports that the selector and the session policy use; a loss that both use is sent once."""
+        """Return the reports that the selector or the session policy needs; a loss needed by both is sent once."""
         of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
         return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Participants of a round, the state of their links, and the number of updates that the round waits for."""
+    """The participants of a round, their links, and the number of updates that the round waits for."""
 
     decision: Decision
     wanted: int
@@ -60,12 +60,12 @@ class Selection:
 
 
 class Choice:
-    """The choice of a cell's participants by its selector.
+    """The selector of a cell, with the data on which it bases its choice of participants.
 
-    A plain selector sees only gains; a decider sees expected costs and past rounds, and has a memory.
+    A plain selector sees only gains. A decider also sees expected costs and past rounds, and has a memory.
 
     Args:
-        report_bits: bits that each participant sends besides its update.
+        report_bits: bits that each participant sends in addition to its update.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Choice:
 
         Args:
             state: state of all candidates' links.
-            turn: how many rounds of this global model came before this one.
-            wanted: how many updates the round waits for. number: maximum number of participants.
+            turn: number of earlier rounds of this global model.
+            wanted: number of updates that the round waits for. number: maximum number of participants.
             stage: returns the work expected of devices; called once per session and device.
 
         Raises:
-            EdgeflError: the selector's answer is not a valid decision.
+            EdgeflError: the selector does not return a valid decision.
         """
         decider = self._selector
         if not isinstance(decider, Decider):
@@ -130,7 +130,7 @@ class Choice:
             raise EdgeflError(
                 f"{registry.name_of('selectors', self._selector)} {fault}", ("rounds", "selector")
             )
-        # NumPy's integers would overflow in keys of random streams
+        # convert NumPy integers, which would overflow in keys of random streams
         return replace(decision, ids=[int(id_) for id_ in decision.ids])
 
     def note(self, made: Made) -> Columns:

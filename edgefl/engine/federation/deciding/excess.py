@@ -1,4 +1,4 @@
-"""Compute the joules of a round above the minimum for the same work in the same time."""
+"""Compute by how many joules a round exceeds the minimum for the same work in the same time."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ ENERGY_EXCESS = "energy_excess_j"  # optional column of rounds.csv
 class Excess:
     """An observer that compares a round's joules with the minimum for the same work.
 
-    report_bits: bits that each participant sends besides its update.
+    report_bits: bits that each participant sends in addition to its update.
     """
 
     simulation: Simulation
@@ -41,15 +41,15 @@ class Excess:
         return Outlook(self.simulation, self.cell, self.processors, None)
 
     def _excess_j(self, made: Made) -> float | None:
-        """Return the joules of a round's completed participants above the minimum, or None.
+        """Return by how many joules a round's completed participants exceed the minimum.
 
-        `least_energy` computes the minimum for computing and sending, with optimal shares, powers and clocks, for the
-        round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so a
-        round with good fading may take fewer joules.
+        `least_energy` minimises the energy of computing and sending over shares, powers and clocks, given when the
+        downloads ended, the samples, the bits, and the time of the last update. The minimum is based on mean rates,
+        so a round with good fading may use fewer joules.
 
         Returns:
-            Joules, or None if no participant completed, or if fading was so good that mean rates cannot meet the
-            round's end.
+            Joules, or None if no participant completed, or if fading was so good that the minimum, at mean rates,
+            cannot meet the round's end.
         """
         local, outlook = made.local, self._outlook
         rows = [row for row, part in enumerate(made.parts) if part.completed]
@@ -83,7 +83,7 @@ def _access(part: Part) -> Access:
 
 
 def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
-    """Return the joules of devices that compute within window_s at the lowest sufficient clock, and send nothing."""
+    """Return the joules of devices that send nothing and compute within window_s at the lowest sufficient clock."""
     lowest_hz = candidates.cycles / np.where(candidates.cycles > 0, window_s, 1.0)
     clock_hz = np.minimum(candidates.clock_hz, lowest_hz)
     return float((candidates.capacitance * candidates.cycles * clock_hz**2).sum())

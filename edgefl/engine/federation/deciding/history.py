@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Each device's work, if known, and its last part of a round, [devices] each."""
+    """Each device's work, if known, and the results of its last part of a round, as arrays [devices]."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
@@ -24,14 +24,14 @@ class History:
         self.taken, self.completed = np.zeros((2, devices))
 
     def expect(self, told: Expected, extra_bits: int) -> None:
-        """Store the work that the learner expects of devices."""
+        """Store the work that the learner expects devices to do."""
         ids = np.asarray(told.ids, dtype=np.intp)
         self.known[ids] = True
         self.held[ids], self.samples[ids] = told.held, told.samples
         self.down_bits[ids], self.up_bits[ids] = told.down_bits, np.asarray(told.up_bits) + extra_bits
 
     def note(self, local: LocalRound, parts: Sequence[Part], turn: int, extra_bits: int) -> None:
-        """Store the completed round with number `turn`; parts are in the order of the round's ids."""
+        """Store the parts of round number `turn`, in the order of its ids."""
         ids = np.asarray(local.ids, dtype=np.intp)
         self.samples[ids], self.down_bits[ids] = local.samples, local.down_bits
         self.up_bits[ids] = np.asarray(local.up_bits) + extra_bits
@@ -44,7 +44,7 @@ class History:
         np.add.at(self.completed, ids[arrived], 1)
         for name, column in REPORTS.items():
             if column in local.scalars:
-                told = np.array(local.scalars[column], dtype=float)  # numpy converts None to nan
+                told = np.array(local.scalars[column], dtype=float)  # NumPy converts None to nan
                 there = arrived & np.isfinite(told)
                 getattr(self, name)[ids[there]] = told[there]
 

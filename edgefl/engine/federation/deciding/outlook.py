@@ -1,4 +1,4 @@
-"""Compute the expected seconds and joules of each stage of a round from devices' links, processors and radios."""
+"""Predict the time and energy of each activity in a round from the devices' links, processors and radios."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from edgefl.engine.selectors._resources import joules
 
 
 class _Access(NamedTuple):
-    """Cost of access before a transfer, [ids] each: time in which the radio is idle, total time, energy."""
+    """Cost of access before transfers [ids]: time in which the radio is idle, total time, and energy."""
 
     rests_s: FloatArray
     time_s: FloatArray
@@ -32,7 +32,7 @@ class Outlook:
         deadline_s: deadline of a round, or None if rounds have no deadline.
 
     Attributes:
-        devices: how many devices the run has.
+        devices: number of devices in the run.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Outlook:
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
 
     def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
-        """Return the joules [n] that devices [n] draw for sending bits [n], at their joules per bit."""
+        """Return the joules [n] that devices [n] use for bits [n] at their transmit energy per bit."""
         return self._j_bit[1, ids] * bits
 
     def _access(
         self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
     ) -> _Access:
-        """Return the cost of access before transfers of lasts_s [ids], since_s [ids] after the previous transfers."""
+        """Return the cost of access before transfers lasting lasts_s [ids], since_s [ids] after the previous ones."""
         air = self._simulation.radio.air
         rules = air.settings.access
         if rules is None:
@@ -79,7 +79,7 @@ class Outlook:
         return [tails.since_s(id_, now_s) for id_ in ids.tolist()]
 
     def _tails_j(self, ids: np.ndarray, between_s: FloatArray) -> FloatArray:
-        """Return the joules [ids] of a part's tails; the first tail ends when the upload begins, at the latest."""
+        """Return the joules [ids] of a part's two tails; the upload cuts off the first tail after between_s."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
@@ -122,8 +122,8 @@ class Outlook:
 
         Args:
             state: state of the candidates' links. past: history of the candidates.
-            wanted: how many participants share the band equally.
-            fades: whether to include the fading of the next slot.
+            wanted: number of participants, who are assumed to share the band equally.
+            fades: whether to include the fading of the next slot for all links.
         """
         radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
         known = past.of(ids, turn)
