@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # no `parents`: a missing run folder was moved
+                path.parent.mkdir(exist_ok=True)  # no `parents`, to fail if the run folder was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

@@ -15,8 +15,8 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 class UniformDraws:
     """Uniform random numbers as a function of the seed, the device and the index in the device's sequence.
 
-    A NumPy generator per device would need a Python call per device; here one call serves all devices. The sequence
-    of a device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
+    One call draws for all devices, whereas NumPy generators would need a Python call per device. The sequence of a
+    device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
     10,000 devices with a million numbers each overlap somewhere with a probability of about 1e-5.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.

@@ -1,4 +1,4 @@
-"""Parameters of the area's size and of the devices' speeds that several mobility models share."""
+"""Parameters for the area's size and the devices' speeds, shared by several mobility models."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""Routes of people between their own places, along streets or straight, and notes on plans without a return home."""
+"""Routes of people between their places, along streets or straight, and notes on missing routes and returns home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -25,12 +25,12 @@ class Ways:
         self, spots_m: np.ndarray, pairs: Mapping[tuple[int, int], np.ndarray], streets: "StreetMap | None"
     ) -> None:
         self._places, _, people = spots_m.shape
-        # first and last corner by pair of places and person; initially a route of one corner, for people who stay
+        # first and last corner by pair of places and person; initially corner 0 alone, for people who stay
         self._first, self._last = np.zeros((2, self._places**2, people), dtype=np.int64)
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # both directions are searched from the later place, since homes, the first place, are the most scattered
+            # search both directions from the place of higher number, since homes (place 0) are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):
@@ -40,7 +40,7 @@ class Ways:
                     parts.append(corners_m.T)
                     along_m.append(np.append(0.0, np.cumsum(np.hypot(*np.diff(corners_m.T)))))
         self.corners_m = np.concatenate(parts, axis=1)
-        # metres from the first corner of each route, so that other people's routes do not affect rounding
+        # measured from each route's own first corner, so that other routes do not affect rounding
         self._along_m = np.concatenate(along_m)
 
     def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return people's last corners passed [n] and places [2, n] after walking `walked_m` of their routes."""
+        """Return people's last corners passed [n] and positions [2, n] after walking `walked_m` of their routes."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)

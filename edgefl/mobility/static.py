@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 class Static(Mobility):
     """Fixed positions within the cell; a nominal speed determines the Doppler shift of the links.
 
-    Source: the journal paper, Table I: positions of a Poisson point process, 10 m/s for the fading.
+    Source: the journal paper, Table I, which has positions of a Poisson point process, and fading at 10 m/s.
     """
 
     doppler_speed_m_s: float = Field(

@@ -45,7 +45,7 @@ class _Shape:
 
 
 class GeoJson(Strict):
-    """Features of a GeoJSON file (RFC 7946); they need the scenario's origin_lon_lat.
+    """Features of a GeoJSON file (RFC 7946); requires the scenario's origin_lon_lat.
 
     Coordinates are in degrees, or in the system that the file's member `crs` names (with `edgefl-cosim[maps]`).
     """
@@ -159,7 +159,7 @@ def _unreadable(content: bytes, error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason why values could not be read, without Python terms."""
+    """Describe why values could not be read, without Python terms."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"

@@ -18,7 +18,7 @@ _GROUPS: tuple[tuple[str, frozenset[Mode]], ...] = (
     ("construction proposed planned abandoned disused razed raceway no", frozenset()),
 )
 HIGHWAYS = {name: modes for names, modes in _GROUPS for name in names.split()}
-# Keys from general to specific; the last one that a street has decides. Source: OpenStreetMap wiki, Key:access
+# Keys from general to specific; a street's most specific key decides. Source: OpenStreetMap wiki, Key:access
 ACCESS: dict[Mode, tuple[str, ...]] = {
     "foot": ("access", "foot"),
     "bicycle": ("access", "vehicle", "bicycle"),

@@ -42,7 +42,7 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
 
 
 def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
-    """Read the streets of a network and their corners, m: from junction to junction along each edge's shape."""
+    """Read the streets of a network, and each street's corners in m, from junction to junction along its shape."""
     found: list[_Edge] = []
     junctions: dict[str, Pair] = {}
     points, within = 0, False
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge, which are its shape's corners with junctions in place of the ends.
+    """Return the corners of an edge: the corners of its shape, with the first and the last replaced by the junctions.
 
     Raises:
         ValueError: a position is malformed, or a junction is missing; the message names the edge.

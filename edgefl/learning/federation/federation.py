@@ -1,4 +1,4 @@
-"""The state of a cell's learner, as a snapshot holds it."""
+"""The state of a cell's learner, in the form that snapshots store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -90,7 +90,7 @@ class Progress:
         """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.before + self.models  # the model of a begun round may never be made
+        return self.before + self.models  # a round that has begun may never make a model
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Collect a cell's models for files: the global model, several models that serve devices, and personal models."""
+"""Collect the models of a cell to write to files: global, personal, and the models that serve devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

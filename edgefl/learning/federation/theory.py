@@ -1,4 +1,4 @@
-"""Measure the quantities in the convergence bound, J's Theorem 1, on the devices' data.
+"""Measure the quantities in the convergence bound, Theorem 1 of the journal paper, on the devices' data.
 
 Measuring changes neither simulated time nor joules nor the random streams of training.
 """

@@ -48,15 +48,15 @@ Foretell = Callable[[LocalRound, int], None]
 
 @dataclass(frozen=True)
 class Trainer:
-    """Train and test a cell's models; during a run only the data dealt to devices change.
+    """Train and test a cell's models. The only state that changes during a run is the data dealt to devices.
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
+        payload_bits: size of an upload in bits, and of a download if the payload counts one model.
         cell: number of the cell.
-        drifting: the samples of each device, as a drift changes them.
+        drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
         device_validation: validation samples of each device, or None if there are no such samples or all are shared.
     """

@@ -31,12 +31,11 @@ class RecurringLabels(Partition):
     Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
     labels of a session then depend on the devices that are present.
 
-    Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
-    odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
-    a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
-    only other feasible number is zero (with four, the sets would never change, but the paper's Previous falls to
-    52 %), the paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to
-    3.
+    Two equally large sets whose union has C labels can share only an even number of labels if C is even, and an odd
+    number if C is odd. Other overlaps are errors, such as the journal paper's 0.8 of AG News' four labels, 3.2
+    labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other
+    feasible number is zero (with four, the sets would never change, but the paper's Previous falls to 52 %), the
+    paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2

@@ -35,7 +35,7 @@ class Scores:
         return np.isfinite(self.accuracy)
 
     def mean(self) -> tuple[float, float, float]:
-        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (F, equations 1, 3)."""
+        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (FLASH, equations 1, 3)."""
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 

@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # other users of the module keep its order
+            self._modules = [_with_same_tensors(module)]  # a copy, as other users need the old order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -69,7 +69,7 @@ class ModelTester:
         while len(self._modules) < busy:
             self._modules.append(_with_same_tensors(self._modules[0]))
 
-        @torch.no_grad()  # the mode is set per thread
+        @torch.no_grad()  # no_grad applies per thread
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():

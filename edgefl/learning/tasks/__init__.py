@@ -16,7 +16,7 @@ Reduction = Literal["none", "mean", "sum"]
 
 
 class Task(Component):
-    """Base class of all tasks, each with a loss that devices minimise and a score that measures how good models are.
+    """Base class of all tasks. A task has a loss that devices minimise, and a score that measures a model's quality.
 
     Loss and score are means over samples. A score is at most 1, and higher is better; a quantity for which lower is
     better belongs in the loss. Columns of tables are named after the score: with `score = "r2"` a run has r2, r2_std

@@ -20,7 +20,7 @@ class Regression(Task):
     1 - mean squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part
     of the test data, such as a device's own, the error is still divided by the variance of all test targets.
 
-    Partitions deal samples by `kinds`: a kind has samples with neighbouring targets, and all kinds are equally large.
+    Partitions deal samples by `kinds`: a kind is an interval of targets, and all kinds have equally many samples.
     """
 
     score: ClassVar = "r2"
