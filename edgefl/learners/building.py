@@ -88,9 +88,7 @@ class Means:
     load: "Callable[[Dataset], Data] | None"
 
     def __post_init__(self) -> None:
-        _check_name(
-            self.device
-        )  # only the name is checked, since a run that trains nothing needs no such device
+        _check_name(self.device)  # look for no such device, as a run may train nothing
 
 
 def build(

@@ -107,10 +107,7 @@ def epsilon_of(noise: float, updates: int, delta: float) -> float:
     if not noise:
         return math.inf
     mu = math.sqrt(updates) / noise
-    low, high = (
-        0.0,
-        mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta)),
-    )  # tail bound of the privacy loss
+    low, high = 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))  # a tail bound
     if _delta(low, mu) <= delta:
         return 0.0
     for _ in range(HALVINGS):

@@ -85,9 +85,7 @@ class LocalSettings(Section):
         description="gamma: local training ends after epoch e if the loss on held-out samples has fallen by less than"
         " gamma / e since the previous epoch (F: 0.03 to 0.05), with any algorithm; null: the algorithm's own rule",
     )
-    kept_apart: ClassVar[float] = (
-        0.3  # held-out share of a device's samples, for early stopping: FLASH's 7:3 split
-    )
+    kept_apart: ClassVar[float] = 0.3  # share of samples held out for early stopping: FLASH's 7:3 split
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,

@@ -80,8 +80,8 @@ class Itinerary(Walkers):
     place decides who is in the `share` that goes there: of two entries for a place, the one with the smaller share
     takes a subset of the other's people.
 
-    Each person moves at a constant speed: straight to the nearest point of the scenario's `streets`, along the
-    shortest route, and straight to the destination. Without `streets`, routes are straight. Entries are followed in
+    People move at a constant speed: straight to the nearest point of the scenario's `streets`, along the shortest
+    route, and straight to the destination; without `streets`, straight. Entries are followed in
     order: a person still on the way at the next entry sets out again on arrival. Times within a day must increase. At
     time 0, which is begin_hour of begin_day, people are where the plan has brought them, or at home if they never
     leave. A day lasts day_s and has 24 hours, each of 60 minutes.
@@ -317,8 +317,7 @@ class _Leaves:
         return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
 
     def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the number of each person's next entry [ids], the entry's departure, s, and its index in the
-        plan."""
+        """Return the number of each person's next entry [ids], its departure, s, and its index in the plan."""
         at = entry + 1
         searching = np.flatnonzero(~self._never[ids])
         while len(searching):

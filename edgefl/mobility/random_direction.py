@@ -52,9 +52,7 @@ class _StraightTrips(Legs):
         self._draws = UniformDraws(streams, len(positions_m))
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
-        self._left_s = np.zeros(
-            len(positions_m)
-        )  # remaining walk of the trip; positive if a leg ends on the border
+        self._left_s = np.zeros(len(positions_m))  # remaining walk; positive if a leg ends on the border
         self._rest_s = np.zeros(len(positions_m))  # rest after the trip
 
     def begin(self, ids: np.ndarray) -> np.ndarray:

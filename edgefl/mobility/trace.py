@@ -17,7 +17,7 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s that a satellite needs to send the ephemeris for a receiver's new start (IS-GPS-200, 20.3.3)
+# twice the 30 s of a satellite's message with the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
@@ -37,8 +37,7 @@ class Trace(Mobility):
       `kinds`), distinct even if they share an id.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
       latitude, recognised by their common names or set in `columns`. A file without ids is one device.
-    - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: one device per
-      file.
+    - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.

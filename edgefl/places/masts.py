@@ -31,9 +31,7 @@ NAMES = {
 }
 PLACE = ("layout", "sites", "path")  # the scenario's key that names the file
 Values = str | int | float
-Row = tuple[
-    str, Mapping[str, Any]
-]  # location of the row in the file, for errors, and the row's values by column
+Row = tuple[str, Mapping[str, Any]]  # where the row is in the file, for errors, and its values by column
 
 
 class SitesFile(Strict):

@@ -1,7 +1,7 @@
 """Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
-All tensors hold parameters only, [M] or one row per device. The learner averages batch statistics, which are not
-parameters; of an algorithm's parts, only `OutputTerm`s, which run models, receive them.
+All tensors contain parameters only, [M] or one row per device. The learner averages batch-norm statistics, which are
+not parameters; an algorithm receives them only in an `OutputTerm`, which runs models.
 """
 
 from typing import ClassVar
@@ -49,14 +49,14 @@ class Algorithm(Component, RareVerbs):
     A device's vectors change only if its update reaches the server; otherwise the device keeps the earlier ones.
     """
 
-    # input of the next model. models: the mean of the devices' models, sent to devices unchanged; mean: the server
-    # continues from that mean without seeing each update; updates: the server uses individual updates
+    # what the next model is made of. models: the mean of the devices' models, sent to devices unchanged; mean: the
+    # server continues from that mean, and does not see each update; updates: the server uses individual updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        """Return the server's state with which a session's first round begins.
+        """Return the server's state at the beginning of a session's first round.
 
         Args:
             start: the session's opening model, [M].

@@ -11,13 +11,13 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(Algorithm):
-    """Base class of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
+    """Base class of algorithms with several global models, the rows of `models` [C, M] in the server's state.
 
     Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it;
-    each model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
+    each model becomes the mean, by data size, of what its devices send. Each device is tested with the model that it
     would choose. The global model, from which opening models are made, is the mean of all uploads, as in FedAvg; no
-    device uses it. If a session opens with a model other than the one that the last session ended with (a warm
-    start), all models are shifted by the difference.
+    device uses it. If a warm start opens a session with a model other than the last one, all models are shifted by
+    the difference.
 
     Batch statistics, which are not parameters, are averaged over all devices, regardless of the model that each
     device chose.

@@ -13,8 +13,8 @@ class FedAvgM(FedAvg):
     """Step with server momentum: v+ = beta v + Delta, w+ = w + server_lr v+; Delta is the devices' mean change.
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
-    Classification, 2019. v is reset to 0 at the start of each session, because v points along the previous session's
-    path, which the opening model may have left. With beta = 0 and server_lr = 1 this is FedAvg. With a downlink
+    Classification, 2019. v is reset to 0 at the start of each session, because it points along the previous session's
+    path, on which the opening model need not lie. With beta = 0 and server_lr = 1 this is FedAvg. With a downlink
     codec, devices start from different models; the server then adds the mean of their changes to its own model.
     """
 

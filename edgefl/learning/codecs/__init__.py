@@ -202,7 +202,7 @@ class FeedbackCodec(Codec):
 
 @dataclass(frozen=True)
 class _FedBack:
-    """A codec whose decoding errors are fed back.
+    """A codec with feedback of its decoding errors.
 
     key: the codec's key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
     """
@@ -241,7 +241,7 @@ class _FedBack:
 
 
 def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[_FedBack]:
-    """Return the scenario's codecs whose decoding errors are fed back.
+    """Return the scenario's codecs with feedback of their decoding errors.
 
     Args:
         differences: whether devices send differences from earlier vectors, as in `Algorithm.sends_differences`.

@@ -50,7 +50,7 @@ def draw_batches(
     """Draw mini-batches without replacement, as a PyTorch DataLoader without drop_last does.
 
     Each epoch shuffles the device's samples and cuts them into batches of B; the last batch of an epoch may be
-    shorter. A device with fewer than B samples uses all of them in every step, and a device without samples takes no
+    shorter. A device with fewer than B samples uses all of them in every step; a device without samples takes no
     steps.
 
     Args:
@@ -64,7 +64,7 @@ def draw_batches(
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
-    # bytes of a row index, its mask, and its weight in double and in single precision
+    # bytes of a sample's index, its mask, and its weight in double and in single precision
     require(
         [
             Need(

@@ -68,7 +68,7 @@ def divided(
     share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make training and test samples from two inputs, or from one input, a share of which is split off for testing.
+    """Make training and test samples from two inputs, or from one input by splitting off a share for testing.
 
     Args:
         inputs: name of each input in messages, and its samples. y, groups: targets and groups of the samples of all

@@ -15,9 +15,7 @@ from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
-MERGED = "".join(
-    letter for letter in ALL if letter not in "cijklmopsuvwxyz"
-)  # these look like their capitals
+MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # they look like capitals
 # (characters in the order of the labels, training samples, test samples)
 SPLITS = {
     "byclass": (ALL, 697_932, 116_323),

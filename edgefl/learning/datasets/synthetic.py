@@ -101,9 +101,7 @@ def _draw(
     weights, bias = rng.normal(model_mean, 1, (FEATURES, CLASSES)), rng.normal(model_mean, 1, CLASSES)
     deviation = np.sqrt(np.arange(1, FEATURES + 1) ** -1.2)
     x, y = np.empty((size, FEATURES), np.float32), np.empty(size, np.int64)
-    for begin in range(
-        0, size, AT_ONCE
-    ):  # in blocks, as float64 arrays of 700,000 samples would take 300 MB more
+    for begin in range(0, size, AT_ONCE):  # float64 arrays of 700,000 samples would take 300 MB more
         some = rng.standard_normal((min(AT_ONCE, size - begin), FEATURES))
         some *= deviation
         some += centre

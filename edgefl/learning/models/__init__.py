@@ -48,8 +48,8 @@ class OutputTerm(ABC):
     ) -> tuple[Tensor | None, Tensor | None]:
         """Compute the loss term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
-        The default uses automatic differentiation; a term that small models compute in every step may override this
-        method by explicit formulas.
+        The default uses automatic differentiation; a term that small models compute in every step may override it
+        with explicit formulas.
         """
         import torch
 
@@ -82,7 +82,7 @@ Stepper = Callable[[int, int, Read], "Tensor"]
 
 @dataclass(frozen=True)
 class ChunkOfDevices:
-    """A chunk of k devices that are trained together, with all steps of their round.
+    """A chunk of k devices that train together, with the data of all steps of their round.
 
     layout: layout of the parameters in a row of `rows`.
     rows: local models [k, M]; the caller updates them between steps.
@@ -117,12 +117,12 @@ class Model(Component):
     `features` returns. Without these children, the representation is the logits.
     """
 
-    # the papers' input shape and classes, for which `edgefl describe` counts the parameters
+    # input shape and number of classes in the papers, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
     # whether the model's hand-written `gradients` support further terms of the loss
     knows_terms: ClassVar[bool] = False
-    # whether the model's `stepper` accepts inputs without padding behind the last sample of the devices read
+    # whether the model's `stepper` accepts inputs without the padding after the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
     # work that is faster on a CPU if images are in channels-last order
     channels_last_gain: ClassVar[Literal["none", "tests", "all"]] = "none"
@@ -135,7 +135,7 @@ class Model(Component):
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
-        """Return the model's size by a formula, or None if its size can only be counted by building and running it.
+        """Return the model's size by a formula, or None if only building and running the model can determine it.
 
         A formula lets scenarios be validated without PyTorch, which takes longer to load than everything else.
         """
@@ -157,8 +157,8 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may override this method by explicit formulas, which local training
-        then uses for a whole chunk of devices at once.
+        A model without statistics and dropout may override this method with explicit formulas, which local training
+        then applies to a chunk of devices.
 
         Args:
             rows: local models [k, M].
@@ -184,7 +184,7 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Return a hand-written function that computes a chunk's gradients step by step, with all terms of the loss.
 
-        The method is for models so small that the overhead around the products matters; other models override
+        The method is for models so small that the overhead around matrix products matters; other models override
         `gradients`, or neither method.
 
         Returns:

@@ -55,9 +55,7 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[
-            float
-        ] = []  # per device, the factor that makes a gap an absence: LISTED, LOGGED or WAYPOINTS
+        self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
         self.skipped = 0  # number of rows
         self.first_skipped = ""
         self.nameless = ""  # error message about a table without a column of ids
