@@ -112,7 +112,7 @@ def build(
         if world.alone is None:
             raise EdgeflError(
                 "an external learner needs one federation per cell, but here several share the cells: leave "
-                "federations out, or the learner",
+                "out federations or the learner",
                 ("federations",),
             )
         made, said = outside_learners.build(world, outside)

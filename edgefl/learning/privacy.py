@@ -31,13 +31,13 @@ class PrivacySettings(Section):
     clip_norm: float = Field(
         gt=0,
         le=1e9,
-        description="C: largest norm of a device's change of the model; larger changes are scaled down",
+        description="C: maximum norm of a device's model change; larger changes are scaled down",
     )
     noise: float = Field(
         1.0,
         ge=0,
         le=1e6,
-        description="z: noise multiplier: standard deviation over an update's largest effect; 0: clip only",
+        description="z: noise multiplier, standard deviation of the noise over an update's largest effect; 0: clip",
     )
     where: Literal["device", "server"] = Field(
         "server",

@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # settings load without PyTorch
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "scales gradients down",
-    "local.augmentation": "trains on other samples than the loss uses",
+    "local.augmentation": "trains on samples other than those of the loss",
     "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
-    "downlink_codec": "makes devices begin with another model than the global one",
+    "downlink_codec": "makes devices start from a model other than the global one",
 }
 
 
@@ -236,7 +236,7 @@ class LearningSettings(Section):
 
     dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
     task: Annotated[Any, Named("tasks", optional=True)] = Field(
-        None, description="task, with its loss and its score; null: the data set's own"
+        None, description="task, with its loss and its score; null: the data set's task"
     )
     partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
         "dirichlet", validate_default=True, description="partition: which device holds which samples"

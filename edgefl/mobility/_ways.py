@@ -114,7 +114,7 @@ def cut_off(
         if 2 * lost.sum() > lost.size:
             yield (
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
-                f"{lost.sum():,} of its {lost.size:,} spots lie at streets that are not connected to the "
-                f"rest of the map, from where people walk up to {apart_m[lost].max():,.0f} m in a straight "
+                f"{lost.sum():,} of its {lost.size:,} spots are nearest to streets that are cut off from "
+                f"the rest of the map, so people walk up to {apart_m[lost].max():,.0f} m in a straight "
                 "line to streets that are; join the streets where they share a point, or use a larger map"
             )

@@ -42,7 +42,7 @@ class Highway(LargerArea):
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes; speeds in between are evenly spaced"
     )
-    away_s: float = Field(10.0, ge=1, le=1e9, description="absence between leaving and entering again")
+    away_s: float = Field(10.0, ge=1, le=1e9, description="time between leaving and re-entering the road")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

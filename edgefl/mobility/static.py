@@ -21,7 +21,7 @@ class Static(Mobility):
 
     placement: Literal["area", "distance"] = Field(
         "area",
-        description="area: devices are uniform in area (J); distance: their distance from the centre is uniform, "
+        description="area: devices uniform over the area (J); distance: their distance from the centre is uniform, "
         "so that they are denser near the centre",
     )
 

@@ -160,7 +160,7 @@ class SumoNet(Strict):
     """A SUMO network in its own coordinates. Its area is the bounding box of all its streets."""
 
     path: Path = Field(description="the .net.xml or .net.xml.gz file, relative to the scenario's file")
-    origin_m: Point = Field((0.0, 0.0), description="the network's coordinates of the scenario's [0, 0]")
+    origin_m: Point = Field((0.0, 0.0), description="the scenario's [0, 0] in the network's coordinates")
 
 
 class Area(Strict):

@@ -45,12 +45,12 @@ class SitesFile(Strict):
 
     path: Path = Field(
         description="path of the file, relative to the scenario's file: GeoJSON points (.geojson or .json, RFC"
-        " 7946), or a table (.csv, .csv.gz or .parquet) with columns of longitude and latitude; a table of"
-        " OpenCelliD may lack the header",
+        " 7946), or a table (.csv, .csv.gz or .parquet) with columns of longitude and latitude; an OpenCelliD table"
+        " may lack the header",
     )
     columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
         {},
-        description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... are known"
+        description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... work"
         " too): {lon: X, lat: Y, azimuth: direction}; in GeoJSON, only the property that holds the azimuth",
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(

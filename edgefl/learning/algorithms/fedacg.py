@@ -22,7 +22,7 @@ class FedAcg(FedAvg):
 
     uses: ClassVar[str] = "mean"
 
-    momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server's momentum kept")
+    momentum: float = Field(0.5, ge=0, lt=1, description="lambda: decay factor of the server's momentum")
     beta: float = Field(0.1, ge=0, le=1e9, description="weight of the pull towards the received model")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -20,7 +20,7 @@ class FedAvgM(FedAvg):
 
     uses: ClassVar[str] = "mean"
 
-    beta: float = Field(0.9, ge=0, lt=1, description="share of the server's momentum that is kept")
+    beta: float = Field(0.9, ge=0, lt=1, description="beta: decay factor of the server's momentum")
     server_lr: float = Field(1.0, gt=0, le=1e9, description="the server's step size")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

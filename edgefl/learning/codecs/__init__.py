@@ -174,7 +174,7 @@ class FeedbackCodec(Codec):
     of compress().
     """
 
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add the errors of earlier messages to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}

@@ -21,7 +21,7 @@ class FedPaq(FeedbackCodec):
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages left out to the next change; the FedPAQ paper does not"
+        False, description="add the errors of earlier messages to the next change; the FedPAQ paper does not"
     )
     bits: int = Field(8, ge=1, le=20, description="number of bits per number sent")
 

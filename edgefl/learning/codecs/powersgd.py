@@ -24,7 +24,7 @@ class PowerSgd(Codec):
     """
 
     rank: int = Field(2, ge=1, le=10_000, description="number of columns of each factor")
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add the errors of earlier messages to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         factors = sum(self.rank * width for _, _, width in self._matrices(sizes))

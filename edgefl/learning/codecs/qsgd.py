@@ -26,7 +26,7 @@ class Qsgd(FeedbackCodec):
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages left out to the next change; the QSGD paper does not"
+        False, description="add the errors of earlier messages to the next change; the QSGD paper does not"
     )
     levels: int = Field(
         7, ge=1, le=2**20, description="s: levels above 0; a number takes 2 bits for 1, 4 for 7, 8 for 127"

@@ -46,7 +46,7 @@ class Emnist(FileDataset):
     """
 
     split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = Field(
-        "byclass", description="EMNIST's split, which sets the classes and samples"
+        "byclass", description="EMNIST's split, which determines classes and samples"
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

@@ -135,8 +135,8 @@ class TorchLearner:
         labels = device_data.labels(start.ids)
         if not labels:
             raise EdgeflError(
-                f"no device of session {start.number} has any data: choose a partition that gives some to each"
-                " device, or fewer devices",
+                f"no device of session {start.number} has any data: choose a partition in which every device has"
+                " samples, or fewer devices",
                 ("learning", "partition"),
             )
         last, known = federation.now, federation.now.labels

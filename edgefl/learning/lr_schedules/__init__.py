@@ -25,7 +25,7 @@ class LrSchedule(Component):
         None,
         ge=1,
         le=10**9,
-        description="length of the schedule in rounds, counted over all sessions; null: that of each session",
+        description="length of the schedule in rounds, counted over all sessions; null: the length of each session",
     )
     warm_up: ClassVar[int] = 0  # rounds of linear warm-up; round t has t / (warm_up + 1) of the rate
 

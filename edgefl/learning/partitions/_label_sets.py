@@ -65,7 +65,7 @@ class RecurringLabels(Partition):
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: the label numbers of session 1, 2, ...; the first set follows the last",
+        description="instead of `overlap`: the labels of sessions 1, 2, ...; after the last set, the first follows",
     )
 
     @model_validator(mode="after")

@@ -37,7 +37,7 @@ class ByZone(Staying):
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
             raise EdgeflError(
-                f"zones need every device's first position, but only {len(zone_of)} of {devices} are known: choose"
+                f"zones need every device's initial position, but only {len(zone_of)} of {devices} are known: choose"
                 " another partition"
             )
         known = self._labels(int(labels.max()) + 1, zones, streams)
