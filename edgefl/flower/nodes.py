@@ -28,12 +28,12 @@ TOO_FEW = (
 
 
 def node_of(device: int) -> int:
-    """Return the id of the Flower node that stands for a device."""
+    """Return the id of the Flower node that represents a device."""
     return device + FIRST_NODE
 
 
 def device_of(node: int) -> int:
-    """Return the device that a Flower node stands for."""
+    """Return the device that a Flower node represents."""
     return node - FIRST_NODE
 
 

@@ -99,7 +99,7 @@ class _Around:
     def _to_send(
         self, model: Mapping[str, np.ndarray], nodes: frozenset[int]
     ) -> Mapping[str, np.ndarray] | None:
-        """Begin a round; return the model to send instead of the last aggregated one, or None."""
+        """Begin a round; return the model to send instead of the last aggregated model, or None."""
         openings = self.openings
         if openings.due(nodes):
             openings.begin(model, nodes)

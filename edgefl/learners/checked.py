@@ -42,7 +42,7 @@ class Where:
         return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
-        """Return an error that names this place and says what is wrong with the learner's answer."""
+        """Return an error that names this place and describes the fault in the learner's answer."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:

@@ -90,7 +90,7 @@ class ModelKeeper:
         if accuracy is None:
             return
         best = path.with_name(f"{path.name}-best.safetensors")
-        # in a resumed run the best model may come from a round that is repeated, which gives the same model
+        # in a resumed run the best model may come from a round that is repeated, and yields the same model
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):

@@ -4,7 +4,7 @@
 
 edgefl calls `make` once for each cell that has a server, with an `Assignment`, which describes what is known about
 the world in advance. `make` returns that cell's learner. Instead of a function, `make` can be a class whose
-constructor takes the assignment or, if only one cell has a server, a learner object. The scenario gives a `workload`
+constructor takes the assignment or, if only one cell has a server, a learner object. The scenario has a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the engine's calls and has no clock. When a session begins, the learner receives the ids of the

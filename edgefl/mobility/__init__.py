@@ -1,4 +1,4 @@
-"""Mobility models, which give positions as functions of time, device and seed. NumPy only, without a clock."""
+"""Mobility models, which compute positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod
@@ -26,13 +26,13 @@ class Movement(Protocol):
     moves: bool  # if False, the engine does not check for devices that cross cell edges
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """Return [devices, 2] the positions relative to the base station at a time >= 0; calls may be in any order.
+        """Return positions [devices, 2] relative to the base station at a time >= 0; calls may be in any order.
 
         The position is nan for a device that is absent at that time, because it has not arrived yet or has left.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return [devices] the speed that determines each link's Doppler shift: the mean speed if it varies."""
+        """Return the speed [devices] that determines each link's Doppler shift, or the mean speed if it varies."""
 
 
 def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.ndarray:

@@ -28,7 +28,7 @@ class UniformDraws:
         self._keys = streams.low_keys(name, devices)
 
     def uniform(self, ids: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
-        """Return [count, ids] uniform numbers strictly between 0 and 1.
+        """Return uniform numbers [count, ids], strictly between 0 and 1.
 
         Args:
             ids: numbers of the devices to draw for.
@@ -49,7 +49,7 @@ class UniformDraws:
 
 
 def normal(uniform: np.ndarray) -> np.ndarray:
-    """Return [2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
+    """Return independent standard normal numbers [2, n], from uniform numbers [2, n] (Box and Muller, 1958)."""
     size = np.sqrt(-2.0 * np.log(uniform[0]))
     angle = 2.0 * math.pi * uniform[1]
     return np.stack([size * np.cos(angle), size * np.sin(angle)])

@@ -144,7 +144,7 @@ class Legs(ABC):
 
 
 def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> np.ndarray:
-    """Return [n] the time until devices at [2, n] inside a disc around the origin reach its border; inf at rest.
+    """Return the time [n] until devices at [2, n], inside a disc around the origin, reach its border; inf at rest.
 
     The larger root s of |here + s velocity|^2 = radius^2.
     """

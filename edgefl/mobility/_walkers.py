@@ -40,5 +40,5 @@ class Walkers(LargerArea):
         return self
 
     def speeds_m_s(self, devices: int, streams: Streams) -> np.ndarray:
-        """Draw [devices] the speeds, m/s."""
+        """Draw the speed of each device [devices], m/s."""
         return streams("mobility", "speed").uniform(self.speed_min_m_s, self.speed_max_m_s, size=devices)

@@ -44,12 +44,12 @@ class Ways:
         self._along_m = np.concatenate(along_m)
 
     def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return [ids] the first and the last corner of each person's route from a place to a goal."""
+        """Return the first and the last corner [ids] of each person's route from a place to a goal."""
         pair = place * self._places + goal
         return self._first[pair, ids], self._last[pair, ids]
 
     def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return [n] the distance along a route from each first corner to a later corner of that route, m."""
+        """Return the distance [n] along a route from each first corner to a later corner of the same route, m."""
         return self._along_m[last] - self._along_m[first]
 
     def after(
@@ -71,7 +71,7 @@ class Ways:
 
 
 def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> Iterator[str]:
-    """Yield a note on people leaving home and never coming back.
+    """Yield a note on people that leave home and never return.
 
     Args:
         followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.

@@ -69,10 +69,10 @@ class _Trip(Strict):
 class Itinerary(Walkers):
     """Each person leaves home at a set time, goes to work or elsewhere, stays there, and returns at a set time.
 
-    `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
-    `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
-    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says
-    where home is. In an area, each person has a fixed spot, drawn uniformly.
+    `plan` contains the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then `{leave:
+    "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` contains the places: an area's name, {area: share
+    of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says where home is.
+    In an area, each person has a fixed spot, drawn uniformly.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, where h and d are uniform in -1 to 1; h
     is drawn once for each person and entry, d every day. The sum has a trapezoidal density of variance spread_min^2
@@ -181,7 +181,7 @@ class Itinerary(Walkers):
         return True  # addresses and streets may be anywhere
 
     def follows(self, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw [entries, ids] whether each person ever follows each entry of the plan."""
+        """Draw whether each person ever follows each entry of the plan, bool [entries, ids]."""
         return np.stack([draws.uniform(ids, _of_place(trip.to) + 4, 1)[0] < trip.share for trip in self.plan])
 
 

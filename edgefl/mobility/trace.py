@@ -172,7 +172,7 @@ class Trace(Mobility):
         return movement
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return [samples, 3] simulated t, x, y, device after device, and [devices] the number of samples of each."""
+        """Return simulated t, x, y [samples, 3], device after device, and the devices' sample counts [devices]."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         self._check_units(rows, degrees=bool(samples.degrees))
@@ -288,7 +288,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] mean speeds: path length divided by the time of presence; 0 for a single sample."""
+    """Return mean speeds [devices]: path length divided by the time of presence; 0 for a single sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
@@ -304,7 +304,7 @@ def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
 
 
 def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return [devices] the default limit of the time between samples, beyond which a device is absent.
+    """Return the default time between samples [devices] beyond which a device is absent.
 
     Args:
         times_s: [samples] times, device after device.

@@ -41,7 +41,7 @@ class Trapezoids:
         return (self.high_m - self.low_m) * (self.right_m - self.left_m).mean(axis=0)
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
-        """Return [2, n] points uniform in area, from [3, n] uniform numbers in (0, 1), by exact inversion."""
+        """Return points [2, n] uniform over the area, from uniform numbers [3, n] in (0, 1), by exact inversion."""
         total = np.cumsum(self.areas_m2)
         one = np.minimum(np.searchsorted(total, uniform[0] * total[-1], side="right"), len(total) - 1)
         lower, upper = (self.right_m[side, one] - self.left_m[side, one] for side in (0, 1))

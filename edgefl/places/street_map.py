@@ -141,7 +141,7 @@ class StreetMap:
         If the nearest midpoint is at distance d from a place, the nearest point of any street is at most d away, and
         the midpoint of the part that contains this point is at most half a part's length farther.
         """
-        longest_m = self.lengths_m.mean()  # gives at most twice as many parts as pieces
+        longest_m = self.lengths_m.mean()  # yields at most twice as many parts as pieces
         counts = np.ceil(self.lengths_m / longest_m).astype(np.int64)
         piece_of = np.repeat(np.arange(len(counts)), counts)
         within = np.arange(len(piece_of)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class _Edge:
-    """A street of a network, from junction to junction; `lanes` holds the attributes of each lane."""
+    """A street of a network, from junction to junction; `lanes` has the attributes of each lane."""
 
     attributes: Mapping[str, str]
     lanes: list[Mapping[str, str]]

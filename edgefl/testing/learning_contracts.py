@@ -88,7 +88,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
 
 
 def warm_starts(start: WarmStart) -> None:
-    """Check that a warm start's weights sum to 1 or are empty, and that all sessions it drops are saved ones."""
+    """Check that a warm start's weights sum to 1 or are empty, and that it retains only saved sessions."""
     must(start.probes >= 0, f"probes is {start.probes}: it must be 0 or more rounds")
     must(
         0 < start.probe_participants <= 1,

@@ -11,7 +11,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveServer(FedAvg):
-    """Base class of adaptive optimisers at the server, which take the mean change Delta as the gradient.
+    """Base class of adaptive optimisers at the server, which use the mean change Delta as the gradient.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), with v+ by each algorithm's rule, and
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2

@@ -17,7 +17,7 @@ class FedDyn(FedAvg):
     size; if devices have equally much data, this is the paper's method. With a codec or clipping, w_k is what the
     server decodes, so that both ends sum the same changes.
 
-    h_k follows its device through sessions and cells, as long as the device holds the same data. In the paper the
+    h_k stays with its device through sessions and cells, as long as the device has the same data. In the paper the
     set of devices is fixed, and h is the mean of their h_k. Here a session begins with h = 0, and the h_k of the
     devices present are shifted to mean 0, as an h left over from other devices would shift the model by h / alpha. A
     device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes

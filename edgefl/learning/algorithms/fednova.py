@@ -14,8 +14,8 @@ class FedNova(Algorithm):
     without local momentum, and more with momentum. Other optimisers than SGD have no such a_k, and are errors. Left
     out: the paper's server momentum, and the paper's a_k for proximal local losses.
 
-    With equal a_k the algorithm is FedAvg: `learning.local.steps` gives all devices the same number of steps,
-    `learning.local.epochs` gives devices with more data more steps.
+    With equal a_k the algorithm is FedAvg: with `learning.local.steps` all devices take equally many steps; with
+    `learning.local.epochs`, devices with more data take more steps.
     """
 
     one_round: ClassVar = True

@@ -28,7 +28,7 @@ class Flash(FedAdam):
     with all algorithms, is this rule with another gamma. The paper sums the loss over samples; the mean, used here,
     does not depend on the number of samples.
 
-    With disparity = 0, d is left out, and the server is FedAdam's.
+    With disparity = 0, d is omitted, and the server is FedAdam's.
     """
 
     uses: ClassVar[str] = "updates"

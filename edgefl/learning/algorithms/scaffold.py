@@ -26,7 +26,7 @@ class Scaffold(Algorithm):
     payload if `learning.cost.payload` counts them.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
-    With `learning.local.clip_norm` the gradients are the clipped ones; with `weight_decay` they include the decay.
+    With `learning.local.clip_norm` gradients are clipped; with `weight_decay` they include the decay.
 
     In a round with learning rate 0, c and the c_k do not change, since its changes contain no gradients.
 

@@ -59,7 +59,7 @@ def draw_batches(
         batch: batch size B.
         generators: per device, the random stream for this round; each stream is used before the next is taken.
         smallest: smallest size of a batch: 2 for batch norm, which cannot train on one sample. A smaller last batch
-            of an epoch is left out; a device with a single sample uses the sample twice.
+            of an epoch is dropped; a device with a single sample uses it twice.
         validation: held-out samples, passed on as in `Batches`.
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
@@ -112,7 +112,7 @@ def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
 def keep_apart(
     samples: np.ndarray, share: float, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split a device's samples at random into training samples and held-out samples, both in their order.
+    """Split a device's samples at random into training and held-out samples, each in the original order.
 
     Args:
         samples: indices of the device's samples [n].

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class DealtByGroup(DeviceData):
     """The data of devices with one group each; a round's samples are loaded together and replace the last round's.
 
-    A session's devices count as having all labels, because looking up their labels would generate the samples of all
-    devices.
+    A session's devices are assumed to have all labels, because looking up their labels would generate all devices'
+    samples.
 
     Args:
         pool: the samples, or None if there is no training and only sizes are needed.

@@ -106,7 +106,7 @@ class DeviceData:
         return np.unique(np.concatenate(labels)).tolist() if labels else []
 
     def mix(self, devices: Sequence[int]) -> dict[int, int]:
-        """Return the number of samples of each label that these devices hold together."""
+        """Return the total number of these devices' samples of each label."""
         held = np.concatenate([self._labels[self._samples[device]] for device in devices])
         labels, counts = np.unique(held, return_counts=True)
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))

@@ -218,7 +218,7 @@ def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
-    """Find a data set's files in a folder, name -> path; plain files, which are faster, precede compressed ones.
+    """Find a data set's files in a folder, name -> path; plain files, which are faster, precede compressed files.
 
     An archive is assumed to contain all files, since it is not opened before the files are read.
     """

@@ -1,4 +1,4 @@
-"""Your own images, one folder per class."""
+"""Your own images, with one folder per class."""
 
 import math
 import warnings

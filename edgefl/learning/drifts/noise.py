@@ -15,7 +15,7 @@ AT_ONCE = 4096  # number of samples that get noise at a time
 class Noise(Drift):
     """Add Gaussian noise to the inputs, the same in every round; labels do not change.
 
-    Images are rounded and clipped to 0 to 255. Tokens are an error, because they are not quantities.
+    Images are rounded and clipped to 0 to 255. Tokens raise an error, because they are not quantities.
     """
 
     std: ClassVar[float] = 0.5  # standard deviation of the noise, relative to that of the training inputs

@@ -61,7 +61,7 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    session: what the learner received when the session began, without the devices. known: labels in the previous
+    session: the learner's arguments when the session began, without the devices. known: labels in the previous
     session. before: rounds of the global model in earlier sessions. stage: name of the session's current stage; empty
     if no session is open. round: the last round that has begun. members: devices that were present when the session
     began, or have taken part since then. labels: the labels that members hold; models are tested on these labels.

@@ -128,7 +128,7 @@ class TorchLearner:
         """Yield the stages of a session: probes and a check if the warm start needs them, then training.
 
         Raises:
-            EdgeflError: the session's devices hold no data.
+            EdgeflError: the session's devices have no data.
         """
         device_data, federation = self.trainer.device_data, self.federation
         device_data.deal(start.number)
@@ -184,7 +184,7 @@ class TorchLearner:
         """Replace the learner's state by a state that `state` returned."""
         probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
-        # a snapshot of a run with a different warm start may hold more saved sessions
+        # a snapshot of a run with a different warm start may contain more saved sessions
         self.federation.saved = retained_by(self._warm_start, self.federation.saved)
         self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 

@@ -50,7 +50,7 @@ class Inputs:
         """Parse and validate `inputs` in the header of a model file, which any program may have written.
 
         Raises:
-            EdgeflError: `inputs` is missing or invalid, or states more outputs than a model file can hold.
+            EdgeflError: `inputs` is missing or invalid, or has more outputs than a model file can contain.
         """
         try:
             told = about["inputs"]

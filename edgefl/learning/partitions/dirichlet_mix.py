@@ -33,7 +33,7 @@ class DirichletMix(RecurringLabels):
     ) -> list[np.ndarray]:
         require_samples(len(pool), devices, self.samples or 1)
         count = self.samples or len(pool) // devices
-        # the samples of each label in random order; a device takes the next ones
+        # the samples of each label in random order; each device takes the next samples
         piles = [rng.permutation(pool[labels[pool] == label]) for label in np.unique(labels[pool])]
         sizes = np.array([len(pile) for pile in piles])
         mixes = rng.dirichlet(self.alpha * len(sizes) * sizes / sizes.sum(), devices)

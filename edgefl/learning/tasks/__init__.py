@@ -25,7 +25,7 @@ class Task(Component):
 
     # name of the score in tables, a Python identifier
     score: ClassVar[str] = "score"
-    # whether a target is an integer, one of C classes; otherwise components that need classes are refused
+    # whether a target is an integer, one of C classes; otherwise components that need classes are errors
     of_classes: ClassVar[bool] = False
     # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
     per_position: ClassVar[bool] = False

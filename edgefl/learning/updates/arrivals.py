@@ -17,7 +17,7 @@ from edgefl.learning.updates.updates import MEANT, TrainedRound, Update, parts
 class Weighing:
     """The rules by which a server weighs the updates of an aggregation.
 
-    staleness: weights of stale updates; None: stale updates count like fresh ones.
+    staleness: weights of stale updates; None: stale updates have the weight of fresh updates.
     reweighed: id -> factor by which the device's share of its round's data is multiplied; None: no factors.
     """
 

@@ -124,7 +124,7 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """A device's update that has not been aggregated yet, given by the round and the device's position in it."""
+    """A device's update that has not been aggregated yet, as a round and the device's position in this round."""
 
     round: TrainedRound
     position: int
@@ -174,7 +174,7 @@ class LocalResult:
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:
-    """Return copies of these updates, as one partial round for each round that they come from."""
+    """Return copies of these updates, as one partial round for each of their rounds."""
     places: dict[int, list[int]] = {}
     for update in updates:
         places.setdefault(id(update.round), []).append(update.position)

@@ -60,7 +60,7 @@ class Samples:
         self.first_skipped = ""
         self.nameless = ""  # error message about a table without a column of ids
         self._path = Path()
-        self.name = ""  # id of the only device of a file that gives no ids
+        self.name = ""  # id of the only device of a file without ids
         self._numbers: dict[tuple[str, str], int] = {}
         self._dated: bool | None = None
 
@@ -149,7 +149,7 @@ class Samples:
         """Return the finite number in a cell.
 
         Raises:
-            BadRow: the cell holds no finite number; the message names the line and the remedy.
+            BadRow: the cell does not contain a finite number; the message names the line and the remedy.
         """
         try:
             value = float(text)
@@ -164,7 +164,7 @@ class Samples:
         """Return the time in a cell of the table: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: the cell holds neither form, or earlier rows hold dates and this row a number, or vice versa.
+            BadRow: the cell has neither form, or earlier rows contain dates and this row a number, or vice versa.
         """
         try:
             value, dated = float(text), False
