@@ -179,7 +179,7 @@ def bits_of(content: RecordDict) -> int:
 
 @contextmanager
 def _identity() -> Iterator[None]:
-    """Take the identity of Flower's server task for a `with` block, since only a task can create messages."""
+    """Assume the identity of Flower's server task for a `with` block, since only a task can create messages."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     for name in names:

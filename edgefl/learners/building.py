@@ -88,7 +88,7 @@ class Means:
     load: "Callable[[Dataset], Data] | None"
 
     def __post_init__(self) -> None:
-        _check_name(self.device)  # look for no such device, as a run may train nothing
+        _check_name(self.device)  # do not look for the device, since a run may train nothing
 
 
 def build(

@@ -117,7 +117,7 @@ class ModelKeeper:
                     raise
 
     def _taken_from(self, loan: Loan) -> bool:
-        """Copy the lending run's model files if all training was taken over from it; return whether it was."""
+        """Copy the lending run's model files if it supplied all training results; return whether it did."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
             complete = about_of(loan.lender)["status"] == "completed"

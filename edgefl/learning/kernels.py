@@ -17,7 +17,7 @@ PLAIN = ("early_stopping", "clip_norm", "augmentation", "batching", "precision")
 
 
 def numba_name() -> str:
-    """Return `numba` with its version, as run.json states it.
+    """Return `numba` with its version, for run.json.
 
     Raises:
         EdgeflError: numba is not installed, or cannot be loaded.

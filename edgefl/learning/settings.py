@@ -327,7 +327,7 @@ class LearningSettings(Section):
 
     @property
     def copies_in_transfers(self) -> int:
-        """How many models per participant codecs and privacy keep in memory, besides the local model."""
+        """The number of models per participant that codecs and privacy keep in memory, besides the local model."""
         # one model in uplink coding, the upload; two in downlink coding, the received model and the rebased upload
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 

@@ -37,7 +37,7 @@ class Static(Mobility):
 
 
 def _by_distance(positions_m: np.ndarray, inner_m: float, outer_m: float) -> np.ndarray:
-    """Move points that are uniform in area on a ring so that their distances are uniform; keep their directions."""
+    """Move points that are uniform over a ring's area so that distances become uniform; keep their directions."""
     distance_m = np.hypot(*positions_m.T)
     part = (distance_m**2 - inner_m**2) / (outer_m**2 - inner_m**2)
     moved_m = inner_m + np.clip(part, 0.0, 1.0) * (outer_m - inner_m)

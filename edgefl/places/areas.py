@@ -32,7 +32,7 @@ class _Region(Protocol):
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] distributed uniformly over the region."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return the shape of the region for a picture: centre and radius, or points, the corners of each ring, m."""
+        """Return the region's shape for a drawing, m: `centre` and `radius`, or `points`, each ring's corners."""
 
 
 class _Streets(Protocol):
@@ -79,7 +79,7 @@ class Places:
         return None if self.streets is None else self.streets.map_for(mode)
 
     def drawing(self) -> dict[str, Any]:
-        """Return the areas and streets for a picture of the map; empty if there are none."""
+        """Return the areas and streets for a drawing of the map; empty if there are none."""
         if not self.areas and self.streets is None:
             return {}
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]

@@ -34,7 +34,7 @@ OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 
 @dataclass(frozen=True)
 class _Shape:
-    """A polygon, as its rings, or a line or point, as a single ring, with its feature's number and properties.
+    """A polygon as a list of rings, or a line or point as a single ring, with its feature's number and properties.
 
     rings: the corners of each ring, [(longitude, latitude), ...].
     """
@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, checked to be longitudes followed by latitudes."""
+    """Return places in degrees, after checking that each is a longitude followed by a latitude."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

@@ -76,7 +76,7 @@ class SitesFile(Strict):
         return _read(self, path, origin, radius_m, foreign_files.stamp(path, *PLACE))
 
     def __hash__(self) -> int:
-        return hash(repr(self))  # `columns` and `where` are dicts
+        return hash(repr(self))  # by repr, as the fields `columns` and `where` are dicts
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _read(
 
 
 def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's keys with the places and bearings of its file of sites, if it names such a file."""
+    """Return a scenario's keys, with a file of sites replaced by its masts' positions and bearings."""
     layout = scenario.get("layout")
     if not (isinstance(layout, Mapping) and isinstance(layout.get("sites"), Mapping)):
         return scenario

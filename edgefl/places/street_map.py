@@ -1,4 +1,4 @@
-"""Find where people enter the streets of a map, and the shortest route along them, in a graph."""
+"""Represent the streets of a map as a graph, and find entry points and shortest routes in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -92,8 +92,8 @@ class StreetMap:
         """Return the shortest routes between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
         A route goes straight to the nearest point of any street, along streets, and straight to the other place from
-        the street point nearest to that place. One search (Dijkstra, 1959) starts at each corner at which routes
-        begin, one in memory at a time. The choice between equally short routes depends only on the two places.
+        the street point nearest to that place. One search (Dijkstra, 1959) runs from each corner where routes begin;
+        one search is in memory at a time. The choice between equally short routes depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])

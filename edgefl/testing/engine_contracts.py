@@ -22,7 +22,7 @@ from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
-START_S, ROUNDS = 5000.0, 8  # rounds into which a session with a duration is cut
+START_S, ROUNDS = 5000.0, 8  # number of rounds in a checked session of given duration
 SWITCHES = 200  # number of switching times checked for each device
 STEPS = 50  # number of changes of a load that are checked
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0

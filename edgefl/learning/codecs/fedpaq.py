@@ -7,7 +7,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedPaq(FeedbackCodec):
-    """Round each number, without bias, to one of 2^bits values evenly spaced from the smallest to the largest.
+    """Round numbers stochastically, without bias, to 2^bits values evenly spaced from the smallest to the largest.
 
     Uniform quantisation; the smallest and the largest number are sent uncompressed. Reisizadeh et al., FedPAQ,
     AISTATS 2020, allow any unbiased quantiser and use QSGD's in their experiments (see qsgd). The variance is step^2

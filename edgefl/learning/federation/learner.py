@@ -197,7 +197,7 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _restart(self) -> None:
-        """Return to the run's untrained model, as if the session that opens had no predecessor."""
+        """Return to the run's untrained model, as if the opening session were the first."""
         federation = self.federation
         for one in (federation.model, federation.twin):
             if one is not None:

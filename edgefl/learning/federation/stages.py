@@ -120,7 +120,8 @@ class _SessionStage:
 
 @dataclass
 class Hooks:
-    """Functions that training calls, shared by all stages of a learner, since they may change during a session.
+    """Functions that training calls. All stages of a learner share this object, since they may change during a
+    session.
 
     watch: called with every evaluation of the global model. foretell: as in `Trainer.train`.
     """
@@ -130,10 +131,7 @@ class Hooks:
 
 
 class TrainStage(_SessionStage):
-    """The stage that trains the global model; in the first P sessions its phase is called pilot.
-
-    hooks: the learner's hooks.
-    """
+    """The stage that trains the global model; in the first P sessions its phase is called pilot."""
 
     hooks: Hooks
 

@@ -82,7 +82,7 @@ class Trainer:
 
     @property
     def work(self) -> RoundWork:
-        """The settings by which this cell draws rounds and books their work."""
+        """The settings with which this cell draws rounds and books their work."""
         settings, deal = self.settings, self.device_data.key
         return RoundWork(
             settings.local,
@@ -169,7 +169,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Turn the error about a model that is not finite into one that names the place in the run.
+        """Turn an error about a model that is not finite into an error that names the place in the run.
 
         Raises:
             Divergence: a model is not finite.

@@ -24,9 +24,9 @@ class RecurringLabels(Partition):
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
     are equally large, share overlap x C labels and together are all C labels. With either key, each session deals its
-    samples again: its population is new (D_k^(s) in the journal paper), and its devices have kept nothing. With
-    `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
-    turns.
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices keep nothing from earlier
+    sessions. With `devices.populations: 2` different devices have the labels A and B; both populations keep their
+    data and take turns.
 
     Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
     labels of a session then depend on the devices that are present.
@@ -155,7 +155,7 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
     Args:
         overlap: requested overlap, as a share of all labels.
         feasible: feasible numbers of shared labels.
-        what: name of the thing that is divided, for the message.
+        what: description of what is divided, for the message.
 
     Raises:
         EdgeflError: the overlap is not feasible.

@@ -11,8 +11,8 @@ class DirichletMix(RecurringLabels):
 
     All devices have the same number of samples, unlike with `dirichlet`, which spreads each label. Devices draw in
     random order without replacement; if a label is used up, the rest is drawn from the device's other labels by their
-    shares in its mix. If most samples are needed, the last devices get what remains, regardless of their mix. If
-    labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
+    shares in its mix. If nearly all samples are dealt, the last devices get any remaining samples. If labels are not
+    equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number

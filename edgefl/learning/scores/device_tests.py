@@ -1,4 +1,4 @@
-"""Give each device test data that are distributed, and drift, like its training data."""
+"""Give each device test data with the distribution and the drift of its training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Scores:
 
 
 class DeviceTests:
-    """The test samples of all devices, dealt again whenever training samples are.
+    """The test samples of all devices, dealt again whenever training samples are dealt again.
 
     A device with training samples of a single group of the data set (a writer, a role) is tested on the group's test
     samples. Any other device gets test samples with the label mix of its training samples, drawn without replacement;

@@ -60,7 +60,7 @@ def _auc(logits: Tensor, y: Tensor) -> float:
 
 
 def _perplexity(logits: Tensor, y: Tensor) -> float:
-    """Return e to the mean cross-entropy, the number of equally likely labels with the same uncertainty."""
+    """Return the perplexity, which is the exponential of the mean cross-entropy."""
     return float(CLASSIFICATION.loss(logits, y, "mean").exp())
 
 

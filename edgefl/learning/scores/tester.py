@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 class ModelTester:
-    """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
+    """Run models on samples, several blocks at a time; neither blocks nor results depend on the number of threads.
 
     Args:
         model: the object that builds the module, and may compute logits with its own code.
@@ -55,7 +55,7 @@ class ModelTester:
         Args:
             model: the model's vector, [M + Q].
             rows: [n] indices of samples.
-            find: function of outputs and targets that several threads call at the same time.
+            find: thread-safe function of outputs and targets.
             ready: [n, *shape] the samples' normalised inputs, or None if these inputs are not cached.
         """
         size = BATCH_WRITTEN
@@ -107,7 +107,7 @@ class ModelTester:
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
-        A session often opens with the model with which the previous session ended.
+        A session often opens with the previous session's last model.
 
         Args:
             model: the model's vector [M + Q], which is never changed in place.

@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 class CloudModels:
-    """The last model that each cell has sent to the cloud, and the number of samples that weights it.
+    """The last model that each cell has sent to the cloud, and its weight in the mean, a number of samples.
 
-    These are the samples of all devices whose updates were aggregated since the cell sent its previous model: the
+    These are the samples of all devices with updates that were aggregated since the cell sent its previous model: the
     cell's whole data if all devices take part in every round. A model without samples is not kept.
 
     Args:
@@ -28,7 +28,7 @@ class CloudModels:
         self._heard.setdefault(cell, {}).update(samples)
 
     def send(self, cell: int, model: Tensor) -> int:
-        """Store the model [M + Q] that a cell sends; return the number of samples that weights it."""
+        """Store the model [M + Q] that a cell sends; return its weight, a number of samples."""
         samples = sum(self._heard.pop(cell, {}).values())
         if samples:
             self._models[cell], self._samples[cell] = model, samples

@@ -69,7 +69,7 @@ class Samples:
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
-        """Set whether the current file's coordinates are degrees, as the file's format determines.
+        """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
             EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
