@@ -66,7 +66,7 @@ def learner(
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.
         flops_per_sample: FLOPs of one sample's forward and backward pass; None: 6 per parameter, as for dense layers.
-        columns: further metrics of the test, which become columns of rounds.csv.
+        columns: extra metrics of the test, which become columns of rounds.csv.
     """
 
     def make(told: Assignment) -> _FlowerLearner:

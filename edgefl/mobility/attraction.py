@@ -52,12 +52,12 @@ WEEKDAY = (
 class Attraction(Walkers):
     """Each device chooses between home, work, the centre and areas, depending on the time of day.
 
-    A device's home is where the device was dropped. All devices share a few work places, uniform on the disc; each
-    device belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the
-    place, so the same devices meet at the same places every day.
+    A device's home is where it was dropped. All devices share a few work places, uniform on the disc; each device
+    belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so
+    the same devices meet at the same places every day.
 
     Real places are the scenario's `areas`: `homes` and `works` name areas of homes and work places (one, or several
-    with the share of the devices in each), and parts of the rhythm may name further areas, {from_hour: 18,
+    with the share of the devices in each), and parts of the rhythm may name other areas, {from_hour: 18,
     to: {home: 0.4, stadium: 0.6}}. A device has one spot in each area, uniformly distributed. Areas may lie outside
     the cells; a device there is absent. Parts of the rhythm may belong to days of the week, {from_hour: 0, days:
     [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
@@ -93,7 +93,7 @@ class Attraction(Walkers):
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; null: three points"
     )
-    own_places: ClassVar = ("home", "work", "centre")  # these names never mean areas
+    own_places: ClassVar = ("home", "work", "centre")  # names of places that are not areas
     work_places: ClassVar[int] = 3  # number of work places
     centre_m: ClassVar[tuple[float, float]] = (0.0, 0.0)  # [x, y] of the centre: the base station
     spread_m: ClassVar[float] = 30.0  # radius of a work place and of the centre

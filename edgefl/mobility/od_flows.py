@@ -15,7 +15,7 @@ from edgefl.mobility._walkers import Walkers
 from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
-# A device's random numbers: its first area and place; then a departure, a destination and a place for each trip
+# A device's random numbers: its first area and position; then departure, destination and position for each trip
 _FIRST, _TRIPS, _PER_TRIP = 0, 4, 5
 Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]

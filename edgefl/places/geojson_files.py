@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, after checking that each is a longitude followed by a latitude."""
+    """Return positions in degrees, after checking that each is a longitude followed by a latitude."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

@@ -100,7 +100,7 @@ def _read(
     radius_m: float | None,
     stamp: tuple[Path, int, int],
 ) -> _Masts:
-    """Read a file of masts once, for the layout and for the note on the file; read it again if it changes."""
+    """Read a file of masts once for both layout and note, and again only if it changes."""
     rows = _Rows(file, path)
     with moved(("geojson", "path"), PLACE):
         for where, cells in _of_geojson(path) if file.points else _of_table(file, path):

@@ -97,7 +97,7 @@ def _too_large(path: Path, most: str) -> EdgeflError:
 
 
 def _in_metres(path: Path, places: list[Pair]) -> None:
-    """Raise an error if places of a network are in degrees."""
+    """Raise an error if positions of a network are in degrees."""
     if look_like_degrees(places):
         raise EdgeflError(
             f"{path}: coordinates such as ({places[0][0]:g}, {places[0][1]:g}) look like degrees; convert the"

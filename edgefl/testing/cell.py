@@ -57,7 +57,7 @@ def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 class Rows:
-    """A recorder that stores a run's rows in memory, by row type, and further columns by name."""
+    """A recorder that stores a run's rows in memory, by row type, and extra columns by name."""
 
     def __init__(self) -> None:
         self.of: dict[type, list[Any]] = defaultdict(list)

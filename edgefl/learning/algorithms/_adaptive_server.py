@@ -55,7 +55,7 @@ class AdaptiveServer(FedAvg):
         return model + step, {"mean": mean, "square": square, **further}
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Return the divisor [M] of m+, computed from v+ and Delta, and further entries of the next state."""
+        """Return the divisor [M] of m+, computed from v+ and Delta, and other entries of the next state."""
         return square.sqrt() + self.tau, {}
 
     def rate(self, updates: Updates) -> float:

@@ -37,7 +37,7 @@ class Sent:
     """The uploads of k devices in a round, with notes and sizes.
 
     rows: the rows that `aggregate` receives instead of the local models, [k, M].
-    notes: further notes by name, [k, ...], which are treated like those of `Received`.
+    notes: extra notes by name, [k, ...], which are treated like those of `Received`.
     bits: how many bits each device sends, [k] integers; by default the bits of `vectors_up` vectors.
     """
 
@@ -107,7 +107,7 @@ class Updates(_AtARate):
     lr: local learning rate, or [K] one rate per device if the updates were trained in different rounds. shares: [K]
     each device's share of all samples of the K devices, sum 1. coverage: these devices' share of the samples of all
     devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the server.
-    local: [K, M] local models, for a further vector computed from them (`vectors_up`), sent unencoded; None if `rows`
+    local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
     has them. received: [M] or [K, M] the models that devices actually received; None if these are `start`. staleness:
     if rounds overlap, how many models were made since the oldest of these updates began to train.
     """

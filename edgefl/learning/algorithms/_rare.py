@@ -38,7 +38,7 @@ class RareVerbs:
     # nothing is exchanged, and each device also keeps the statistics of its own model
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
-    # number of further vectors that a device receives in a session until its first update has arrived
+    # number of extra vectors that a device receives in a session until its first update has arrived
     vectors_at_start: ClassVar[int] = 0
 
     def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
@@ -69,7 +69,7 @@ class RareVerbs:
     # ---- on devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
-        """Return a further term of the local loss that uses the models' outputs, or None.
+        """Return an extra term of the local loss that uses the models' outputs, or None.
 
         Args:
             start: the received model with its statistics, [M + Q], or one per device [k, M + Q].

@@ -20,7 +20,7 @@ class DeviceData:
     Args:
         labels: labels of the training data [samples].
         devices: number of devices of the run, present or not.
-        inputs: the devices' places and the samples' groups, for partitions that need them.
+        inputs: the devices' positions and the samples' groups, for partitions that need them.
         populations: device ids of each population, ascending; with at most one, all devices are one population.
 
     Raises:

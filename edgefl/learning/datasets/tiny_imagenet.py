@@ -65,7 +65,7 @@ def _read(place: Path) -> Data:
 
 
 def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
-    """Make Tiny-ImageNet from the names of its files, and a function that reads a file by its name."""
+    """Build Tiny-ImageNet from the names of its files and a function that reads a file by its name."""
     wnids = sorted(read(CLASSES).decode().split())
     label = {wnid: number for number, wnid in enumerate(wnids)}
     matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]

@@ -36,7 +36,7 @@ class Reports:
 
 
 class At(NamedTuple):
-    """The place of a round in the run, which names the round's random streams."""
+    """The position of a round in the run, which names the round's random streams."""
 
     session: int
     phase: str

@@ -40,8 +40,8 @@ class TorchLearner:
     """The PyTorch learner of one cell; callers see sessions, device ids and iterations, but no models.
 
     Args:
-        homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
-        sites_m: [cells, 2] positions of the base stations, for partitions and drifts by place.
+        homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by location.
+        sites_m: [cells, 2] positions of the base stations, for partitions and drifts by location.
         cell: number of the cell, for drifts that are limited to some cells.
         populations: device ids of each population that keeps its data; if empty, all devices are one population.
         kept: [devices] share of its dealt training samples that each device keeps; by default 1.

@@ -37,7 +37,7 @@ from edgefl.learning.updates.trained_model import Diverged, TrainedModel
 from edgefl.learning.updates.updates import Amounts, LocalResult
 from edgefl.rng import Streams
 
-# further columns of devices.csv and rounds.csv
+# extra columns of devices.csv and rounds.csv
 EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
 ACCURACY_STD, ACCURACY_BY_SAMPLES = "accuracy_std", "accuracy_by_samples"
 ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
@@ -203,7 +203,7 @@ class Trainer:
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
-        """Compute the further metrics in the settings for a model [M + Q] on these labels' test data."""
+        """Compute the extra metrics in the settings for a model [M + Q] on these labels' test data."""
         names = self.settings.evaluation.metrics
         if not names:
             return {}

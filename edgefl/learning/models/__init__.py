@@ -70,7 +70,7 @@ class OutputTerm(ABC):
 
 
 # (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
-# [k, B, ...] of the loss's further terms with respect to these outputs
+# [k, B, ...] of the loss's extra terms with respect to these outputs
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
 # (step, first, end) -> raw inputs [end - first, B, *input_shape] of these devices; overwritten by the next call
 Read = Callable[[int, int, int], "Tensor"]
@@ -89,8 +89,8 @@ class ChunkOfDevices:
     y: labels [steps, k, B].
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
-    references: reference models of each further term of the loss, [M] or [k, M].
-    push: function that returns the further terms' gradients with respect to the outputs, or None without such terms.
+    references: reference models of each extra term of the loss, [M] or [k, M].
+    push: function that returns the extra terms' gradients with respect to the outputs, or None without such terms.
     """
 
     layout: TensorLayout
@@ -120,7 +120,7 @@ class Model(Component):
     # input shape and number of classes in the papers, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether the model's hand-written `gradients` support further terms of the loss
+    # whether the model's hand-written `gradients` support extra terms of the loss
     knows_terms: ClassVar[bool] = False
     # whether the model's `stepper` accepts inputs without the padding after the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
@@ -164,7 +164,7 @@ class Model(Component):
             rows: local models [k, M].
             x: normalised inputs [k, B, *input_shape]. y: labels [k, B].
             weight: weights [k, B] that sum to one per device; 0 marks padding.
-            terms: further terms of the loss for these k devices, each a weighted sum over a device's samples; only
+            terms: extra terms of the loss for these k devices, each a weighted sum over a device's samples; only
                 for a model that `knows_terms`.
 
         Returns:
@@ -228,5 +228,5 @@ class Model(Component):
 
     @classmethod
     def writes_out_terms(cls) -> bool:
-        """Return whether this model's hand-written gradients support further terms of the loss."""
+        """Return whether this model's hand-written gradients support extra terms of the loss."""
         return cls.writes_out() == "stepper" or cls.knows_terms

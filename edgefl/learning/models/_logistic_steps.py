@@ -144,7 +144,7 @@ class _Block:
         )
 
     def _add_pushed(self, weight: Tensor) -> None:
-        """Add the gradients of the loss's further terms to delta, the gradients at the logits."""
+        """Add the gradients of the loss's extra terms to delta, the gradients at the logits."""
         assert self._push is not None
         outputs, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in self._parts))
         others_of = [[others.pop(0) for _ in range(count)] for count in self._models]

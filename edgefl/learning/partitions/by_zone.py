@@ -79,5 +79,5 @@ class ByZone(Staying):
             raise EdgeflError(f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels")
         begin = np.arange(zones + 1) * classes // zones
         width = np.diff(begin) if self.labels_per_zone is None else np.full(zones, self.labels_per_zone)
-        place = streams("label_sets").permutation(classes)  # place of each label on the circle
+        place = streams("label_sets").permutation(classes)  # position of each label on the circle
         return (place - begin[:-1, None]) % classes < width[:, None]

@@ -139,7 +139,7 @@ def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.
 def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]) -> Scores:
     """Test a model [M + Q], or one per device [K, M + Q], on the samples of each of K devices.
 
-    The losses are those of the task, without the further terms of local training.
+    The losses are those of the task, without the extra terms of local training.
     """
     count = len(samples)
     sizes = np.array([len(part) for part in samples], np.int64)

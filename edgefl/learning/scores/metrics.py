@@ -1,4 +1,4 @@
-"""Compute further metrics of the global model on test data, columns of rounds.csv besides accuracy and loss."""
+"""Compute extra metrics of the global model on test data, columns of rounds.csv besides accuracy and loss."""
 
 from collections.abc import Sequence
 from typing import Literal

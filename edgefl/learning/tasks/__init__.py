@@ -29,7 +29,7 @@ class Task(Component):
     of_classes: ClassVar[bool] = False
     # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
     per_position: ClassVar[bool] = False
-    # further columns of rounds.csv, which `further` fills
+    # extra columns of rounds.csv, which `further` fills
     columns: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return how many reference models each sample passes through, for further terms of the local loss."""
+        """Return how many reference models each sample passes through, for extra terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = answers.term(self._algorithm.term, self._algorithm.term(self.model, previous))
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -137,7 +137,7 @@ class TrainedModel:
 
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
-            lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
+            lr, terms: learning rate, which the algorithm may change, and extra terms of the local loss.
             stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite. foretell: as in `Trainer.train`.
 

@@ -50,7 +50,7 @@ class WarmStart(Component):
     of_classes: ClassVar[bool] = False
 
     # whether sessions P + 1 and P + 2 are as with `previous`, because there are no saved models, then one, and the
-    # local loss has no further term
+    # local loss has no extra term
     first_two_as_previous: ClassVar[bool] = False
 
     @property
@@ -100,7 +100,7 @@ class WarmStart(Component):
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
-        """Return a further term of the local loss for training in a session s > P, or None for no term.
+        """Return an extra term of the local loss for training in a session s > P, or None for no term.
 
         Args:
             previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the
