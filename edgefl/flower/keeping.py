@@ -43,7 +43,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Unkept(EdgeflError):
-    """An error raised when a strategy's attribute is not data that a snapshot can hold."""
+    """An error raised when a strategy's attribute is not data that a snapshot can store."""
 
 
 def state_of(strategy: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
     """Convert data to JSON, and add the bytes of NumPy arrays to `arrays`; `unpack` reverses the conversion.
 
     Raises:
-        Unkept: the value is not data that a snapshot can hold.
+        Unkept: the value is not data that a snapshot can store.
     """
     kind = type(value)
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):

@@ -28,12 +28,12 @@ TOO_FEW = (
 
 
 def node_of(device: int) -> int:
-    """Return the id of the Flower node that stands for a device."""
+    """Return the id of the Flower node that represents a device."""
     return device + FIRST_NODE
 
 
 def device_of(node: int) -> int:
-    """Return the device that a Flower node stands for."""
+    """Return the device that a Flower node represents."""
     return node - FIRST_NODE
 
 
@@ -179,7 +179,7 @@ def bits_of(content: RecordDict) -> int:
 
 @contextmanager
 def _identity() -> Iterator[None]:
-    """Take the identity of Flower's server task for a `with` block, since only a task can create messages."""
+    """Assume the identity of Flower's server task for a `with` block, since only a task can create messages."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     for name in names:

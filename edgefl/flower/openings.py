@@ -50,7 +50,7 @@ class Openings:
         self._rounds, self._changed_share, self._pilots = rounds, changed_share, pilot_sessions
         self.number = 0  # number of the session
         self.probes_left = 0
-        # model sent to nodes until a round of training has made one
+        # model sent to nodes until a training round has made a model
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
         self.told = False  # whether the scenario begins the sessions

@@ -48,11 +48,11 @@ def learner(
 ) -> Callable[[Assignment], "_FlowerLearner"]:
     """Return a learner for `edgefl.simulate` from a Flower ClientApp and a strategy.
 
-    The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
-    offered in a round. A node that the strategy leaves out has a row with 0 bits and 0 joules. The ClientApp runs in
-    this process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy
-    gets the replies that arrive, and errors for missing replies. An interrupted run can be resumed if all attributes
-    of the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
+    The scenario's selector chooses participants among the present devices, and the strategy sees only these nodes in
+    a round. A node that the strategy does not use has a row with 0 bits and 0 joules. The ClientApp runs in this
+    process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy gets
+    the replies that arrive, and errors for missing replies. An interrupted run can be resumed if all attributes of
+    the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
     warning.
 
     Args:
@@ -66,7 +66,7 @@ def learner(
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.
         flops_per_sample: FLOPs of one sample's forward and backward pass; None: 6 per parameter, as for dense layers.
-        columns: further metrics of the test, which become columns of rounds.csv.
+        columns: extra metrics of the test, which become columns of rounds.csv.
     """
 
     def make(told: Assignment) -> _FlowerLearner:
@@ -118,7 +118,7 @@ def _check_first_use(strategy: Any) -> None:
 
 @dataclass(eq=False)
 class _FlowerLearner:
-    """The learner of one cell, made of a Flower strategy and devices that run a ClientApp."""
+    """The learner of one cell, which consists of a Flower strategy and devices that run a ClientApp."""
 
     rounds: Any
     nodes: Nodes

@@ -1,4 +1,4 @@
-"""Give Flower's two kinds of strategies, with messages (flwr.serverapp) and older (flwr.server), one interface."""
+"""One interface to Flower's two kinds of strategies, with messages (flwr.serverapp) and older (flwr.server)."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +181,7 @@ def _by_flower(aggregate: Callable[..., Any]) -> bool:
 
 
 def _first_model(initial: Any) -> ArrayRecord:
-    """Convert the first model to an ArrayRecord, and refuse numbers that are not finite."""
+    """Convert the first model to an ArrayRecord, and reject numbers that are not finite."""
     try:
         made = (
             initial if isinstance(initial, ArrayRecord) else ArrayRecord([np.asarray(one) for one in initial])
@@ -275,7 +275,7 @@ def numbers_of(record: ArrayRecord, who: str) -> list[np.ndarray]:
     """Return the arrays of an ArrayRecord as NumPy arrays.
 
     Raises:
-        EdgeflError: an array cannot be read, or does not hold real numbers.
+        EdgeflError: an array cannot be read, or does not contain real numbers.
     """
     arrays = []
     for name, array in record.items():

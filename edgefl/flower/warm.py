@@ -32,7 +32,7 @@ def warm_started(
     pilot model; the nodes' plain average model gives the gradient of this session's data, and is then dropped. The
     session opens with a mean of the saved models, weighted by the similarity of their gradients to this session's.
 
-    Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins
+    Inside edgefl (`edgefl.flower.learner`) the scenario defines the sessions. In Flower's own runs a session begins
     after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session
     have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 
@@ -99,7 +99,7 @@ class _Around:
     def _to_send(
         self, model: Mapping[str, np.ndarray], nodes: frozenset[int]
     ) -> Mapping[str, np.ndarray] | None:
-        """Begin a round; return the model to send instead of the last aggregated one, or None."""
+        """Begin a round; return the model to send instead of the last aggregated model, or None."""
         openings = self.openings
         if openings.due(nodes):
             openings.begin(model, nodes)

@@ -1,1 +1,1 @@
-"""The learners of a run, which are PyTorch's, one without training, or your own."""
+"""The learners of a run: the PyTorch learner, a stand-in without training, or your own learner."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # a run without learning must not load PyTorch
     from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.federation.training_data import TrainingData
 
-# PyTorch's own threads stay off: small layers run faster on one thread, and on a busy machine the OpenMP barriers of
-# two threads slowed logistic regression 17-fold. Cores train several devices at a time; a study uses processes.
+# PyTorch's own threads stay off: small layers are faster on one thread, and on a busy machine the OpenMP barriers of
+# two threads slowed logistic regression 17-fold. Devices train in parallel; a study runs processes.
 THREADS_PER_OPERATION = 1
 _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, NVIDIA's embedded boards, AMD, WSL
 
@@ -88,7 +88,7 @@ class Means:
     load: "Callable[[Dataset], Data] | None"
 
     def __post_init__(self) -> None:
-        _check_name(self.device)  # a run that trains nothing looks for no such device
+        _check_name(self.device)  # do not look for the device, since a run may train nothing
 
 
 def build(
@@ -112,7 +112,7 @@ def build(
         if world.alone is None:
             raise EdgeflError(
                 "an external learner needs one federation per cell, but here several share the cells: leave "
-                "federations out, or the learner",
+                "out federations or the learner",
                 ("federations",),
             )
         made, said = outside_learners.build(world, outside)

@@ -42,7 +42,7 @@ class Where:
         return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
-        """Return an error that names this place and says what is wrong with the learner's answer."""
+        """Return an error that names this place and describes the fault in the learner's answer."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     not_finite = tuple(_plain(id_) for id_ in local.not_finite)
     if not set(not_finite) <= set(ids):
         raise where.wrong(
-            f"not_finite is {quoted(not_finite)}; name some of the devices called for, {quoted(ids)}"
+            f"not_finite is {quoted(not_finite)}; it must contain only devices of this call, {quoted(ids)}"
         )
     return LocalRound(
         ids,
@@ -225,7 +225,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:
     if not hasattr(values, "__len__") or isinstance(values, Mapping) or len(values) != len(ids):
         given = f"{len(values)} values" if hasattr(values, "__len__") else quoted(values)
-        raise where.wrong(f"{name} has {given} for {len(ids)} devices: give one for each")
+        raise where.wrong(f"{name} has {given} for {len(ids)} devices: return one value for each")
 
 
 def _scalar(where: Where, name: str, value: Any) -> float | None:

@@ -90,7 +90,7 @@ class ModelKeeper:
         if accuracy is None:
             return
         best = path.with_name(f"{path.name}-best.safetensors")
-        # in a resumed run the best model may come from a round that is repeated, which gives the same model
+        # in a resumed run the best model may come from a round that is repeated, and yields the same model
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):
@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # no `parents`: a missing run folder was moved
+                path.parent.mkdir(exist_ok=True)  # no `parents`, to fail if the run folder was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)
@@ -117,7 +117,7 @@ class ModelKeeper:
                     raise
 
     def _taken_from(self, loan: Loan) -> bool:
-        """Copy the lending run's model files if all training was taken over from it; return whether it was."""
+        """Copy the lending run's model files if it supplied all training results; return whether it did."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
             complete = about_of(loan.lender)["status"] == "completed"

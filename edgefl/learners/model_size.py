@@ -1,8 +1,8 @@
 """Compute the size of a learner for the checks before a run, without loading PyTorch.
 
 Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size, and no other
-setting of `learning` needs to be tried with tensors, the data and the partition are built as in a run, and the
-model's size comes from its formula; a conformance test compares formula and module.
+setting of `learning` must be checked with tensors, the data and the partition are built as in a run, and the model's
+size comes from its formula; a conformance test compares formula and module.
 """
 
 from collections.abc import Callable
@@ -55,9 +55,9 @@ def of(
 def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Return whether learning settings can be checked without tensors, given a model that states its size.
 
-    The following settings need the learner: a GPU, whose memory counts; bfloat16, which the processor must support;
-    numba, which must be installed; drifts and tests on devices, which change or divide the test data; a file that
-    must fit the model.
+    These settings need the learner: a GPU, because its memory is limited; bfloat16, which the processor must support;
+    numba, which must be installed; drifts and tests on devices, which change or divide the test data; and model
+    files, which must fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))

@@ -1,24 +1,24 @@
-"""Replace the PyTorch learner by any object that implements `edgefl.contract.Learner`.
+"""Replace the PyTorch learner with any object that implements `edgefl.contract.Learner`.
 
     edgefl.simulate(scenario, learner=make)
 
-edgefl calls `make` once for each cell that has a server, with an `Assignment`, which has the facts about the world
-that are known in advance. `make` returns that cell's learner; instead of a function, `make` can be a class whose
-constructor takes the assignment, or with a single such cell, a finished learner. The scenario gives a `workload`
+edgefl calls `make` once for each cell that has a server, with an `Assignment`, which describes what is known about
+the world in advance. `make` returns that cell's learner. Instead of a function, `make` can be a class whose
+constructor takes the assignment or, if only one cell has a server, a learner object. The scenario has a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers the engine's calls and has no clock. For a session the learner receives the devices present, for a
-round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
-whose updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers
-from `Assignment.streams`: then the run is a function of scenario and seed.
+A learner answers the engine's calls and has no clock. When a session begins, the learner receives the ids of the
+devices present. In each round it receives the participants, returns each participant's iterations, samples and bits,
+and then receives the devices whose updates arrived. The engine computes the participants' time and cost. A learner
+should draw its random numbers from `Assignment.streams`, so that scenario and seed alone determine the run.
 
-A run can resume (`edgefl.resume(path, learner=make)`) if the run's learner has three more methods:
+A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
     restore(arrays, facts)          return to the state in which `state` returned these
     stages()                        the stages of the open session, from the current one on
 
-Each method is called between rounds; a round that is trained and not yet aggregated is trained again. Without these
+Each method is called between rounds; a round that was trained but not aggregated is trained again. Without these
 methods an unfinished run starts over, and run.json says so.
 """
 

@@ -17,10 +17,10 @@ Learners = Mapping[str, Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """The trained parts of a run, and the torch device. Without training there is no journal: a rerun is as fast.
+    """The trained parts of a run, and the torch device; without training no journal is kept, as a rerun is as fast.
 
     further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
-    cell. score: name of the score that judges models. needs: memory that training needs in any case. precisions:
+    cell. score: name of the models' score. needs: lower bounds of the memory that training needs. precisions:
     precisions of the gradients. processor: name of the processor.
     """
 

@@ -14,8 +14,8 @@ class Augmentation:
 
     An image is padded with zeros on each side, cropped to its size at a uniform random position, and mirrored left to
     right with probability 1/2: He et al., Deep Residual Learning, CVPR 2016, section 4.2, with 4 pixels for CIFAR's
-    32x32. The zeros are raw values, before scaling: black. Test data, the losses that devices report, and early
-    stopping use the original images.
+    32x32. The zeros are raw pixel values before normalisation, that is, black. Test data, the losses that devices
+    report, and early stopping use the original images.
     """
 
     padding: ClassVar[int] = 4  # width of the margin on each side, pixels

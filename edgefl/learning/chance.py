@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Chance:
     """Draw random numbers for k devices, each from its own stream, or for the server from a single stream.
 
-    A device's numbers depend only on its name, its cell, the round and the seed: they do not depend on which other
-    devices take part, on the processor, or on a resume. Each draw continues after the previous one. For the
-    server, results lack the first dimension [k].
+    A device's numbers depend only on its id, its cell, the calling method, the round and the seed, and not on which
+    other devices take part, on the processor, or on whether the run was resumed. Each draw continues the stream. For
+    the server, results lack the first dimension [k].
 
     Args:
         generator: function that returns the generator of a device, or of the server (for None), at the start of its
@@ -80,7 +80,7 @@ class RoundChance:
     """The random streams of a round, one for each method of the algorithm.
 
     streams: random streams below the name of the cell and its model; None outside of a run.
-    at: place of the round, or of the aggregation, in the run.
+    at: key of the round, or of the aggregation, in the run.
     """
 
     streams: Streams | None = None

@@ -1,4 +1,4 @@
-"""Load numba, and name the settings that `learning.kernels: numba` cannot train."""
+"""Load numba, and name the settings that `learning.kernels: numba` does not support."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,7 +17,7 @@ PLAIN = ("early_stopping", "clip_norm", "augmentation", "batching", "precision")
 
 
 def numba_name() -> str:
-    """Return `numba` with its version, as run.json states it.
+    """Return `numba` with its version, for run.json.
 
     Raises:
         EdgeflError: numba is not installed, or cannot be loaded.
@@ -40,7 +40,7 @@ def _trains_plainly(algorithm: Algorithm) -> bool:
 
 
 def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
-    """Yield each setting that numba's code cannot train: its key, the conflict, and the remedy."""
+    """Yield each setting that the numba kernels do not support: its key, the conflict, and the remedy."""
     local = settings.local
     if settings.model.hidden_widths() is None:
         name = registry.name_of("models", settings.model)

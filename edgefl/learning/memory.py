@@ -68,7 +68,7 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 
 def held_bytes() -> float:
-    """Return the bytes of memory that this process holds now; NaN if unknown."""
+    """Return the bytes of memory that this process uses now; NaN if unknown."""
     return _of_status("VmRSS")
 
 

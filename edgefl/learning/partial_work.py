@@ -1,4 +1,4 @@
-"""Let stragglers do fewer epochs or steps, and aggregate their updates."""
+"""Draw how many epochs or steps each device does, fewer for stragglers."""
 
 from collections.abc import Sequence
 

@@ -5,7 +5,7 @@ of a device, each with noise of z times its sensitivity, amount to one Gaussian 
 epsilon is exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: privacy amplification by sampling
 participants; epsilon holds against an observer that knows the participants. If devices add the noise, the server is
 the observer, and each upload that begins counts, even if it is lost; if the server adds it, each published model
-counts. An account covers a device's data, so it restarts when a partition deals again, and in another run.
+counts. An account covers a device's data, so it restarts when data are dealt again, and in every run.
 """
 
 import math
@@ -22,7 +22,7 @@ from edgefl.learning.tensors import Tensor
 
 # column of devices.csv: epsilon of all the device's updates that an observer has seen, including the row's update
 EPSILON = "epsilon"
-HALVINGS = 200  # maximum number of halvings of the interval in the search for epsilon
+HALVINGS = 200  # maximum number of bisection steps in the search for epsilon
 
 
 class PrivacySettings(Section):
@@ -31,13 +31,13 @@ class PrivacySettings(Section):
     clip_norm: float = Field(
         gt=0,
         le=1e9,
-        description="C: largest norm of a device's change of the model; larger changes are scaled down",
+        description="C: maximum norm of a device's model change; larger changes are scaled down",
     )
     noise: float = Field(
         1.0,
         ge=0,
         le=1e6,
-        description="z: noise multiplier: standard deviation over an update's largest effect; 0: clip only",
+        description="z: noise multiplier, standard deviation of the noise over an update's largest effect; 0: clip",
     )
     where: Literal["device", "server"] = Field(
         "server",
@@ -47,7 +47,7 @@ class PrivacySettings(Section):
     delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may be exceeded")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
-        """Yield notes on reports without noise, used by selectors and sessions, that the account leaves out."""
+        """Yield notes on reports without noise, used by selectors and session policies, that epsilon ignores."""
         if selector and self.noise:
             yield (
                 f"learning.privacy: {selector} chooses by devices' reports about their data, which have no noise:"
@@ -62,7 +62,7 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True)
 class Privacy:
-    """Clip updates and add noise as the settings say, and compute epsilon."""
+    """Clip updates and add noise according to the settings, and compute epsilon."""
 
     settings: PrivacySettings
 
@@ -83,7 +83,7 @@ class Privacy:
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Add the server's noise to updates [k, M], the same to all, so that their weighted mean has this noise.
+        """Add the same server noise to all updates [k, M], so that their weighted mean has this noise.
 
         One update changes the mean by at most the update's share times C.
         """
@@ -107,7 +107,7 @@ def epsilon_of(noise: float, updates: int, delta: float) -> float:
     if not noise:
         return math.inf
     mu = math.sqrt(updates) / noise
-    low, high = 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))  # tail bound of the loss
+    low, high = 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))  # a tail bound
     if _delta(low, mu) <= delta:
         return 0.0
     for _ in range(HALVINGS):

@@ -18,19 +18,19 @@ if TYPE_CHECKING:  # settings load without PyTorch
     from edgefl.learning.tasks import Task
 
 
-# keys of `learning` that the theorem requires to be unset, and the effect of each on a local step or a transfer
+# keys of `learning` that the theorem excludes, and the effect of each on a local step or a transfer
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "scales gradients down",
-    "local.augmentation": "trains on other samples than the loss uses",
+    "local.augmentation": "trains on samples other than those of the loss",
     "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
-    "downlink_codec": "makes devices begin with another model than the global one",
+    "downlink_codec": "makes devices start from a model other than the global one",
 }
 
 
 class InitialModel(Section):
-    """The file of the model that a run begins with, from another run or pretrained, instead of a random model."""
+    """The file of the initial model, pretrained or from another run; by default the initial model is random."""
 
     path: Path = Field(
         description="safetensors file with the module's tensor names, such as a run's models/cell0.safetensors;"
@@ -44,7 +44,7 @@ class InitialModel(Section):
 
 
 class LocalSettings(Section):
-    """Settings of local training: amount of work, steps, and way of computing."""
+    """Settings of local training: amount of work, optimiser, and numerical methods."""
 
     steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
     epochs: int | None = Field(None, ge=1, le=100_000, description="local epochs per round, instead of steps")
@@ -85,7 +85,7 @@ class LocalSettings(Section):
         description="gamma: local training ends after epoch e if the loss on held-out samples has fallen by less than"
         " gamma / e since the previous epoch (F: 0.03 to 0.05), with any algorithm; null: the algorithm's own rule",
     )
-    kept_apart: ClassVar[float] = 0.3  # share of a device's samples for early stopping: F's 7:3 split
+    kept_apart: ClassVar[float] = 0.3  # share of samples held out for early stopping: FLASH's 7:3 split
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
@@ -236,7 +236,7 @@ class LearningSettings(Section):
 
     dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
     task: Annotated[Any, Named("tasks", optional=True)] = Field(
-        None, description="task, with its loss and its score; null: the data set's own"
+        None, description="task, with its loss and its score; null: the data set's task"
     )
     partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
         "dirichlet", validate_default=True, description="partition: which device holds which samples"
@@ -321,14 +321,14 @@ class LearningSettings(Section):
 
     @property
     def methods_on_models(self) -> tuple[Callable[..., Any], ...]:
-        """The methods of components that compute models of devices, besides the algorithm's."""
+        """The methods of components other than the algorithm that compute devices' models."""
         codecs = (each for each in (self.uplink_codec, self.downlink_codec) if each is not None)
         return (self.local.optimiser.step, *(each.encode for each in codecs))
 
     @property
     def copies_in_transfers(self) -> int:
-        """How many models per participant codecs and privacy keep in memory, besides the local model."""
-        # the upload of the device; the model that the device received, and the upload as the server counts it
+        """The number of models per participant that codecs and privacy keep in memory, besides the local model."""
+        # one model in uplink coding, the upload; two in downlink coding, the received model and the rebased upload
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 
     @property

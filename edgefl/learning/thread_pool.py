@@ -1,4 +1,4 @@
-"""A pool of threads, including the caller's, that work through a list of jobs."""
+"""A thread pool that works through a list of jobs and includes the calling thread."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from edgefl.errors import EdgeflError
 
 
 def user_cache() -> Path | None:
-    """Return edgefl's cache folder by the XDG base directory specification (which ignores relative paths).
+    """Return edgefl's cache folder, following the XDG base directory specification (which ignores relative paths).
 
     Return None if the user has no home folder, as in a container with a numeric user.
     """
@@ -21,7 +21,7 @@ def user_cache() -> Path | None:
 
 
 def without_tilde(path: Path) -> Path:
-    """Replace a path's leading tilde by the user's home folder.
+    """Replace a path's leading tilde with the user's home folder.
 
     Raises:
         EdgeflError: the user has no home folder.

@@ -1,4 +1,4 @@
-"""Mobility models, which give positions as functions of time, device and seed. NumPy only, without a clock."""
+"""Mobility models, which compute positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod
@@ -23,23 +23,23 @@ Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 class Movement(Protocol):
     """The paths of all devices of one run."""
 
-    moves: bool  # False lets the engine stop watching cell edges
+    moves: bool  # if False, the engine does not check for devices that cross cell edges
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """Return [devices, 2] the positions relative to the base station at a time >= 0; calls may be in any order.
+        """Return positions [devices, 2] relative to the base station at a time >= 0; calls may be in any order.
 
-        The position is nan for a device that is absent at that time, not yet or no longer in the area.
+        The position is nan for a device that is absent at that time, because it has not arrived yet or has left.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return [devices] the speed for each link's Doppler shift: the device's speed, or its mean if it varies."""
+        """Return the speed [devices] that determines each link's Doppler shift, or the mean speed if it varies."""
 
 
 def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.ndarray:
-    """Return a movement's positions at a time, [devices, 2]; `devices` is None if their number is not known.
+    """Return a movement's positions at a time, [devices, 2]; `devices` is None if the number of devices is unknown.
 
     Raises:
-        EdgeflError: the movement returns something else.
+        EdgeflError: the movement does not return such an array.
     """
     positions_m = movement.positions_m(time_s)
     right = isinstance(positions_m, np.ndarray) and positions_m.ndim == 2 and positions_m.shape[1] == 2
@@ -50,10 +50,10 @@ def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.n
 
 
 def checked(mobility: "Mobility", movement: Movement, devices: int) -> Movement:
-    """Return the answer of a mobility model's `start` if it is a movement of all devices.
+    """Check that a mobility model's `start` returned a movement of all devices, and return this movement.
 
     Raises:
-        EdgeflError: the answer is something else, or its speeds are not one for each device.
+        EdgeflError: it is not such a movement, or does not have one speed for each device.
     """
     place = "devices", "mobility"
     needed = ("moves", "positions_m", "doppler_speeds_m_s")
@@ -76,7 +76,7 @@ class RecordedMovement(Movement, Protocol):
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
-    """Return the devices' trips at the given time; one endless trip if the movement has no method `trips`.
+    """Return the devices' trips at the given time; a movement without a method `trips` is one endless trip.
 
     The base class `Legs` has this method.
     """
@@ -104,15 +104,14 @@ def still_until_s(movement: Movement, time_s: float) -> float:
 class Mobility(Component):
     """Base class of all mobility models.
 
-    The path of a device depends only on its number and the seed: more devices do not change the paths of earlier
-    ones.
+    The path of a device depends only on its number and the seed, so adding devices does not change other paths.
     """
 
-    # whether device numbers come from a file or road; a class then takes the first of these numbers
+    # whether a file or a road numbers the devices; a class of n devices then uses numbers 0 to n - 1
     own_numbers: ClassVar[bool] = False
-    # whether a file gives the number of devices and their types; the class then has `start_all`
+    # whether a file determines the devices' number and types; such a model implements `start_all`
     recorded: ClassVar[bool] = False
-    # places that are not areas, for the message about an unknown area
+    # names of the model's places that are not areas, listed in the error about an unknown area
     own_places: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -128,7 +127,7 @@ class Mobility(Component):
         return self._places
 
     def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:
-        """Yield the areas that the model names, each with the key of its name among the model's parameters."""
+        """Yield the parameter's key and the area's name for each area that the model's parameters name."""
         return ()
 
     @property
@@ -137,7 +136,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with the given areas, which include all areas that the model names."""
+        """Return a copy of the model that uses the given map, which must contain all areas that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -149,7 +148,7 @@ class Mobility(Component):
     def reach_m(self, cell_radius_m: float) -> float:
         """Return the largest distance of devices from the origin, m; with several cells, farther devices are absent.
 
-        The distance is the area's radius if the area is a disc, and otherwise larger.
+        The distance is the area's radius if the area is a disc, and larger otherwise.
         """
         return self.area_radius_m(cell_radius_m)
 
@@ -161,7 +160,7 @@ class Mobility(Component):
 
         Args:
             positions_m: [devices, 2] positions where devices were dropped. A model bound to streets, a road or a file
-                places its devices itself, as its documentation says; then only the number of devices counts.
+                places its devices itself, as its documentation says, and uses only the number of positions.
             cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
             min_distance_m: smallest distance of dropped devices from the base station; moving ones may come closer.
             streams: the run's random streams; mobility uses those below "mobility".

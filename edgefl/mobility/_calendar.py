@@ -70,7 +70,7 @@ class Calendar:
         return self._day_s * (self.period_h // HOURS)
 
     def hours(self, time_s: np.ndarray) -> np.ndarray:
-        """Return [n] hours since the first period began, at simulated times [n], also before 0."""
+        """Return the hours [n] from the first period's beginning to simulated times [n], which may be negative."""
         return self._begin_h + time_s * (HOURS / self._day_s)
 
     def seconds(self, hours: np.ndarray) -> np.ndarray:
@@ -78,7 +78,7 @@ class Calendar:
         return hours * (self._day_s / HOURS)
 
     def spells(self, time_s: np.ndarray) -> np.ndarray:
-        """Return [n] the index of the spell that applies at simulated times [n], also before 0."""
+        """Return the index [n] of the spell that applies at simulated times [n], which may be negative."""
         hours = self.hours(time_s) % self.period_h
         return self.which[np.searchsorted(self.begins_h, hours, side="right") - 1]
 

@@ -15,8 +15,8 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 class UniformDraws:
     """Uniform random numbers as a function of the seed, the device and the index in the device's sequence.
 
-    A NumPy generator per device would need a Python call per device; here one call serves all devices. The sequence
-    of a device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
+    One call draws for all devices, whereas NumPy generators would need a Python call per device. The sequence of a
+    device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
     10,000 devices with a million numbers each overlap somewhere with a probability of about 1e-5.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
@@ -28,7 +28,7 @@ class UniformDraws:
         self._keys = streams.low_keys(name, devices)
 
     def uniform(self, ids: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
-        """Return [count, ids] uniform numbers strictly between 0 and 1.
+        """Return uniform numbers [count, ids], strictly between 0 and 1.
 
         Args:
             ids: numbers of the devices to draw for.
@@ -49,7 +49,7 @@ class UniformDraws:
 
 
 def normal(uniform: np.ndarray) -> np.ndarray:
-    """Return [2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
+    """Return independent standard normal numbers [2, n], from uniform numbers [2, n] (Box and Muller, 1958)."""
     size = np.sqrt(-2.0 * np.log(uniform[0]))
     angle = 2.0 * math.pi * uniform[1]
     return np.stack([size * np.cos(angle), size * np.sin(angle)])

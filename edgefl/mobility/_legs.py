@@ -29,19 +29,19 @@ class Leg(NamedTuple):
 class Legs(ABC):
     """Movement of devices that walk leg after leg; a model derives each leg from the one before.
 
-    Legs are made when time reaches them, always for all devices together, and one leg ahead of each device: many legs
-    take little longer than one. A leg is a function of the device, its random numbers and the state at the end of the
-    leg before it, but never of the times of earlier calls. For a time before a device's current leg, the device's
-    walk is computed again from time 0: correct, but slow for long paths. Simulations only move forward in time.
+    Legs are made as time passes, for all devices together and one leg ahead, since one call for many legs takes
+    little longer than for one. A leg is a function of the device, its random numbers and the state at the end of the
+    leg before it, but never of the times of earlier calls. A call for a time before a device's current leg computes
+    its walk again from time 0, which is slow, but simulations only move forward.
 
-    Inside the models coordinates come first, [2, devices], which is twice as fast as [devices, 2].
+    Inside the models, arrays are [2, devices], which is twice as fast as [devices, 2].
 
     Args:
         speeds_m_s: [devices] speed for the Doppler shift.
     """
 
     moves = True
-    # whether each leg leads to a destination, even one left at once; otherwise a trip lasts until a rest
+    # whether each leg is a trip to a destination, even without a rest there; otherwise a trip lasts until a rest
     leads_to_places: ClassVar[bool] = False
 
     def __init__(self, speeds_m_s: np.ndarray) -> None:
@@ -52,10 +52,10 @@ class Legs(ABC):
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
         self._velocity_m_s = np.zeros((2, devices))
-        self._start_s = np.full(devices, math.inf)  # in the future, so that the first call starts the legs
+        self._start_s = np.full(devices, math.inf)  # inf, so that the first call starts the legs
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
-        # times of the current legs: between the first two of these, no device starts or ends a leg
+        # latest start and earliest end of current legs, between which no leg starts or ends, and latest arrival
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
         self._number = np.zeros(devices, dtype=np.int64)  # number of each device's next leg
         # the leg after the current one, if it has been made
@@ -89,7 +89,7 @@ class Legs(ABC):
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time; a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # a moving device counts with its mean speed, since a slow leg does not mean that it left its vehicle
+        # report the mean speed of a moving device, since a slow leg does not mean that it left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:
@@ -144,7 +144,7 @@ class Legs(ABC):
 
 
 def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> np.ndarray:
-    """Return [n] the time until devices at [2, n] inside a disc around the origin reach its border; inf at rest.
+    """Return the time [n] until devices at [2, n], inside a disc around the origin, reach its border; inf at rest.
 
     The larger root s of |here + s velocity|^2 = radius^2.
     """
@@ -153,7 +153,7 @@ def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> n
     # a device on the border may be outside by a rounding error
     inside = np.maximum(radius_m**2 - (here_m**2).sum(axis=0), 0.0)
     root = np.sqrt(outwards**2 + square * inside)
-    # the form of the root without a difference of nearly equal numbers
+    # this form of the root avoids subtracting nearly equal numbers
     with np.errstate(divide="ignore", invalid="ignore"):
         time_s = np.where(outwards > 0, inside / (outwards + root), (root - outwards) / square)
     return np.where(square > 0, time_s, math.inf)

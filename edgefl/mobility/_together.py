@@ -12,7 +12,7 @@ class Together:
     """The movement of devices with different models.
 
     Args:
-        parts: by mobility model, its devices' ids, their movement, and their rows in it; a device is in one part.
+        parts: for each mobility model, the ids of its devices, the movement, and the devices' rows in the movement.
     """
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:

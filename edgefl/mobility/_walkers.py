@@ -1,4 +1,4 @@
-"""Parameters of the area's size and of the devices' speeds that several mobility models share."""
+"""Parameters for the area's size and the devices' speeds, shared by several mobility models."""
 
 from typing import Self
 
@@ -40,5 +40,5 @@ class Walkers(LargerArea):
         return self
 
     def speeds_m_s(self, devices: int, streams: Streams) -> np.ndarray:
-        """Draw [devices] the speeds, m/s."""
+        """Draw the speed of each device [devices], m/s."""
         return streams("mobility", "speed").uniform(self.speed_min_m_s, self.speed_max_m_s, size=devices)

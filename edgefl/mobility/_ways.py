@@ -1,4 +1,4 @@
-"""Routes of people between their own places, along streets or straight, and notes on plans without a return home."""
+"""Routes of people between their places, along streets or straight, and notes on missing routes and returns home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -25,12 +25,12 @@ class Ways:
         self, spots_m: np.ndarray, pairs: Mapping[tuple[int, int], np.ndarray], streets: "StreetMap | None"
     ) -> None:
         self._places, _, people = spots_m.shape
-        # first and last corner by pair of places and person; initially a route of one corner, for people who stay
+        # first and last corner by pair of places and person; initially corner 0 alone, for people who stay
         self._first, self._last = np.zeros((2, self._places**2, people), dtype=np.int64)
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # both directions are searched from the later place, since homes, the first place, are the most scattered
+            # search both directions from the place of higher number, since homes (place 0) are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):
@@ -40,22 +40,22 @@ class Ways:
                     parts.append(corners_m.T)
                     along_m.append(np.append(0.0, np.cumsum(np.hypot(*np.diff(corners_m.T)))))
         self.corners_m = np.concatenate(parts, axis=1)
-        # metres from the first corner of each route, so that other people's routes do not affect rounding
+        # measured from each route's own first corner, so that other routes do not affect rounding
         self._along_m = np.concatenate(along_m)
 
     def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return [ids] the first and the last corner of each person's route from a place to a goal."""
+        """Return the first and the last corner [ids] of each person's route from a place to a goal."""
         pair = place * self._places + goal
         return self._first[pair, ids], self._last[pair, ids]
 
     def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return [n] the distance along a route from each first corner to a later corner of that route, m."""
+        """Return the distance [n] along a route from each first corner to a later corner of the same route, m."""
         return self._along_m[last] - self._along_m[first]
 
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return people's last corners passed [n] and places [2, n] after walking `walked_m` of their routes."""
+        """Return people's last corners passed [n] and positions [2, n] after walking `walked_m` of their routes."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -71,7 +71,7 @@ class Ways:
 
 
 def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> Iterator[str]:
-    """Yield a note on people leaving home and never coming back.
+    """Yield a note on people that leave home and never return.
 
     Args:
         followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.
@@ -114,7 +114,7 @@ def cut_off(
         if 2 * lost.sum() > lost.size:
             yield (
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
-                f"{lost.sum():,} of its {lost.size:,} spots lie at streets that are not connected to the "
-                f"rest of the map, from where people walk up to {apart_m[lost].max():,.0f} m in a straight "
+                f"{lost.sum():,} of its {lost.size:,} spots are nearest to streets that are cut off from "
+                f"the rest of the map, so people walk up to {apart_m[lost].max():,.0f} m in a straight "
                 "line to streets that are; join the streets where they share a point, or use a larger map"
             )

@@ -1,4 +1,4 @@
-"""Movement between home, work, a centre and areas, by the time of day."""
+"""Movement between home, work, a city centre and areas, depending on the time of day."""
 
 import zlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
 HOME, WORK = range(2)
-# Offsets of a device's random numbers: these first, then two for each decision
+# Indices at which a device's random numbers begin: four draws, then two numbers for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
 # Offset of four numbers for the device's spot in each place that is an area
 _AREAS = 2**40
@@ -50,21 +50,21 @@ WEEKDAY = (
 
 
 class Attraction(Walkers):
-    """Each device chooses between home, work, the centre and areas, by the time of day.
+    """Each device chooses between home, work, the centre and areas, depending on the time of day.
 
-    A device's home is where the device was dropped. All devices share a few work places, uniform on the disc; each
-    device belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the
-    place, so the same devices meet at the same places every day.
+    A device's home is where it was dropped. All devices share a few work places, uniform on the disc; each device
+    belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so
+    the same devices meet at the same places every day.
 
-    Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
-    several with the share of the devices in each), and a part of the rhythm may name further areas,
-    {from_hour: 18, to: {home: 0.4, stadium: 0.6}}. A device has one spot in each area, uniformly distributed.
-    Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
-    {from_hour: 0, days: [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
+    Real places are the scenario's `areas`: `homes` and `works` name areas of homes and work places (one, or several
+    with the share of the devices in each), and parts of the rhythm may name other areas, {from_hour: 18,
+    to: {home: 0.4, stadium: 0.6}}. A device has one spot in each area, uniformly distributed. Areas may lie outside
+    the cells; a device there is absent. Parts of the rhythm may belong to days of the week, {from_hour: 0, days:
+    [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
 
-    A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (the
-    device may choose the place where it is), and walks straight to its new place at its own speed; a decision on the
-    way redirects it. A day lasts day_s and has 24 hours; time 0 is begin_hour. At time t a device heads for place i
+    A device decides at exponentially distributed intervals of mean stay_s. It chooses a place with the probabilities
+    of the hour (maybe its current place) and walks straight there at its own speed; a decision on the way redirects
+    it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device heads for place i
     with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
     beginning: devices begin at the place of their last decision before time 0.
 
@@ -93,7 +93,7 @@ class Attraction(Walkers):
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; null: three points"
     )
-    own_places: ClassVar = ("home", "work", "centre")  # not areas, even if an area has such a name
+    own_places: ClassVar = ("home", "work", "centre")  # names of places that are not areas
     work_places: ClassVar[int] = 3  # number of work places
     centre_m: ClassVar[tuple[float, float]] = (0.0, 0.0)  # [x, y] of the centre: the base station
     spread_m: ClassVar[float] = 30.0  # radius of a work place and of the centre
@@ -145,7 +145,7 @@ class Attraction(Walkers):
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # draw in order, so that adding work places leaves the first places unchanged
+        # draw in order, so that more work places leave the first ones unchanged
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [
@@ -180,7 +180,7 @@ class Attraction(Walkers):
 
 
 class _Days(Legs):
-    """Walks of devices between their spots, which `spots_m` holds as [places, 2, devices]."""
+    """Walks of devices between their spots. `spots_m` is [places, 2, devices]."""
 
     def __init__(
         self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws

@@ -24,14 +24,14 @@ class GaussMarkov(LargerArea):
         speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
-    and the device moves straight during a step. Speed and heading begin in their stationary state, normal around the
-    mean with the given standard deviation, correlated by alpha^n over n steps. Each device has its own mean heading,
-    drawn uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
+    and the device moves straight during a step. Speed and heading start in their stationary distribution: normal
+    around the mean with the given standard deviation, with correlation alpha^n over n steps. Each device has its own
+    mean heading, drawn uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
 
-    At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
-    of y do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all
-    times, as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away when a
-    border is near.)
+    At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and |y| do
+    not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all times,
+    as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away when a border
+    is near.)
 
     Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
     random walk, alpha 1 straight motion at constant speed. The Doppler shift follows from the mean speed.

@@ -19,8 +19,8 @@ class Highway(LargerArea):
 
     The road is straight, area_factor times as long as the cell is wide, and passes the base station at a distance of
     offset_m. A vehicle that reaches the road's end is absent for away_s, and then re-enters its lane at the other
-    end: the same vehicles return again and again, after a time that depends on the lane. Device i drives in lane i
-    modulo the number of lanes; in each direction, lanes are numbered from the outer, slowest one.
+    end: the same vehicles come back after a time that depends on the lane. Device i drives in lane i modulo the
+    number of lanes; in each direction, lanes are numbered from the outer, slowest one.
 
     The vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road this is
     a Poisson process, given the number of vehicles), so each vehicle's place along the road is uniform at every time,
@@ -42,7 +42,7 @@ class Highway(LargerArea):
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes; speeds in between are evenly spaced"
     )
-    away_s: float = Field(10.0, ge=1, le=1e9, description="absence between leaving and entering again")
+    away_s: float = Field(10.0, ge=1, le=1e9, description="time between leaving and re-entering the road")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

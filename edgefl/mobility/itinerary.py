@@ -1,4 +1,4 @@
-"""Move people between home and other places by a daily or weekly plan."""
+"""Move people between home and other places on a daily or weekly schedule."""
 
 import zlib
 from collections.abc import Iterator
@@ -25,17 +25,17 @@ from edgefl.rng import Streams
 FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
-# Offsets in a person's two random streams. Habits begin with a number for each entry of the plan; at this offset plus
-# one that follows from a place's name, four numbers give the person's spot and one whether the person ever goes there
+# Offsets in a person's two random streams. The stream of habits starts with a number per entry of the plan. From this
+# offset on, each place has four numbers for the person's spot, and one for whether the person ever goes there
 _SPOTS = 2**40
-# The stream of days has a sequence for each entry of the plan, with one number per day from this offset on
+# The stream of days has a sequence for each entry of the plan, with one number per day starting at this offset
 _DAYS, _TODAY = 2**32, 2**16
 Share = Annotated[float, Field(ge=0, le=1)]
 Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
 
 
 def _of_place(name: str) -> int:
-    """Return the offset, from a place's name, at which a person's random numbers for the place begin."""
+    """Return the offset, computed from a place's name, of a person's random numbers for this place."""
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 
@@ -67,28 +67,28 @@ class _Trip(Strict):
 
 
 class Itinerary(Walkers):
-    """Each person leaves home by the clock, goes to work or elsewhere, stays there, and returns by the clock.
+    """Each person leaves home at a set time, goes to work or elsewhere, stays there, and returns at a set time.
 
-    `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
-    `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
-    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says
-    where home is. In an area each person has its own spot, uniform in area and the same every time.
+    `plan` contains the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then `{leave:
+    "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` contains the places: an area's name, {area: share
+    of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says where home is.
+    In an area, each person has a fixed spot, drawn uniformly.
 
-    A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
-    for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance
-    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 all days are equal, with habit 0
-    they are independent. Whether a person is in the `share` that goes to a place is drawn once for each place: an
-    entry with a smaller share to the same place takes a subset of the same people.
+    A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, where h and d are uniform in -1 to 1; h
+    is drawn once for each person and entry, d every day. The sum has a trapezoidal density of variance spread_min^2
+    (habit^2 + (1 - habit)^2) / 3. With habit 1 all days are equal, with habit 0 independent. One draw per person and
+    place decides who is in the `share` that goes there: of two entries for a place, the one with the smaller share
+    takes a subset of the other's people.
 
-    People move at their own speed, along the scenario's `streets` if there are any: straight to the nearest point of
-    a street, along the shortest route, and straight to the destination. Without streets, routes are straight. Entries
-    happen in order: a person still on the way at the next entry sets out again on arrival. Times within a day must
-    increase. At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at
-    home if they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
+    People move at a constant speed: straight to the nearest point of the scenario's `streets`, along the shortest
+    route, and straight to the destination; without `streets`, straight. Entries are followed in
+    order: a person still on the way at the next entry sets out again on arrival. Times within a day must increase. At
+    time 0, which is begin_hour of begin_day, people are where the plan has brought them, or at home if they never
+    leave. A day lasts day_s and has 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
-    plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of
-    route and time by traffic, one-way streets, lanes and lights, people who go together, speed limits of streets.
+    plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: effects of
+    traffic, one-way streets, lanes and lights, people who travel together, speed limits.
     """
 
     speed_max_m_s: float = Field(
@@ -113,7 +113,7 @@ class Itinerary(Walkers):
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
-    habit: ClassVar[float] = 2 / 3  # share of spread_min that is the person's own in all days; our choice
+    habit: ClassVar[float] = 2 / 3  # weight of a person's fixed offset; our choice
 
     @model_validator(mode="after")
     def _plan_holds(self) -> Self:
@@ -150,7 +150,7 @@ class Itinerary(Walkers):
 
     @property
     def travels_by(self) -> Mode:
-        """The people's mode of travel: `mode`, or the slowest mode that reaches their speed."""
+        """The people's mode of travel: `mode`, or the slowest mode that reaches their highest speed."""
         slow: list[Mode] = [mode for mode, top_m_s in FASTEST.items() if self.speed_max_m_s <= top_m_s]
         return self.mode or [*slow, "car"][0]
 
@@ -178,10 +178,10 @@ class Itinerary(Walkers):
 
     @property
     def goes_anywhere(self) -> bool:
-        return True  # addresses may lie anywhere, and so may streets
+        return True  # addresses and streets may be anywhere
 
     def follows(self, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw [entries, ids] whether each person ever follows each entry of the plan."""
+        """Draw whether each person ever follows each entry of the plan, bool [entries, ids]."""
         return np.stack([draws.uniform(ids, _of_place(trip.to) + 4, 1)[0] < trip.share for trip in self.plan])
 
 
@@ -215,7 +215,7 @@ class _Commutes(Legs):
         if streets is not None:
             model.places.notes.extend(cut_off(spots_m, pairs, streets, model._names))
         self._spots_m = spots_m
-        # last entry followed, in the row of `_Leaves`; place where the person is or goes
+        # number of the last entry that the person followed, see `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)
         self._place = np.zeros(len(people), dtype=np.int64)
         # last corner reached on the person's route, and the route's end
@@ -224,7 +224,7 @@ class _Commutes(Legs):
         self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Follow the plans of the days before time 0, trip by trip."""
+        """Return where people are at time 0, by following the plan from earlier days on."""
         self._entry[ids] = self._leaves.first
         self._place[ids] = 0
         at_m = np.empty((2, len(ids)))
@@ -271,10 +271,10 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people, with all days' entries in a row; number 0 is the first entry on the day of time 0.
+    """Departures of people. The entries of all days are numbered in a row; 0 is the first entry on the day of time 0.
 
     Attributes:
-        first: time at which the row of entries starts: a day before time 0, or a week before if days differ.
+        first: number just before the row's first entry, a day before time 0, or a week before if days differ.
         followed: [entries, people] whether a person follows an entry.
     """
 
@@ -317,7 +317,7 @@ class _Leaves:
         return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
 
     def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each person's next entry [ids] in the row, the entry's departure, s, and its number in the plan."""
+        """Return the number of each person's next entry [ids], its departure, s, and its index in the plan."""
         at = entry + 1
         searching = np.flatnonzero(~self._never[ids])
         while len(searching):
@@ -326,7 +326,7 @@ class _Leaves:
             searching = searching[~here]
             at[searching] += 1
         day, which = np.divmod(at, len(self._trips))
-        # days before time 0 have their own numbers, too
+        # days before time 0 have random numbers, too
         today = 2 * self._days.uniform(ids, which * _DAYS + _TODAY + day, 1)[0] - 1
         late = self._habit * self._usual[which, ids] + (1 - self._habit) * today
         leave_h = HOURS * day + self._leave_h[which] + self._spread_h[which] * late - self._begin_hour

@@ -61,8 +61,8 @@ class Manhattan(Walkers):
 
 
 class _Drives(Legs):
-    """Devices on their way from stop to stop. A stop's column and row are indices into stops_m, which
-    holds the coordinates of the area's first edge, of the streets, and of the area's last edge."""
+    """Devices on their way from stop to stop. A stop's column and row are indices into stops_m, the coordinates of
+    the area's first edge, of the streets, and of the area's last edge."""
 
     def __init__(
         self, stops_m: np.ndarray, model: Manhattan, speeds_m_s: np.ndarray, streams: Streams

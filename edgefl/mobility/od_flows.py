@@ -15,14 +15,14 @@ from edgefl.mobility._walkers import Walkers
 from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
-# A device's random numbers: its first area and place; then a departure, a destination and a place for each trip
+# A device's random numbers: its first area and position; then departure, destination and position for each trip
 _FIRST, _TRIPS, _PER_TRIP = 0, 4, 5
 Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _TripRates(PartOfDay):
-    """A part of the day, up to the beginning of the next part, and its trips."""
+    """A part of the day, up to the beginning of the next part, with its trip rates."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
         description="{origin: {destination: trips per hour of each device at the origin}}; if left out: no trips"
@@ -30,14 +30,14 @@ class _TripRates(PartOfDay):
 
 
 class OdFlows(Walkers):
-    """Each device stays in an area, leaves for another area at the rate of the hour, and walks straight there.
+    """Each device stays in an area, leaves for another area at a rate given for each hour, and walks straight there.
 
-    A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
-    probability r dt, independent of its past: of N devices in area o, N r leave in an hour. The device goes to a
+    If trips_per_hour currently has {o: {d: r}}, a device in area o leaves for d within the next dt hours with
+    probability r dt, independently of its past: N devices in area o start N r trips per hour. The device goes to a
     uniformly random place in d, at its own speed, and can leave again on arrival; with d equal to o, it walks within
     the area. Apart from devices on their way, the number of devices in each area therefore follows dN_d/dt = sum over
-    o of N_o r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of
-    people at each origin, gives the rates.
+    o of N_o r_od - N_d sum over e of r_de; an hourly origin-destination table, divided by the number of people at
+    each origin, gives the rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day lasts day_s and has
     24 hours. Drop positions are ignored. Areas are the scenario's `areas`; devices in an area
@@ -45,7 +45,7 @@ class OdFlows(Walkers):
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip
     distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:
-    roads, habits of individual devices, purposes of trips.
+    roads, habits of individual devices, and trip purposes.
     """
 
     speed_max_m_s: float = Field(
@@ -72,7 +72,7 @@ class OdFlows(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the flows, which tells the part that applies at each time."""
+        """The calendar of the flows, which maps times to parts of the day."""
         return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -96,12 +96,12 @@ class OdFlows(Walkers):
 class _Departures:
     """Times at which devices leave an area, and their destinations.
 
-    Departures are a Poisson process with a piecewise constant rate; the next departure is at the time by which the
-    integral of the rate has grown by a standard exponential number.
+    Departures form a Poisson process with a piecewise constant rate; the next one happens when the rate's integral
+    has grown by a standard exponential random number.
     """
 
     def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:
-        """Take trips per hour `rates` [k, areas] to each area, in the spells that begin at calendar.begins_h."""
+        """`rates` [k, areas] are the trips per hour to each area in the spells that begin at calendar.begins_h."""
         self._calendar = calendar
         self._rates = rates.sum(axis=1)
         self._upto = np.cumsum(rates, axis=1)
@@ -111,7 +111,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return durations, s or inf, of devices' stays from times [n] on, and their next destinations, [n] each."""
+        """Return how long devices stay from times [n] on, s or inf, and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)
@@ -119,7 +119,7 @@ class _Departures:
         spell = np.searchsorted(self._begins_h, now_h, side="right") - 1
         wanted = self._sum[spell] + (now_h - self._begins_h[spell]) * self._rates[spell] + exponential
         periods, wanted = np.divmod(wanted, whole)
-        # the spell in which the integral reaches that number, a spell with a positive rate
+        # find the spell in which the integral reaches `wanted`; its rate is positive
         spell = np.maximum(
             np.searchsorted(self._sum, wanted, side="left") - 1, np.flatnonzero(self._rates)[0]
         )
@@ -158,7 +158,7 @@ class _TripsBetweenAreas(Legs):
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         area = self._goal[ids]
         uniform = self._draws.uniform(ids, _TRIPS + _PER_TRIP * number, _PER_TRIP)
-        # before any trip, at time 0, devices are at their first places
+        # the first leg, at time 0, has no walk: devices rest where they were placed
         to_m = np.where(number > 0, points_in(self._regions, area, uniform[2:]), here_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
         rest_s, exponential = np.empty(len(ids)), -np.log(uniform[0])

@@ -18,12 +18,12 @@ _PER_TRIP = 4
 class RandomDirection(Walkers):
     """Each device walks in a random direction for a random time, rests, and takes a new direction.
 
-    At the border the device is reflected as by a mirror and continues. Walking and resting times are exponential.
-    Position is uniform in area and direction uniform at every time: the drop is already stationary, for any speeds
-    (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
-    mirrors preserve volume in position and direction). At the start a share pause / (pause + travel) of the devices
-    is at rest. Left out: the older variant, in which devices walk to the border each time (Royer, Melliar-Smith and
-    Moser, ICC 2001), which is not uniform.
+    At the border it is reflected, as light by a mirror, and continues. Walking and resting times are exponential.
+    Positions are uniform over the area and directions uniform at all times, so the drop is already stationary, for
+    any speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion
+    and mirrors preserve volume in position and direction). At the start a share pause / (pause + travel) of the
+    devices is at rest. Left out: the older variant, in which devices walk to the border each time (Royer,
+    Melliar-Smith and Moser, ICC 2001), which is not uniform.
     """
 
     travel_s: float = Field(60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction")
@@ -52,7 +52,7 @@ class _StraightTrips(Legs):
         self._draws = UniformDraws(streams, len(positions_m))
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
-        self._left_s = np.zeros(len(positions_m))  # rest of the trip; positive at a leg's end on the border
+        self._left_s = np.zeros(len(positions_m))  # remaining walk; positive if a leg ends on the border
         self._rest_s = np.zeros(len(positions_m))  # rest after the trip
 
     def begin(self, ids: np.ndarray) -> np.ndarray:

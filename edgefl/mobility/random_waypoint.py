@@ -18,17 +18,17 @@ _OPENING = 2**40
 class RandomWaypoint(Walkers):
     """Each device walks to a uniformly random point of a disc, rests there, and walks to the next point.
 
-    Devices gather in the middle: in the long run a walking device at distance r R from the centre has the density
-    45 (1 - r^2) E(r) / (32 pi R^2) per area, with E the complete elliptic integral of the second kind of modulus r; a
-    resting device is uniformly distributed; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of
-    its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
+    Devices gather in the middle: in the long run walking devices have the density 45 (1 - r^2) E(r) / (32 pi R^2) per
+    area at distance r R from the centre, with E the complete elliptic integral of the second kind of modulus r.
+    Resting devices are uniformly distributed, and a device of speed v rests for a share p / (p + 128 R / (45 pi v))
+    of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
-    proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation, Navidi and
-    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The law then never changes.
-    Without `steady_state` devices start where they were dropped, uniform in area, with a new leg, and approach the
-    law within a few legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a
-    run differ from later ones. Left out: speeds and rests that differ from leg to leg.
+    Devices start in this stationary distribution, not where they were dropped: a walking device within a leg that is
+    drawn with a density proportional to its length, and a resting device with a uniform remaining rest (perfect
+    simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The
+    distribution then never changes. Without `steady_state` devices start a new leg where they were dropped, uniform
+    over the disc, and approach that distribution within a few legs: the mean distance from the centre falls from 0.67
+    R to 0.52 R, so a run's first sessions differ. Left out: speeds and rests that vary by leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="time at rest at each waypoint")

@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 class Static(Mobility):
     """Fixed positions within the cell; a nominal speed determines the Doppler shift of the links.
 
-    Source: the journal paper, Table I: positions of a Poisson point process, 10 m/s for the fading.
+    Source: the journal paper, Table I, which has positions of a Poisson point process, and fading at 10 m/s.
     """
 
     doppler_speed_m_s: float = Field(
@@ -21,7 +21,7 @@ class Static(Mobility):
 
     placement: Literal["area", "distance"] = Field(
         "area",
-        description="area: devices are uniform in area (J); distance: their distance from the centre is uniform, "
+        description="area: devices uniform over the area (J); distance: their distance from the centre is uniform, "
         "so that they are denser near the centre",
     )
 
@@ -37,7 +37,7 @@ class Static(Mobility):
 
 
 def _by_distance(positions_m: np.ndarray, inner_m: float, outer_m: float) -> np.ndarray:
-    """Move points that are uniform in area on a ring so that their distances are uniform; keep their directions."""
+    """Move points that are uniform over a ring's area so that distances become uniform; keep their directions."""
     distance_m = np.hypot(*positions_m.T)
     part = (distance_m**2 - inner_m**2) / (outer_m**2 - inner_m**2)
     moved_m = inner_m + np.clip(part, 0.0, 1.0) * (outer_m - inner_m)

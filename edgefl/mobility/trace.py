@@ -17,9 +17,9 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s in which a satellite sends the ephemeris that a receiver needs after a loss (IS-GPS-200, 20.3.3)
+# twice the 30 s of a satellite's message with the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
-WALK_M_S = 0.1  # devices that move, all more slowly than this, are probably given in other units
+WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
@@ -33,10 +33,10 @@ class Trace(Mobility):
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
-    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. SUMO's vehicles and persons are devices (`kinds`
-      chooses); a vehicle and a person with the same id are two devices.
+    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Vehicles and persons are devices (choose by
+      `kinds`), distinct even if they share an id.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
-      latitude, by their common names or as set in `columns`. A file without ids is one device.
+      latitude, recognised by their common names or set in `columns`. A file without ids is one device.
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
@@ -47,11 +47,11 @@ class Trace(Mobility):
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
-    A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift follows from a device's mean speed: path length divided by the time for which the device is present.
+    In the simulation, a position is scale x (position - origin_m), and its time is time_scale x (time - begin_s). The
+    Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
-    the sources of other formats. Left out: heights, the recorded speeds and angles.
+    the sources of other formats. Left out: heights, and recorded speeds and angles.
     """
 
     own_numbers: ClassVar[bool] = True
@@ -172,7 +172,7 @@ class Trace(Mobility):
         return movement
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return [samples, 3] simulated t, x, y, device after device, and [devices] the number of samples of each."""
+        """Return simulated t, x, y [samples, 3], device after device, and the devices' sample counts [devices]."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         self._check_units(rows, degrees=bool(samples.degrees))
@@ -206,13 +206,13 @@ class Trace(Mobility):
 
 
 class _Recorded:
-    """Samples of all devices in one table, and the current segment of each device.
+    """The paths of a trace's devices: samples of all devices in one table, and each device's current segment.
 
     Args:
         samples: [samples, 3] t, x, y of each sample, device after device, with increasing times for each device.
         counts: [devices] how many samples each device has, at least one.
         limits_s: [devices] longest time between two samples for which a device still counts as present.
-        recorded: id, kind and type of each device as the trace's files give them.
+        recorded: id, kind and type of each device in the trace's files.
     """
 
     moves = True
@@ -231,7 +231,7 @@ class _Recorded:
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
-        # A row without a place starts each absence: before a first sample, and right after a last one
+        # A row of NaN coordinates starts each absence: before a first sample, and right after a last one
         before = np.full((devices, 3), np.nan)
         before[:, 0] = np.minimum(samples[firsts, 0] - 1.0, -1.0)
         lasts = np.flatnonzero(np.append(~present, True))
@@ -288,7 +288,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] mean speeds: path length divided by the time of presence; 0 for a single sample."""
+    """Return mean speeds [devices]: path length divided by the time of presence; 0 for a single sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
@@ -298,13 +298,13 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
 def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
     took_s, apart_m = np.diff(samples[:, 0]), np.hypot(np.diff(samples[:, 1]), np.diff(samples[:, 2]))
-    last = np.cumsum(counts)[:-1] - 1  # from a device's last sample to the next device's first
+    last = np.cumsum(counts)[:-1] - 1  # pairs of one device's last sample and the next device's first sample
     took_s[last], apart_m[last] = 1.0, 0.0
     return float((apart_m / took_s).max(initial=0.0))
 
 
 def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return [devices] the time between samples beyond which a device is absent by default.
+    """Return the default time between samples [devices] beyond which a device is absent.
 
     Args:
         times_s: [samples] times, device after device.

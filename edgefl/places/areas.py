@@ -29,10 +29,10 @@ class _Region(Protocol):
     """A region of the plane, in m."""
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
-        """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
+        """Map uniform numbers [3, n] in (0, 1) to points [2, n] distributed uniformly over the region."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return the shape of the region for a picture: centre and radius, or points, the corners of each ring, m."""
+        """Return the region's shape for a drawing, m: `centre` and `radius`, or `points`, each ring's corners."""
 
 
 class _Streets(Protocol):
@@ -46,7 +46,7 @@ class _Streets(Protocol):
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in the regions numbered `which` [n]."""
+    """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform over the regions with indices `which` [n]."""
     points_m = np.empty((2, len(which)))
     for number in np.unique(which).tolist():
         there = which == number
@@ -59,7 +59,7 @@ class Places:
     """The map of a scenario's world.
 
     areas: areas by name. plane: tangent plane at the geographic location of the origin [0, 0], or None if that
-    location is unknown. streets: all streets, or None. notes: sentences on omissions and repairs in files.
+    location is unknown. streets: all streets, or None. notes: messages on omissions and repairs in map files.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Places:
     used: set[str] = field(default_factory=set)  # contains "plane" once degrees have been converted
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
-        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several areas by their shares."""
+        """Map uniform numbers [4, n] to points [2, n] in one area, or in several areas with the given shares."""
         shares = {shares: 1.0} if isinstance(shares, str) else shares
         area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
         return points_in([self.areas[name] for name in shares], area, uniform[1:])
@@ -79,7 +79,7 @@ class Places:
         return None if self.streets is None else self.streets.map_for(mode)
 
     def drawing(self) -> dict[str, Any]:
-        """Return the areas and streets for a picture of the map; empty if there are none."""
+        """Return the areas and streets for a drawing of the map; empty if there are none."""
         if not self.areas and self.streets is None:
             return {}
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
@@ -157,10 +157,10 @@ class Polygon(Strict):
 
 
 class SumoNet(Strict):
-    """A SUMO network in its own coordinates; as an area, the rectangle around all its streets."""
+    """A SUMO network in its own coordinates. Its area is the bounding box of all its streets."""
 
     path: Path = Field(description="the .net.xml or .net.xml.gz file, relative to the scenario's file")
-    origin_m: Point = Field((0.0, 0.0), description="the network's coordinates of the scenario's [0, 0]")
+    origin_m: Point = Field((0.0, 0.0), description="the scenario's [0, 0] in the network's coordinates")
 
 
 class Area(Strict):

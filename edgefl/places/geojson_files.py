@@ -34,7 +34,7 @@ OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 
 @dataclass(frozen=True)
 class _Shape:
-    """A polygon, as its rings, or a line or point, as a single ring, with its feature's number and properties.
+    """A polygon as a list of rings, or a line or point as a single ring, with its feature's number and properties.
 
     rings: the corners of each ring, [(longitude, latitude), ...].
     """
@@ -45,7 +45,7 @@ class _Shape:
 
 
 class GeoJson(Strict):
-    """Features of a GeoJSON file (RFC 7946); they need the scenario's origin_lon_lat.
+    """Features of a GeoJSON file (RFC 7946); requires the scenario's origin_lon_lat.
 
     Coordinates are in degrees, or in the system that the file's member `crs` names (with `edgefl-cosim[maps]`).
     """
@@ -159,7 +159,7 @@ def _unreadable(content: bytes, error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason why values could not be read, without Python terms."""
+    """Describe why values could not be read, without Python terms."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"
@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, checked to be longitudes followed by latitudes."""
+    """Return positions in degrees, after checking that each is a longitude followed by a latitude."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

@@ -18,8 +18,8 @@ from edgefl.places.geojson_files import POINTS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
 
 NEAR_DEG = 0.7  # degrees of latitude, 78 km; farther masts are outside any world, and outside the plane
-SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
-# the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
+SAME_DIGITS = 5  # decimals of a degree, about 1 m; cells that agree to this precision share a mast
+# values of OpenCelliD's first column, by which a file without a header is recognised, and its column names
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
 OPENCELLID = (
     *("radio", "mcc", "net", "area", "cell", "unit", "lon", "lat", "range"),
@@ -32,26 +32,26 @@ NAMES = {
 }
 PLACE = ("layout", "sites", "path")  # the scenario's key that names the file
 Values = str | int | float
-Row = tuple[str, Mapping[str, Any]]  # place of the row, for errors, and the row's cells by column
+Row = tuple[str, Mapping[str, Any]]  # where the row is in the file, for errors, and its values by column
 
 
 class SitesFile(Strict):
-    """Sites of a file, in degrees; they need the scenario's origin_lon_lat.
+    """Sites read from a file, in degrees; requires the scenario's origin_lon_lat.
 
-    In a table each row is a cell, in a GeoJSON file each point. Cells at one place, within about a metre, are one
-    mast. If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector;
+    Each row of a table is a radio cell, as is each point of a GeoJSON file. Cells within about a metre of one another
+    form one mast. With a column of azimuths (degrees clockwise from north), each azimuth of a mast becomes a sector;
     otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
-    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note states how many.
+    carriers, are merged into the first one. A note counts masts left out beyond layout.radius_m.
     """
 
     path: Path = Field(
         description="path of the file, relative to the scenario's file: GeoJSON points (.geojson or .json, RFC"
-        " 7946), or a table (.csv, .csv.gz or .parquet) with columns of longitude and latitude; a table of"
-        " OpenCelliD may lack the header",
+        " 7946), or a table (.csv, .csv.gz or .parquet) with columns of longitude and latitude; an OpenCelliD table"
+        " may lack the header",
     )
     columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
         {},
-        description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... are known"
+        description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... work"
         " too): {lon: X, lat: Y, azimuth: direction}; in GeoJSON, only the property that holds the azimuth",
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
@@ -77,12 +77,12 @@ class SitesFile(Strict):
         return _read(self, path, origin, radius_m, foreign_files.stamp(path, *PLACE))
 
     def __hash__(self) -> int:
-        return hash(repr(self))  # `columns` and `where` are dicts
+        return hash(repr(self))  # by repr, as the fields `columns` and `where` are dicts
 
 
 @dataclass(frozen=True)
 class _Masts:
-    """Masts of a file.
+    """The masts read from a file.
 
     sites_m: [x, y] of each mast. azimuth_deg: bearings of each mast's sectors, counter-clockwise from x; None without
     a column of azimuths. note: how many rows became masts or sectors, were joined, or were left out.
@@ -101,7 +101,7 @@ def _read(
     radius_m: float | None,
     stamp: tuple[Path, int, int],
 ) -> _Masts:
-    """Read a file of masts once, for the layout and for the note on the file; read it again if it changes."""
+    """Read a file of masts once for both layout and note, and again only if it changes."""
     rows = _Rows(file, path)
     with moved(("geojson", "path"), PLACE):
         for where, cells in _of_geojson(path) if file.points else _of_table(file, path):
@@ -110,7 +110,7 @@ def _read(
 
 
 def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's keys with the places and bearings of its file of sites, if it names such a file."""
+    """Return a scenario's keys, with a file of sites replaced by its masts' positions and bearings."""
     layout = scenario.get("layout")
     if not (isinstance(layout, Mapping) and isinstance(layout.get("sites"), Mapping)):
         return scenario
@@ -173,7 +173,7 @@ def _of_geojson(path: Path) -> Iterator[Row]:
 
 
 class _Rows:
-    """The rows of a file while they are read; each row is a cell, and cells are grouped by mast."""
+    """Collect the rows of a file while it is read; each row is a radio cell, and cells are grouped by mast."""
 
     def __init__(self, file: SitesFile, path: Path) -> None:
         self._file, self._path = file, path

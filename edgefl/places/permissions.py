@@ -18,7 +18,7 @@ _GROUPS: tuple[tuple[str, frozenset[Mode]], ...] = (
     ("construction proposed planned abandoned disused razed raceway no", frozenset()),
 )
 HIGHWAYS = {name: modes for names, modes in _GROUPS for name in names.split()}
-# Keys from general to specific; the last one that a street has decides. Source: OpenStreetMap wiki, Key:access
+# Keys from general to specific; a street's most specific key decides. Source: OpenStreetMap wiki, Key:access
 ACCESS: dict[Mode, tuple[str, ...]] = {
     "foot": ("access", "foot"),
     "bicycle": ("access", "vehicle", "bicycle"),
@@ -26,7 +26,7 @@ ACCESS: dict[Mode, tuple[str, ...]] = {
     "car": ("access", "vehicle", "motor_vehicle", "motorcar"),
 }
 CLOSED = {"no", "private", "agricultural", "forestry", "military", "use_sidepath", "emergency"}
-# Lines of OpenStreetMap that are not streets
+# Tags of lines in OpenStreetMap that are not streets
 OTHERS = (
     *("railway", "power", "waterway", "aeroway", "aerialway", "pipeline", "barrier", "boundary", "building"),
     *("man_made", "natural", "landuse", "leisure", "route"),
@@ -58,7 +58,7 @@ def _allows(lane: Mapping[str, str], vehicle: str) -> bool:
 
 
 def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
-    """Return a feature's tags of OpenStreetMap, from its properties as different programs write them.
+    """Return a feature's OpenStreetMap tags from its properties, in which programs store them differently.
 
     The tags are properties (osmtogeojson, QGIS), within `tags` (older osmtogeojson), or in the text `other_tags`
     (GDAL). Overture's roads have the class of the highway, and its railways and waterways have a subtype.

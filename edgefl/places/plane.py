@@ -40,10 +40,10 @@ class LocalPlane:
 
     Angles are preserved. Distances along the origin's meridian are exact; at a distance d east or west of it all
     distances are too long by the relative error d^2 / (2 R^2), R = 6,371 km: 3e-7 at 5 km, 1.2e-6 at 10 km, 1.2e-4
-    at 100 km. The series ends with the third power of the third flattening: an error of 1e-4 m at FARTHEST_DEG.
+    at 100 km. The series ends with the third power of the third flattening, with an error of 1e-4 m at FARTHEST_DEG.
 
     Source: Krueger, 1912; in the form of Karney, Transverse Mercator with an accuracy of a few nanometers,
-    J. Geodesy 2011, equations (7) to (11) and (35). Scale 1 on the meridian, unlike UTM's 0.9996.
+    J. Geodesy 2011, equations (7) to (11) and (35). The scale on the meridian is 1, unlike UTM's 0.9996.
 
     Args:
         lon_deg, lat_deg: position of the origin [0, 0].

@@ -41,12 +41,12 @@ class Trapezoids:
         return (self.high_m - self.low_m) * (self.right_m - self.left_m).mean(axis=0)
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
-        """Return [2, n] points uniform in area, from [3, n] uniform numbers in (0, 1), by exact inversion."""
+        """Return points [2, n] uniform over the area, from uniform numbers [3, n] in (0, 1), by exact inversion."""
         total = np.cumsum(self.areas_m2)
         one = np.minimum(np.searchsorted(total, uniform[0] * total[-1], side="right"), len(total) - 1)
         lower, upper = (self.right_m[side, one] - self.left_m[side, one] for side in (0, 1))
-        # widths grow linearly with height: w(h) = lower + h (upper - lower), h in 0 to 1. The root of
-        # the distribution function, in the form without a difference of nearly equal numbers
+        # the width grows linearly with height: w(h) = lower + h (upper - lower), h in 0 to 1. This form of the
+        # distribution function's root avoids subtracting nearly equal numbers
         wanted = uniform[1] * (lower + upper)
         height = wanted / (lower + np.sqrt(lower**2 + (upper - lower) * wanted))
         left = self.left_m[0, one] + height * (self.left_m[1, one] - self.left_m[0, one])
@@ -56,7 +56,7 @@ class Trapezoids:
 
 
 class _Union(NamedTuple):
-    """Polygons that do not overlap, and the numbers of polygons that were repaired and left out to make them."""
+    """Disjoint polygons, with the numbers of input polygons that were repaired and that were left out."""
 
     polygons: list[list[np.ndarray]]
     repaired: int
@@ -68,8 +68,8 @@ def union(polygons: Sequence[Rings]) -> _Union:
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
     inside the union if it is inside any polygon. Rings of fewer than three corners are dropped; if an outline is
-    dropped, so are its holes. Outlines run counter-clockwise and holes clockwise, as a picture needs them to leave
-    holes empty.
+    dropped, so are its holes. Outlines run counter-clockwise and holes clockwise, so that a drawing leaves the holes
+    empty.
 
     Raises:
         ValueError: no polygon is left.
@@ -92,9 +92,9 @@ def union(polygons: Sequence[Rings]) -> _Union:
 
 
 def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
-    """Return the area that rings enclose an odd number of times, even if they cross or share sides.
+    """Return the area that rings enclose an odd number of times, even if rings cross or share sides.
 
-    make_valid of shapely fills a hole that shares a side with the outline.
+    shapely's make_valid is not used, because it fills a hole that shares a side with the outline.
 
     Raises:
         ValueError: the rings cross too often.

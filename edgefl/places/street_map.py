@@ -1,4 +1,4 @@
-"""Find where people enter the streets of a map, and the shortest route along them, in a graph."""
+"""Represent the streets of a map as a graph, and find entry points and shortest routes in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,12 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-JOIN_M = 0.1  # points closer than this are one corner
+JOIN_M = 0.1  # points closer than this are merged into one corner
 MOST_PIECES = 5_000  # pieces of lines that can be cut at crossings; all pairs are compared
 
 
 class _Entries(NamedTuple):
-    """The points at which n places meet the streets, for each place the nearest point of any street."""
+    """The point on the streets nearest to each of n places."""
 
     street: np.ndarray  # [n] index of the piece of street
     at_m: np.ndarray  # [2, n] the point
@@ -24,7 +24,7 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StreetMap:
-    """Pieces of street between corners, all connected.
+    """The connected graph of a map's streets: straight pieces between corners.
 
     Attributes:
         corners_m: [2, corners] position of each corner, m.
@@ -92,8 +92,8 @@ class StreetMap:
         """Return the shortest routes between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
         A route goes straight to the nearest point of any street, along streets, and straight to the other place from
-        the street point nearest to that place. One search (Dijkstra, 1959) starts at each corner at which routes
-        begin, one in memory at a time. The choice between equally short routes depends only on the two places.
+        the street point nearest to that place. One search (Dijkstra, 1959) runs from each corner where routes begin;
+        one search is in memory at a time. The choice between equally short routes depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])
@@ -136,12 +136,12 @@ class StreetMap:
 
     @cached_property
     def _index(self) -> tuple[cKDTree, np.ndarray, float]:
-        """Middles of parts of all pieces of street, the piece of each part, and half the length of the longest part.
+        """A search tree of the midpoints of short parts of all pieces, each part's piece, and half the longest part.
 
-        If the nearest part's middle is at a distance d from a place, the nearest point of any street is at most d
-        away, and the middle of that point's part is at most half a part's length farther.
+        If the nearest midpoint is at distance d from a place, the nearest point of any street is at most d away, and
+        the midpoint of the part that contains this point is at most half a part's length farther.
         """
-        longest_m = self.lengths_m.mean()  # gives at most twice as many parts as pieces
+        longest_m = self.lengths_m.mean()  # yields at most twice as many parts as pieces
         counts = np.ceil(self.lengths_m / longest_m).astype(np.int64)
         piece_of = np.repeat(np.arange(len(counts)), counts)
         within = np.arange(len(piece_of)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -36,8 +36,8 @@ class _StreetLines:
 
     Args:
         streets: all streets, open or closed.
-        source: key below `streets` that gives the map, and the name of the map in messages.
-        notes: list that receives a note on streets that are left out.
+        source: key below `streets` that specifies the map, and the map's name in messages.
+        notes: list to which a note on omitted streets is appended.
     """
 
     def __init__(self, streets: Sequence[_Street], source: tuple[str, str], notes: list[str]) -> None:

@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class _Edge:
-    """A street of a network, from junction to junction; `lanes` holds the attributes of each lane."""
+    """A street of a network, from junction to junction; `lanes` has the attributes of each lane."""
 
     attributes: Mapping[str, str]
     lanes: list[Mapping[str, str]]
@@ -42,7 +42,7 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
 
 
 def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
-    """Read the streets of a network and their corners, m: from junction to junction along each edge's shape."""
+    """Read the streets of a network, and each street's corners in m, from junction to junction along its shape."""
     found: list[_Edge] = []
     junctions: dict[str, Pair] = {}
     points, within = 0, False
@@ -97,7 +97,7 @@ def _too_large(path: Path, most: str) -> EdgeflError:
 
 
 def _in_metres(path: Path, places: list[Pair]) -> None:
-    """Raise an error if places of a network are in degrees."""
+    """Raise an error if positions of a network are in degrees."""
     if look_like_degrees(places):
         raise EdgeflError(
             f"{path}: coordinates such as ({places[0][0]:g}, {places[0][1]:g}) look like degrees; convert the"
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge, which are its shape's corners with junctions in place of the ends.
+    """Return the corners of an edge: the corners of its shape, with the first and the last replaced by the junctions.
 
     Raises:
         ValueError: a position is malformed, or a junction is missing; the message names the edge.

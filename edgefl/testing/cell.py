@@ -57,7 +57,7 @@ def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 class Rows:
-    """A recorder that stores a run's rows in memory, by row type, and further columns by name."""
+    """A recorder that stores a run's rows in memory, by row type, and extra columns by name."""
 
     def __init__(self) -> None:
         self.of: dict[type, list[Any]] = defaultdict(list)
@@ -133,8 +133,8 @@ class SwitchedAt(Churn):
 class Scripted:
     """A learner that answers by a script, trains nothing, and records each call.
 
-    work: the work of each device in a round: iterations, samples, bits down, bits up. of: device -> the work of this
-        device instead. scalars: name -> a value per device of the run.
+    work: the work of each device in a round: iterations, samples, bits down, bits up. of: device -> work that
+        replaces `work` for this device. scalars: name -> a value per device of the run.
     probes, share: how many probe rounds open each session, and the share of the present devices that take part.
     losses: the loss that all devices report in each coming round, if a session policy needs losses; `scalars`
         overrides it.

@@ -22,7 +22,7 @@ from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
-START_S, ROUNDS = 5000.0, 8  # rounds into which a session with a duration is cut
+START_S, ROUNDS = 5000.0, 8  # number of rounds in a checked session of given duration
 SWITCHES = 200  # number of switching times checked for each device
 STEPS = 50  # number of changes of a load that are checked
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
@@ -53,7 +53,7 @@ def selectors(selector: Selector) -> None:
             )
             must(set(chosen) <= set(ids), f"select() returned {chosen}: choose among candidates.ids {ids}")
             again = selector.select(candidates, number, np.random.default_rng(turn))
-            must_repeat("select()", chosen, again, "draw from the rng it is given, keep no state")
+            must_repeat("select()", chosen, again, "draw from the given rng, and keep no state")
 
 
 def servers(policy: ServerPolicy) -> None:
@@ -70,11 +70,11 @@ def servers(policy: ServerPolicy) -> None:
             must(0 <= ready <= arrived, f"ready({state}) is {ready}: return 0 to {arrived} updates")
             must(
                 (room, ready) == (policy.room(state), policy.ready(state)),
-                f"two calls with {state} gave different answers: keep no state",
+                f"two calls with {state} returned different values: keep no state",
             )
     must(
         policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1,
-        "room() is 0 in an idle cell: no device begins",
+        "room() is 0 in an idle cell: no device would ever begin",
     )
     look_s = policy.looks_s(START_S)
     must(look_s > START_S, f"looks_s({START_S}) is {look_s}: return a later time, or inf")
@@ -145,7 +145,7 @@ def churn(model: Churn) -> None:
         )
         must(
             all(a < b for a, b in itertools.pairwise(times)),
-            f"switches() of device {device} gave {times[:5]} ...: times must ascend",
+            f"switches() of device {device} yielded {times[:5]} ...: times must ascend",
         )
         must(
             times == _switches(model, device),
@@ -183,7 +183,7 @@ def power_models(model: PowerModel) -> None:
 
 
 def backgrounds(model: Background) -> None:
-    """Check that a background load is a share of time, depends only on cell and time, and holds as long as stated."""
+    """Check that a background load is a share of time, depends on cell and time only, and changes only as stated."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):
@@ -191,7 +191,7 @@ def backgrounds(model: Background) -> None:
         for _ in range(STEPS):
             load, until_s = model.load(direction, cell, time_s)
             where = f"load({direction!r}, {cell}, {time_s})"
-            must(0 <= load <= 1, f"{where} gave {load}: return a share of time, 0 to 1")
+            must(0 <= load <= 1, f"{where} returned {load}: return a share of time, 0 to 1")
             must(until_s > time_s, f"{where} holds until {until_s}: return a later time, or inf")
             middle_s = (time_s + until_s) / 2 if until_s < math.inf else time_s + 1e6
             model.load(direction, 1 - cell, 2 * middle_s)

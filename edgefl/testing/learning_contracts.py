@@ -24,7 +24,7 @@ def optimisers(optimiser: Optimiser) -> None:
     """Check that steps update models in place, each device independently, and that `weights` matches the steps."""
     for decay in (0.0, 0.1):
         together, alone = _steps_of(optimiser, decay, 3), _steps_of(optimiser, decay, 1)
-        must(bool(together.isfinite().all()), "step() gives numbers that are not finite within three steps")
+        must(bool(together.isfinite().all()), "step() returns numbers that are not finite within three steps")
         must(
             torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
             "step() moves a device differently when others are stepped with it: keep rows independent",
@@ -88,7 +88,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
 
 
 def warm_starts(start: WarmStart) -> None:
-    """Check that a warm start's weights sum to 1 or are empty, and that all sessions it drops are saved ones."""
+    """Check that a warm start's weights sum to 1 or are empty, and that it retains only saved sessions."""
     must(start.probes >= 0, f"probes is {start.probes}: it must be 0 or more rounds")
     must(
         0 < start.probe_participants <= 1,
@@ -174,7 +174,7 @@ def models(model: Model) -> None:
     must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
-        "build() gave different parameters in two calls with one torch seed: draw them from torch's random numbers",
+        "build() made different parameters in two calls with one torch seed: draw them from torch's random numbers",
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))

@@ -1,7 +1,7 @@
 """Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
-All tensors hold parameters only, [M] or one row per device. The learner averages batch statistics, which are not
-parameters; of an algorithm's parts, only `OutputTerm`s, which run models, receive them.
+All tensors contain parameters only, [M] or one row per device. The learner averages batch-norm statistics, which are
+not parameters; an algorithm receives them only in an `OutputTerm`, which runs models.
 """
 
 from typing import ClassVar
@@ -42,21 +42,21 @@ __all__ = [
 class Algorithm(Component, RareVerbs):
     """Base class of all algorithms; each method defaults to federated averaging.
 
-    The methods here, in the order of a round, are what nearly all algorithms need. Other methods are in `_rare.py`:
-    terms of the loss that use outputs, personal models, early stopping, other uploads, the vectors in a transfer.
+    The methods here, in the order of a round, are those that nearly all algorithms need. `_rare.py` has others: loss
+    terms that use outputs, personal models, early stopping, other uploads, the vectors in a transfer.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    A device's vectors change only if its update reaches the server; otherwise the device keeps the earlier ones.
+    They change only if the device's update reaches the server.
     """
 
     # input of the next model. models: the mean of the devices' models, sent to devices unchanged; mean: the server
-    # continues from that mean without seeing each update; updates: the server uses individual updates
+    # continues from that mean, and does not see each update; updates: the server uses individual updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        """Return the server's state with which a session's first round begins.
+        """Return the server's state at the beginning of a session's first round.
 
         Args:
             start: the session's opening model, [M].

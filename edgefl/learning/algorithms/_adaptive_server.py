@@ -11,16 +11,16 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveServer(FedAvg):
-    """Base class of adaptive optimisers at the server, which take the mean change Delta as the gradient.
+    """Base class of adaptive optimisers at the server, which use the mean change Delta as the gradient.
 
-    m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
-    m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
-    algorithm 2 (no bias correction). Reddi et al.'s Delta weights devices equally (`weighting: equal`); the default
-    weights devices by data size, as all algorithms here do (J 5), so that only the update rules differ.
+    m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), with v+ by each algorithm's rule, and
+    m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2
+    (no bias correction). Reddi et al.'s Delta weights devices equally (`weighting: equal`); the default weights
+    devices by data size, as do all algorithms here, so that only the update rules differ.
 
-    m and v are reset at the start of each session, because they follow the previous session's path, and the opening
-    model might not lie on this path. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau
-    grows, since sqrt(v) tends to tau.
+    m and v are reset at the start of each session, because they follow the previous session's path, on which the
+    opening model need not lie. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau grows,
+    since sqrt(v) tends to tau.
     """
 
     uses: ClassVar[str] = "mean"
@@ -55,7 +55,7 @@ class AdaptiveServer(FedAvg):
         return model + step, {"mean": mean, "square": square, **further}
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Return the divisor [M] of m+, computed from v+ and Delta, and further entries of the next state."""
+        """Return the divisor [M] of m+, computed from v+ and Delta, and other entries of the next state."""
         return square.sqrt() + self.tau, {}
 
     def rate(self, updates: Updates) -> float:

@@ -11,13 +11,13 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(Algorithm):
-    """Base class of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
+    """Base class of algorithms with several global models, the rows of `models` [C, M] in the server's state.
 
     Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it;
-    each model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
-    would choose. The global model, from which opening models are made, is the mean of all uploads, as in FedAvg; no
-    device uses it. If a session opens with a model other than the one that the last session ended with (a warm
-    start), all models are shifted by the difference.
+    each model becomes the mean of its devices' uploads, weighted by data size. Each device is tested with the model
+    that it would choose. The global model, from which opening models are made, is the mean of all uploads, as in
+    FedAvg; no device uses it. If a warm start opens a session with a model other than the last one, all models are
+    shifted by the difference.
 
     Batch statistics, which are not parameters, are averaged over all devices, regardless of the model that each
     device chose.
@@ -28,7 +28,7 @@ class Clustered(Algorithm):
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
-        """Return the index [K] of the model that each device trains, chosen by losses [K, C], and further notes."""
+        """Return the index [K] of the model that each device trains, chosen by losses [K, C], and extra notes."""
 
     def choices(self, state: ServerState) -> Tensor:
         """Return the models [C', M] that devices choose from, the first C' models in the server's state."""

@@ -37,7 +37,7 @@ class Sent:
     """The uploads of k devices in a round, with notes and sizes.
 
     rows: the rows that `aggregate` receives instead of the local models, [k, M].
-    notes: further notes by name, [k, ...], which are treated like those of `Received`.
+    notes: extra notes by name, [k, ...], which are treated like those of `Received`.
     bits: how many bits each device sends, [k] integers; by default the bits of `vectors_up` vectors.
     """
 
@@ -47,13 +47,13 @@ class Sent:
 
 
 class _AtARate:
-    """Base class of `Trained` and `Updates`, which state the learning rate of local training."""
+    """Base class of `Trained` and `Updates`, which contain the learning rate of local training."""
 
     lr: float | Tensor
 
     @property
     def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0, so that no model moved and no change can be divided by it."""
+        """Whether the round's learning rate was 0, so that no model moved, and changes cannot be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
@@ -64,10 +64,10 @@ class Trained(_AtARate):
     local: the local models, [k, M].
     start: the model that all devices received [M], or the model that each device received [k, M].
     iterations: how many local steps each device took, [k], at least 1.
-    travel: [k] how far each device has moved, a_k in FedNova: start - local = lr x a weighted sum of the steps'
-        gradients, and a_k is the sum of the weights. Without momentum a_k is the number of steps e_k, with momentum
-        rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if steps are not sums of
-        gradients, as with Adam: see `needs_sgd`.
+    travel: [k] a_k in FedNova: start - local = lr x a weighted sum of the steps' gradients, and a_k is the sum of the
+        weights. Without momentum a_k is the number of steps e_k, with momentum rho it is sum_s (1 - rho^(e_k - s +
+        1)) / (1 - rho) over the steps s = 1 .. e_k. nan if changes are not sums of gradients, as with Adam; see
+        `needs_sgd`.
     lr: local learning rate, or [k] one rate per device. notes: notes of `Received`. rng: random numbers of these
     devices, which differ between `upload` and `keep`. gradients: [k, M] of the loss on all samples of each device at
     its local model; in `upload` only, with `whole_gradients`.
@@ -102,15 +102,14 @@ class Updates(_AtARate):
     """The updates of K devices that reached the server, in order of device id.
 
     rows: what the devices sent, [K, M]: their local models, unless the algorithm's `upload` returns something else.
-    start, iterations, travel: values of each device, as in `Trained`; if devices received other models than the
-        server intended (`received`), start is the intended model, and the rows are shifted by the difference.
+    start, iterations, travel: values of each device, as in `Trained`; if coding changed the models on the downlink
+        (`received`), start is the model before coding, and the rows are shifted by the difference.
     lr: local learning rate, or [K] one rate per device if the updates were trained in different rounds. shares: [K]
-    each device's share of all samples of the K devices, sum 1. coverage: share of the samples of all the session's
-    devices that these devices hold, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the
-    server. local: [K, M] local models, for a further vector computed from the local models (`vectors_up`), which
-    travels unchanged, or None if `rows` has the local models. received: [M] or [K, M] the models that devices in fact
-    received; None if these are `start`. staleness: if rounds overlap, how many models were made since the training of
-    the oldest of these updates began.
+    each device's share of all samples of the K devices, sum 1. coverage: these devices' share of the samples of all
+    devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the server.
+    local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
+    has them. received: [M] or [K, M] the models that devices actually received; None if these are `start`. staleness:
+    if rounds overlap, how many models were made since the oldest of these updates began to train.
     """
 
     rows: Tensor
@@ -127,7 +126,7 @@ class Updates(_AtARate):
     staleness: int = 0
 
     def mean(self) -> Tensor:
-        """Return the mean [M] of the devices' uploads, weighted by data size (J 5)."""
+        """Return the mean [M] of the devices' uploads, weighted by data size."""
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
@@ -166,7 +165,8 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device, bool [K], was present at the session's start and has had no update arrive since."""
+        """Whether each device, bool [K], was present at the session's start, and no update of it has arrived
+        since."""
 
     @property
     def rng(self) -> Chance:

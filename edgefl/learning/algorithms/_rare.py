@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 class RareVerbs:
     """Base class of `Algorithm` with the methods and declarations that few algorithms override, in call order."""
 
-    # whether the algorithm needs classes, and is refused for tasks without classes
+    # whether the algorithm needs classes, so that it is an error for tasks without classes
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
@@ -24,13 +24,13 @@ class RareVerbs:
     # whether each device computes the gradient of its loss on all its samples, at the model that it receives (for
     # `correct`: RECEIVED_GRADIENT among its vectors) and at its local model after training (for `upload`)
     whole_gradients: ClassVar[bool] = False
-    # whether all updates of an aggregation must begin from the same model and server state: the algorithm is then
-    # refused if rounds overlap
+    # whether all updates of an aggregation must start from the same model and state, so that overlapping rounds are
+    # errors
     one_round: ClassVar[bool] = False
-    # whether updates must count as they were sent if rounds overlap; a server that weights updates is then refused
+    # whether updates must count as sent if rounds overlap, so that a server that weights updates is an error
     as_sent: ClassVar[bool] = False
-    # whether a device sends its difference from what the server has decoded so far, so that a coding error is part
-    # of the next difference, and needs no error-feedback memory
+    # whether a device sends the difference from what the server has decoded so far, so that the next difference has
+    # the coding error, and error feedback needs no memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
@@ -38,11 +38,11 @@ class RareVerbs:
     # nothing is exchanged, and each device also keeps the statistics of its own model
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
-    # number of further vectors that a device receives in a session until its first update has arrived
+    # number of extra vectors that a device receives in a session until its first update has arrived
     vectors_at_start: ClassVar[int] = 0
 
     def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
-        """Return the server's state after devices have joined a session under way, before their first round in it.
+        """Return the server's state after devices have joined a running session, before their first round.
 
         A device that leaves stays a member until the session ends, as does a device that is not selected; a device
         that comes back from another cell's session joins again. Called again for the same newcomers, `join` must
@@ -59,7 +59,7 @@ class RareVerbs:
         return state
 
     def learning_rate(self, lr: float, state: ServerState) -> float:
-        """Return the devices' learning rate in a round; `lr` is the rate that the settings give."""
+        """Return the devices' learning rate in a round; `lr` is the rate according to the settings."""
         return lr
 
     def expected_down(self, state: ServerState) -> int:
@@ -69,7 +69,7 @@ class RareVerbs:
     # ---- on devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
-        """Return a further term of the local loss that uses the models' outputs, or None.
+        """Return an extra term of the local loss that uses the models' outputs, or None.
 
         Args:
             start: the received model with its statistics, [M + Q], or one per device [k, M + Q].
@@ -81,7 +81,7 @@ class RareVerbs:
     def needs_sgd(self) -> bool:
         """Return whether a device's change must be lr times a weighted sum of gradients, as with SGD.
 
-        If it must be, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
+        If so, any other `learning.local.optimiser` is an error. An algorithm that reads `travel` needs SGD.
         """
         return False
 
@@ -102,7 +102,7 @@ class RareVerbs:
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         """Return whether each device ends local training after an epoch; called if devices hold out data.
 
-        The call leaves out devices without a held-out sample, and devices that have taken all their steps.
+        It is not called for devices without held-out samples, or that have taken all their steps.
 
         Args:
             epoch: number of the epoch that each device has just completed, [k], counted from 1.
@@ -117,8 +117,8 @@ class RareVerbs:
     def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         """Return the uploads of k devices after local training.
 
-        The default needs no memory; an algorithm that overrides this method needs a second tensor [K, M], for the
-        uploads besides the local models.
+        The default needs no memory; an algorithm that overrides this method needs a tensor [K, M] for uploads,
+        besides the local models.
 
         Args:
             trained: the devices and their local models, not to be changed.

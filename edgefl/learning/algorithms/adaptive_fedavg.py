@@ -1,4 +1,4 @@
-"""FedAvg with a local learning rate that follows how much the global model moves."""
+"""FedAvg with a local learning rate that adapts to the global model's movement."""
 
 from typing import ClassVar
 
@@ -8,18 +8,18 @@ from edgefl.learning.tensors import Tensor, in_double
 
 
 class AdaptiveFedAvg(FedAvg):
-    """Lower the devices' learning rate while the global model settles, and raise it when the model moves.
+    """Lower the devices' learning rate while the global model converges, and raise it when the model moves again.
 
     Canonaco et al., Adaptive Federated Learning in Presence of Concept Drift, IJCNN 2021. After round t, with
     bias-corrected moving averages (M^ = M / (1 - beta1^t), and so on):
-    V = beta2 V + (1 - beta2) mean_j (w_j - M^_j)^2, around the last M^; then M = beta1 M + (1 - beta1) w;
-    R = beta3 R + (1 - beta3) V^ / (last V^), where the first ratio is 1. The next round has the rate
-    learning.local.lr x min(1, R^).
+    V = beta2 V + (1 - beta2) mean_j (w_j - M^_j)^2, with the previous M^; then M = beta1 M + (1 - beta1) w; R = beta3
+    R + (1 - beta3) V^ / (previous V^), where the first ratio is 1. The next round has the rate learning.local.lr x
+    min(1, R^).
 
     We had no access to the paper; formulas and betas come from two public implementations, which differ only in an
-    additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` offers a decay
-    for all algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^
-    starts at the opening model. If nothing has moved, the ratio 0/0 counts as 1. Each session resets the state.
+    additional decay of the rate. This decay is left out, since `learning.local.lr_schedule` offers decay for all
+    algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^ starts
+    at the opening model. If the model has not moved, the ratio 0/0 counts as 1. Each session resets the state.
 
     With beta3 = 1 the rate stays constant: the algorithm is then FedAvg.
     """
@@ -28,7 +28,7 @@ class AdaptiveFedAvg(FedAvg):
 
     beta1: ClassVar[float] = 0.5  # decay rate of the mean model
     beta2: ClassVar[float] = 0.5  # decay rate of the variance around the mean
-    beta3: ClassVar[float] = 0.5  # decay rate of the variance's ratio; with 1 the learning rate is constant
+    beta3: ClassVar[float] = 0.5  # decay rate of the ratio of variances; with 1 the learning rate is constant
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         zero, one = (in_double(start.new_full((), value)) for value in (0.0, 1.0))

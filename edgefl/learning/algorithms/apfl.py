@@ -14,9 +14,9 @@ class Apfl(FedAvg):
 
     Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: besides w_k, which is trained as in
     FedAvg, v_k is trained on the same mini-batches, by the gradient of the loss at alpha v_k + (1 - alpha) w_k with
-    respect to v_k, which is alpha times the gradient at this mixture. v_k follows its device, and begins as the first
-    model that it receives. Devices exchange the same data as in FedAvg, so the global model is FedAvg's; the column
-    `accuracy_personal` shows what personal models gain.
+    respect to v_k, which is alpha times the gradient at this mixture. v_k stays with its device, and starts as the
+    first model that the device receives. Devices exchange the same data as in FedAvg, so the global model is
+    FedAvg's; the column `accuracy_personal` shows the gain of personal models.
 
     Left out: learning alpha on each device, which is an option in the paper; FLASH also uses a fixed alpha.
 

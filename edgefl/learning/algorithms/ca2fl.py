@@ -1,4 +1,4 @@
-"""Calibrate updates by each device's last update."""
+"""Calibrate updates with each device's last update."""
 
 from typing import ClassVar
 
@@ -12,18 +12,18 @@ class Ca2fl(Algorithm):
     """Move the model by the mean of all devices' last changes, replaced by new changes where updates have arrived.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
-    Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with S the set of
+    Update Calibration, ICLR 2024: h_k is the last change of device k, and h the mean of all h_k; with S the set of
     devices whose updates have arrived, and Delta_k their changes, w+ = w + server_lr (h + mean_S (Delta_k - h_k)),
     h_k+ = Delta_k for k in S.
 
-    Thus even a device that seldom reports counts in every model. Means are weighted by data size. The paper's server
-    keeps h_k; here the device keeps h_k and sends Delta_k - h_k: the same numbers and bits. An update that is lost in
-    the uplink is missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new
-    in the session, and for all when a session begins: earlier changes belong to a model other than the one that the
-    session begins with.
+    Thus even a device whose updates seldom arrive counts in every model. Means are weighted by data size. The paper's
+    server keeps h_k; here the device keeps h_k and sends Delta_k - h_k, which gives the same numbers and bits. An
+    update that is lost in the uplink is missing from h_k at both ends, so the next difference includes it. h_k is 0
+    for a device that is new in the session, and for all devices when a session begins, because earlier changes belong
+    to a model other than the opening model.
 
-    With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full at any age:
-    `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
+    With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full, however
+    stale: `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)

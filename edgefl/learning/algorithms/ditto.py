@@ -13,12 +13,12 @@ class Ditto(FedAvg):
     """Train a personal model v_k on each device, pulled to the received model w, and test the device with v_k.
 
     Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k, which takes as many steps as
-    the local model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives.
-    Transfers and the global model are as in FedAvg; `accuracy_personal` shows what personal models gain.
+    the local model, on the same mini-batches. v_k stays with its device, and starts as the first model received.
+    Transfers and the global model are those of FedAvg; `accuracy_personal` shows the gain of personal models.
 
-    With lambda = 0 each device trains alone, as in `local_only`. The larger lambda, the nearer v_k stays to w; steps
-    are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients
-    (not `learning.local.weight_decay`): it scales SGD's learning rate, and must be 1 with other optimisers.
+    With lambda = 0 each device trains alone, as in `local_only`. The larger lambda, the closer v_k stays to w;
+    without momentum, steps are stable up to lr_factor x learning.local.lr x lambda = 2. lr_factor multiplies the
+    gradients (not `learning.local.weight_decay`), and so SGD's learning rate; for other optimisers it must be 1.
     """
 
     trains_personal: ClassVar = True

@@ -10,19 +10,19 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAcg(FedAvg):
-    """Move the model by server momentum to w + lambda m, where local training starts and to which it is pulled.
+    """Move the model by server momentum to w + lambda m, from which local training starts and to which it is pulled.
 
     Kim et al., FedACG, CVPR 2024: the local loss has beta/2 |w_k - (w + lambda m)|^2; the server takes
     m+ = lambda m + Delta and w+ = w + m+, where Delta is the mean change from w + lambda m. (So w+ is the mean of the
     local models.) A transfer carries one vector, w + lambda m.
 
-    m is reset to 0 at the start of each session, because m points along the previous session's path, and the opening
-    model might not lie on this path. With lambda = beta = 0 this is FedAvg.
+    m is reset to 0 at the start of each session, because it points along the previous session's path, on which the
+    opening model need not lie. With lambda = beta = 0 this is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"
 
-    momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server's momentum kept")
+    momentum: float = Field(0.5, ge=0, lt=1, description="lambda: decay factor of the server's momentum")
     beta: float = Field(0.1, ge=0, le=1e9, description="weight of the pull towards the received model")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -10,30 +10,30 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDc(Scaffold):
-    """Keep each device's drift h_k, and pull its local model w_k to w - h_k in the local loss.
+    """Keep each device's drift h_k, and pull its local model w_k towards w - h_k in the local loss.
 
     Gao et al., FedDC, CVPR 2022: local loss plus alpha/2 |w_k + h_k - w|^2 and the gradient correction
     <c - c_k, w_k>; h_k+ = h_k + w_k - w, and w+ = mean of the w_k plus h, the mean of the h_k over all devices of
-    the session. Two points follow the authors' public code: c and c_k are SCAFFOLD's (the paper takes the last
-    round's mean steps instead), and h is a mean over all devices even if only some take part. (The mean over the
-    round's participants, another reading of the paper's sum, would disturb the model by the participants' h_k, which
-    are of size gradient / alpha.) All means are weighted by data size; if devices have equally much data, this is the
-    paper's method. The authors' code divides alpha and c by a device's weight instead, takes the plain mean of the
+    the session. Two points follow the authors' public code: c and c_k are SCAFFOLD's (the paper uses the last round's
+    mean steps instead), and h is a mean over all devices even if only some take part. (The mean over the round's
+    participants, another reading of the paper's sum, would disturb the model by the participants' h_k, which are of
+    size gradient / alpha.) All means are weighted by data size; if devices have equally much data, this is the
+    paper's method. The authors' code divides alpha and c by a device's weight instead, uses the plain mean of the
     h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is what the server
     decodes after a codec or clipping.
 
-    h_k and c_k follow their device through sessions and cells. A session begins with h = 0, and the devices' h_k
-    are shifted to mean 0, as in FedDyn: an h left over from other devices would throw the model off. c begins as the
-    mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels with the model until
-    an update of the device has arrived: `learning.cost.payload: exchanged` counts it.
+    h_k and c_k stay with their device through sessions and cells. A session begins with h = 0, and the devices' h_k
+    are shifted to mean 0, as in FedDyn, because an h left over from other devices would distort the model. c begins
+    as the mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift is sent with the model
+    until an update of the device has arrived; `learning.cost.payload: exchanged` counts it.
 
-    At alpha = 0 nothing would bound the h_k, so the h_k are left out, and the algorithm is SCAFFOLD.
+    At alpha = 0 nothing would bound the h_k, so they are omitted, and the algorithm is SCAFFOLD.
     """
 
     device_vectors: ClassVar = ("control", "drift")
     vectors_at_start: ClassVar = 1
 
-    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; 0.01 to 0.5 in FLASH")
+    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull term; 0.01 to 0.5 in FLASH")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         mean = members.mean("drift")

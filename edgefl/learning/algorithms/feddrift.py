@@ -13,20 +13,20 @@ class FedDrift(Clustered):
     """Train the model with the lowest loss, or a new model if even the lowest loss has risen by more than delta.
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
-    remembers its lowest loss over all models from its last participation. If its lowest loss is now higher by more
-    than delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train
-    the same new model, which starts as the first session's opening model. In the paper all devices take part in each
-    round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once there are
-    `models` models, a device that meets a new concept trains the model with its lowest loss. Models are never merged
-    (FedDrift merges them, FedDrift-Eager does not).
+    remembers its lowest loss over all models from its last participation. If its lowest loss has risen by more than
+    delta, the device has a new concept. All such devices in the next `window` rounds, including this one, train the
+    same new model, which starts as the first session's opening model. In the paper all devices take part in each
+    round, and drift is detected once per time step of many rounds, so that one drift leads to one new model. Once
+    there are `models` models, a device with a new concept trains the model with the lowest loss. Models are never
+    merged (FedDrift merges them, FedDrift-Eager does not).
 
     A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one model;
-    each device is assumed to know the first opening model. devices.csv has the model that each device trains, and the
-    lowest loss. Models continue from session to session. A device takes its remembered loss to the next cell and may
-    mistake that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
+    each device is assumed to know the first opening model. devices.csv reports the model that each device trains, and
+    the lowest loss. Models continue from session to session. A device takes its remembered loss to the next cell, and
+    may mistake that cell's models for a new concept, as a loss does not show whether data or models changed.
 
-    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: a second test
-    in the authors' code, which looks for a fall of the highest accuracy.
+    The default delta of 1.0 is our choice; losses have no natural scale, so set it for each task. Left out: a second
+    test in the authors' code, for a drop of the highest accuracy.
 
     If no loss jumps, or with models = 1, the algorithm is FedAvg.
     """
@@ -40,7 +40,7 @@ class FedDrift(Clustered):
         description="rise of the lowest loss that signals a new concept",
     )
     models: int = Field(5, ge=1, le=100, description="maximum number of models")
-    window: ClassVar[int] = 20  # rounds during which devices that meet a new concept train the same new model
+    window: ClassVar[int] = 20  # number of rounds in which all new concepts lead to the same new model
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

@@ -17,22 +17,22 @@ class FedDyn(FedAvg):
     size; if devices have equally much data, this is the paper's method. With a codec or clipping, w_k is what the
     server decodes, so that both ends sum the same changes.
 
-    h_k follows its device through sessions and cells, as long as the device holds the same data. In the paper the
+    h_k stays with its device through sessions and cells, as long as the device has the same data. In the paper the
     set of devices is fixed, and h is the mean of their h_k. Here a session begins with h = 0, and the h_k of the
-    devices present are shifted to mean 0: an h that other devices left behind would throw the model off by h / alpha.
-    A device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
+    devices present are shifted to mean 0, as an h left over from other devices would shift the model by h / alpha. A
+    device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
     the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is sent with the model
-    until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins later
+    until an update of the device has arrived; `learning.cost.payload: exchanged` counts it. A device that joins later
     needs no such shift.
 
     The model moves by -h / alpha, and h sums all mean changes of the session. If local training moves only a small
-    way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
-    tenfold), the algorithm acts like server momentum without decay. The model overshoots in the first rounds, more
+    part of the way to its optimum (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
+    tenfold), the algorithm acts like server momentum without decay: the model overshoots in the first rounds, more
     with full participation, and swings back. The default is the authors' for CIFAR-10 and synthetic data, with at
     least 50 local steps of rate 0.1; use a larger alpha for fewer or smaller steps. Measured on Fashion-MNIST,
-    logistic regression, 40 devices that all take part, all labels changed between sessions: accuracy after the first
-    round of sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20
-    steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
+    logistic regression, 40 devices, all in each round, all labels changed between sessions: after the first round of
+    sessions 2 and 3 accuracy is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, for 5 steps of rate 0.01; for
+    20 steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78, 0.11 with alpha 0.01, 0.77, 0.73 with alpha 0.1.
 
     With alpha = 0, where the paper divides by zero, this is FedAvg.
     """

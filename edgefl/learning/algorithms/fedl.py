@@ -25,12 +25,12 @@ class Fedl(Algorithm):
     Dinh, Tran et al., FEDL, IEEE/ACM Trans. Networking 29(1), 2021. G estimates the gradient of the global loss at w:
     it is the mean, by data size, of the gradients that the participants of the last round sent with their local
     models, each at its own local model. Except for the local steps, gradients are over all samples of a device; they
-    are computed without dropout, and with fixed batch statistics. Two vectors travel each way.
-    `learning.cost.payload` counts both vectors, and `learning.cost.booked: all` counts the passes for gradients.
+    are computed without dropout, and with fixed batch statistics. Two vectors are sent in each direction.
+    `learning.cost.payload` counts both, and `learning.cost.booked: all` counts the passes for gradients.
 
-    In the first round of a session there is no G, so this round has plain SGD steps, as in the authors' file, where a
-    round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
-    40, 0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
+    A session's first round has no G, and therefore plain SGD steps, as in the authors' code, where a round has
+    `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and 40, and
+    0.2 to 4 for full batches. With mini-batches the correction is not 0 at the optimum.
 
     If each device minimised exactly, w would move by -eta G / a_k for a quadratic loss of curvature a_k, so that the
     fixed point is the optimum of the global loss, no matter how different the devices are. With eta = 1 and a single

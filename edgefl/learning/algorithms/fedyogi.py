@@ -14,7 +14,7 @@ class FedYogi(AdaptiveServer):
     With server_lr = 2 tau and beta1 = 0 the algorithm approaches FedAvg as tau grows.
     """
 
-    beta2: ClassVar[float] = 0.99  # 1 - beta2 is the step of the second moment; Reddi et al.
+    beta2: ClassVar[float] = 0.99  # 1 - beta2 is the step size of the second moment; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return square - (1 - self.beta2) * change_squared * (square - change_squared).sign()

@@ -1,4 +1,4 @@
-"""FLASH combines early stopping with a server that takes larger steps when the devices' changes grow."""
+"""FLASH combines early stopping with a server that takes larger steps when the devices' updates grow."""
 
 from typing import ClassVar
 
@@ -8,16 +8,16 @@ from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
-    """Step by Adam with a denominator reduced by the disparity d of Delta^2 and v; stop devices' training early.
+    """Step as Adam, with the denominator reduced by the disparity d of Delta^2 and v; stop local training early.
 
     Panchal et al., FLASH, ICML 2023, algorithm 1. Server, per coordinate, from the mean change Delta:
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
     beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
     w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
-    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. The proofs also assume sqrt(v) - d to be
-    positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
+    In print, line 21 lacks its minus sign, which is in the proofs (equation 92). The proofs also assume sqrt(v) - d
+    to be positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
-    value if nothing has ever moved. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
+    value while the model has never moved. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
 
     The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
     2021). Each session resets m, d and v. The paper's Delta is the plain mean over devices (line 16; `weighting:
@@ -28,16 +28,14 @@ class Flash(FedAdam):
     with all algorithms, is this rule with another gamma. The paper sums the loss over samples; the mean, used here,
     does not depend on the number of samples.
 
-    With disparity = 0, d is left out, and the server is FedAdam's.
+    With disparity = 0, d is omitted, and the server is FedAdam's.
     """
 
     uses: ClassVar[str] = "updates"
 
     disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
     stops_below: ClassVar[float] = 0.04  # gamma, 0.03 to 0.05 in the paper
-    validation: ClassVar[float] = (
-        0.3  # share of a device's samples held out for early stopping: F's 7:3 split
-    )
+    validation: ClassVar[float] = 0.3  # share of samples held out for early stopping, a 7:3 split
 
     def keeps_apart(self) -> float:
         return self.validation

@@ -7,12 +7,12 @@ from edgefl.learning.tensors import Tensor
 
 
 class LocalOnly(Algorithm):
-    """Train each device's own model, with its statistics, in the device's rounds, and send no model.
+    """Train a model with its own statistics on each device, and send no models.
 
-    This is the lower bound that any exchange of models must beat. A transfer has 0 bits (but for what a session
-    policy requests) and takes no time. A device begins with the opening model of its first session, and its model
-    follows it into every session and cell. A device is tested with its own model, or with the opening model if it
-    never took part. The global model does not change. As always, a device that is cut off keeps its old model.
+    This is the baseline that any exchange of models must beat. A transfer has 0 bits (except for reports that a
+    session policy requests) and takes no time. A device begins with the opening model of its first session, and keeps
+    its model in all sessions and cells. A device is tested with its own model, or with the opening model if it never
+    took part. The global model does not change. A device that is cut off keeps its model from before the round.
 
     With a single device the algorithm is FedAvg.
     """

@@ -14,14 +14,14 @@ SHORTEST = 1e-8  # lower bound of a representation's norm, so that a zero vector
 
 
 class Moon(FedAvg):
-    """Pull representations towards the received model's and away from the last local model's, by mu times a contrast.
+    """Pull representations towards the received model's and away from the last local model's, by a contrastive loss.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
     -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), where s is the cosine similarity to z. The
     representation is the layer before the head, or the logits for logistic regression. The received and the
-    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a device
-    without a previous model takes the received model, for which the term has no gradient.
+    previous model run in evaluation mode. The previous model stays with its device through sessions and cells; a
+    device without one uses the received model, for which the term has no gradient.
 
     With mu = 0 the algorithm is FedAvg.
     """

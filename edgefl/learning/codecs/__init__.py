@@ -1,8 +1,8 @@
 """Codecs, which encode a model's change for transfer and count its bits.
 
-A codec is called once a round for all devices together. The codec returns the decoded changes, their bits, and what
-each device remembers for its next round. A codec also states a bound on the decoding error, so that errors that are
-fed back, on the downlink or as a residual, shrink from round to round.
+A codec is called once per round for all devices together. It returns the decoded changes, their bits, and the vectors
+that each device keeps for its next round. It also states a bound on the decoding error, so that errors fed back, on
+the downlink or as a residual, shrink from round to round.
 """
 
 import math
@@ -57,7 +57,7 @@ class Coded:
 
     rows: decoded changes [k, M].
     bits: how many bits each device's message has, [k] integers.
-    memory: what each device remembers if its message arrives: name in `Codec.memory` -> [k, n].
+    memory: vectors that each device keeps if its message arrives: name in `Codec.memory` -> [k, n].
     """
 
     rows: Tensor
@@ -69,8 +69,8 @@ class Coded:
 class Unbiased:
     """An error bound of unbiased codecs: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
 
-    Fed back unchanged, the error grows from round to round if omega is above 1. A codec whose output is divided by 1
-    + omega is a contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2.
+    Fed back unchanged, an error grows from round to round if omega exceeds 1. A codec whose output is divided by 1 +
+    omega is a contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2.
     Mishchenko et al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
     """
 
@@ -100,7 +100,7 @@ class Contraction:
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
     """Return the damping with the smallest error for each change v [k, 1], 1 / (1 + variance / |v|^2).
 
-    The error is at most omega / (1 + omega) of |v|^2, which the worst change reaches; usually it is far smaller.
+    The error is at most omega / (1 + omega) |v|^2, which the worst change attains; most errors are far smaller.
 
     Args:
         change: the changes v, [k, M]. variance: E |C(v) - v|^2, [k, 1].
@@ -113,16 +113,16 @@ class Codec(Component):
     """Base class of all codecs.
 
     On the uplink the change is the model that a device would send, minus the model that the device received. A
-    device's memory follows the device through sessions and handovers, and changes only with an update that is
-    aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
-    was trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and
-    decoded changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
+    device's memory follows the device through sessions and handovers, and changes only when its update is aggregated.
+    On the downlink the change is the model minus the model from which the device's last aggregated update was
+    trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and decoded
+    changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
-        """Return the vectors that each device remembers for the codec, name -> length; all start as zeros."""
+        """Return the vectors that each device keeps for the codec, name -> length; all start as zeros."""
         return {}
 
     @abstractmethod
@@ -152,8 +152,8 @@ class Codec(Component):
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
         """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
-        The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
-        all others, such as a norm, may multiply the norm by the best factor for each change: see `damping_of`.
+        The default is the distortion's factor, which both ends know. A codec that sends a scale, such as a norm, may
+        multiply it by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 
@@ -168,13 +168,13 @@ class Codec(Component):
 class FeedbackCodec(Codec):
     """Base class of codecs with optional error feedback, which adds a message's error to the next change.
 
-    A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
-    messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
-    error feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the
-    bound of compress().
+    A device compresses w = change + residual, and keeps w minus the decoded message as the new residual, so messages
+    and residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With error
+    feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the bound
+    of compress().
     """
 
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add the errors of earlier messages to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}
@@ -202,7 +202,7 @@ class FeedbackCodec(Codec):
 
 @dataclass(frozen=True)
 class _FedBack:
-    """A codec with decoding errors that are fed back.
+    """A codec with feedback of its decoding errors.
 
     key: the codec's key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
     """
@@ -241,7 +241,7 @@ class _FedBack:
 
 
 def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[_FedBack]:
-    """Return the scenario's codecs with decoding errors that are fed back.
+    """Return the scenario's codecs with feedback of their decoding errors.
 
     Args:
         differences: whether devices send differences from earlier vectors, as in `Algorithm.sends_differences`.

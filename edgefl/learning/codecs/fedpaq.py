@@ -1,4 +1,4 @@
-"""Round each number of a change at random to evenly spaced values."""
+"""Round each number of a change stochastically to evenly spaced values."""
 
 from pydantic import Field
 
@@ -7,13 +7,13 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedPaq(FeedbackCodec):
-    """Round each number, without bias, to one of 2^bits values evenly spaced from the smallest to the largest.
+    """Round numbers stochastically, without bias, to 2^bits values evenly spaced from the smallest to the largest.
 
     Uniform quantisation; the smallest and the largest number are sent uncompressed. Reisizadeh et al., FedPAQ,
     AISTATS 2020, allow any unbiased quantiser and use QSGD's in their experiments (see qsgd). The variance is step^2
     times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
     extremes are exact, p (1 - p) is at most 1/4, and the range squared, (largest - smallest)^2, at most 2 |v|^2.
-    Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
+    Hence omega = (M - 2) / (2 (2^bits - 1)^2), which a change of one number, its negative and zeros attains.
 
     For other changes the variance is far below this bound: for a million numbers in 8 bits omega is 7.7, but the
     variance for normally distributed numbers is 0.0003 |v|^2. Error feedback therefore multiplies the two extremes by
@@ -21,7 +21,7 @@ class FedPaq(FeedbackCodec):
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages left out to the next change; the FedPAQ paper does not"
+        False, description="add the errors of earlier messages to the next change; the FedPAQ paper does not"
     )
     bits: int = Field(8, ge=1, le=20, description="number of bits per number sent")
 

@@ -14,17 +14,17 @@ FACTOR = "factor"
 class PowerSgd(Codec):
     """Send each tensor of a change as the product of two thin matrices, found by one step of the power method.
 
-    A tensor becomes a matrix A, its first dimension the rows, all others the columns: P = orthonormal(A Q), Q = A' P,
-    decoded as P Q'. Q is random at first; later rounds start from the last Q. Tensors of one dimension, and tensors
-    no larger than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average
-    P before they compute Q; here each device encodes its change independently.
+    A tensor becomes a matrix A with its first dimension as rows and all others as columns: P = orthonormal(A Q), Q =
+    A' P, decoded as P Q'. Q is random at first; later rounds start from the last Q. Tensors of one dimension, and
+    tensors no larger than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers
+    average P before they compute Q; here each device encodes its change independently.
 
     With a random orthonormal Q of m rows and r columns, the mean error is at most 1 - r / m of |A|^2: the squared
     norm of the sent matrix is |P' A|^2 >= |P' A Q|^2 = |A Q|^2, on average r / m |A|^2.
     """
 
     rank: int = Field(2, ge=1, le=10_000, description="number of columns of each factor")
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add the errors of earlier messages to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         factors = sum(self.rank * width for _, _, width in self._matrices(sizes))
@@ -38,7 +38,7 @@ class PowerSgd(Codec):
         numbers, kept = sizes.count, memory.get(FACTOR)
         if matrices and kept is not None:
             drawn = rng.normal(kept.shape[1])
-            # the power method never leaves a factor of zeros, so such a factor is drawn again
+            # a factor of zeros would stay zero, so it is drawn again
             starts, nexts, place = drawn, kept.clone(), 0
             for begin, height, width in matrices:
                 some = slice(place, place + self.rank * width)
@@ -73,7 +73,7 @@ def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return the factors P and Q of matrices a [k, n, m] after one step of the power method from q [k, m, r]."""
     import torch
 
-    # compute one device at a time, since a batched product may round differently
+    # one device at a time, since a batched product may round differently
     factors = []
     for one, start in zip(a, q, strict=True):
         p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q

@@ -1,4 +1,4 @@
-"""Round each number of a change at random to a few levels."""
+"""Round each number of a change stochastically to a few levels."""
 
 import math
 from typing import Literal
@@ -15,18 +15,18 @@ class Qsgd(FeedbackCodec):
     A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
     with probability p, the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed
     length: ceil(log2(2 s + 1)) bits for a number, and the norm uncompressed. The variance is (|v| / s)^2 times the
-    sum of p (1 - p). Left out: Elias codes, which have a length that depends on the change.
+    sum of p (1 - p). Left out: Elias codes, whose length depends on the change.
 
     Derivation of omega, where M is the bucket's size if each bucket has a norm: p (1 - p) is at most x - x^2 up to x
     = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers are
-    the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) if s is above sqrt(M) / 2 (the paper's looser bound: min(M /
-    s^2, sqrt(M) / s)). With the largest magnitude one x is s, and the M - 1 others are at worst all 1 / (u + 1), with
-    u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Error feedback multiplies the norms by a damping factor computed
-    for each change.
+    the worst case: omega = sqrt(M) / s - 1, or M / (4 s^2) if s is above sqrt(M) / 2 (the paper's looser bound: min(M
+    / s^2, sqrt(M) / s)). With the largest magnitude as norm, one x is s, and in the worst case the M - 1 others are
+    all 1 / (u + 1), with u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Error feedback multiplies the norms by a
+    damping factor computed for each change.
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages left out to the next change; the QSGD paper does not"
+        False, description="add the errors of earlier messages to the next change; the QSGD paper does not"
     )
     levels: int = Field(
         7, ge=1, le=2**20, description="s: levels above 0; a number takes 2 bits for 1, 4 for 7, 8 for 127"

@@ -1,4 +1,4 @@
-"""Send only the largest numbers of a change."""
+"""Send only the numbers of largest magnitude in a change."""
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ class TopK(FeedbackCodec):
 
 
 def kept(share: float, sizes: Sizes) -> int:
-    """Return how many of a change's values the given share amounts to, at least one."""
+    """Return the number of a change's values that corresponds to a share, at least one."""
     return max(1, round(share * sizes.count))
 
 

@@ -16,7 +16,7 @@ class Batches:
     weights: weights [K, steps, B] that sum to one per batch; 0 for padding.
     sizes: number of samples in each batch [K, steps], which precede the padding; 0 after a device's last step.
     steps: local iterations of each device [K]; 0 for a device without data. Early stopping may end them earlier.
-    seeds: seed of each device's further random numbers in the round (dropout) [K].
+    seeds: seed of each device's other random numbers in the round (dropout) [K].
     per_epoch: iterations of one pass over a device's samples [K].
     samples: for each device, indices of the samples from which its batches are drawn.
     validation: for each device, samples held out for early stopping; empty without early stopping.
@@ -50,7 +50,7 @@ def draw_batches(
     """Draw mini-batches without replacement, as a PyTorch DataLoader without drop_last does.
 
     Each epoch shuffles the device's samples and cuts them into batches of B; the last batch of an epoch may be
-    shorter. A device with fewer than B samples uses all of them in every step, and a device without samples takes no
+    shorter. A device with fewer than B samples uses all of them in every step; a device without samples takes no
     steps.
 
     Args:
@@ -59,12 +59,12 @@ def draw_batches(
         batch: batch size B.
         generators: per device, the random stream for this round; each stream is used before the next is taken.
         smallest: smallest size of a batch: 2 for batch norm, which cannot train on one sample. A smaller last batch
-            of an epoch is left out; a device with a single sample uses the sample twice.
+            of an epoch is dropped; a device with a single sample uses it twice.
         validation: held-out samples, passed on as in `Batches`.
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
-    # bytes of a row index, its mask, and its weight in double and in single precision
+    # bytes of a sample's index, its mask, and its weight in double and in single precision
     require(
         [
             Need(
@@ -112,7 +112,7 @@ def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
 def keep_apart(
     samples: np.ndarray, share: float, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split a device's samples at random into training samples and held-out samples, both in their order.
+    """Split a device's samples at random into training and held-out samples, each in the original order.
 
     Args:
         samples: indices of the device's samples [n].

@@ -1,4 +1,4 @@
-"""Keep a data set's raw samples in the memory of the CPU or GPU that trains, and normalise batch by batch."""
+"""Keep a data set's raw samples in the memory of the training device, CPU or GPU, and normalise each batch."""
 
 import copy
 import threading
@@ -20,7 +20,7 @@ READY_BYTES, READY_SETS = 32_000_000, 4  # READY_SETS label sets are cached, eac
 class SplitInMemory:
     """Training or test samples on a torch device, as raw inputs [n, *shape] and labels [n] or other targets.
 
-    Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
+    Inputs keep their type (uint8 for images), which takes a quarter of the memory and bandwidth of floats.
 
     Args:
         split: the samples, possibly in several versions ("laps", such as before and after a drift): sample i of lap l
@@ -57,9 +57,7 @@ class SplitInMemory:
         self._making = threading.Lock()
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
-        self.scaling: tuple[float, float] | None = (
-            None  # (mean, 1/std), if they are the same for all values of a sample
-        )
+        self.scaling: tuple[float, float] | None = None  # (mean, 1/std) if scalar, else None
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
         self._forget()
@@ -84,7 +82,7 @@ class SplitInMemory:
         return self._y
 
     def replace(self, count: int, make: Callable[[], tuple[np.ndarray, np.ndarray]]) -> None:
-        """Replace all samples by new ones, which are made when they are first read.
+        """Replace all samples with new samples, which are made when they are first read.
 
         Args:
             count: number n of samples.
@@ -109,7 +107,7 @@ class SplitInMemory:
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
-            x, y = self.x, self.y  # make the samples first, since the copy would make them again
+            x, y = self.x, self.y  # make the samples before the copy, which would make them again
             self._laps[number] = lap = copy.copy(self)
             lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
             lap.kinds = y[: self.count] if self.kinds is None else self.kinds
@@ -159,7 +157,7 @@ class SplitInMemory:
 class SampleReader:
     """A thread's reader of samples, which gathers samples into buffers that the next call overwrites.
 
-    Requesting new memory for every batch would take longer than gathering the samples.
+    Allocating memory for every batch would take longer than gathering the samples.
     """
 
     def __init__(self, split: SplitInMemory) -> None:
@@ -167,7 +165,7 @@ class SampleReader:
         self.scaling = split.scaling
         self.numbers = split.x[0].numel()  # number of values in a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
-        self._floats = self._gathered.float()  # shares memory with the line above if samples are float32
+        self._floats = self._gathered.float()  # shares memory with `_gathered` if samples are float32
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
@@ -183,7 +181,7 @@ class SampleReader:
         torch.index_select(x, 0, rows_of_x.reshape(-1), out=self._part)
         if views is not None and self._split.augmentation is not None:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
-        elif self._part.dtype != torch.float32:  # float32 samples are already in the tensor that is returned
+        elif self._part.dtype != torch.float32:  # float32 samples are already in the returned tensor
             self._float_part.copy_(self._part)
         return self._gathered_floats
 

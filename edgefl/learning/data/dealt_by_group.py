@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The group of each device; a round's samples are loaded together and replace those of the previous round.
+    """The data of devices with one group each; a round's samples are loaded together and replace the last round's.
 
-    A session's devices count as having all labels, because looking up their labels would generate the samples of all
-    devices.
+    A session's devices are assumed to have all labels, because looking up their labels would generate all devices'
+    samples.
 
     Args:
         pool: the samples, or None if there is no training and only sizes are needed.
@@ -86,7 +86,7 @@ class DealtByGroup(DeviceData):
 
 
 class _SizesOf(Mapping[int, int]):
-    """A mapping from devices, in order of id, to their numbers of samples, which stores no object per device.
+    """A mapping from devices, in order of id, to their numbers of samples, without a Python object per device.
 
     Args:
         held: how many samples each device holds, [devices].

@@ -14,13 +14,13 @@ from edgefl.rng import Streams
 class DeviceData:
     """The training samples of each device by a partition, dealt again for a session if the partition requires it.
 
-    Several populations keep their data: if the partition deals each session's samples again, population g permanently
-    has the samples of session g. (A partition that does not change is dealt to all devices together.)
+    Several populations keep their data: if the partition deals samples again in each session, population g
+    permanently has the samples of session g. (A partition that never changes deals to all devices together.)
 
     Args:
         labels: labels of the training data [samples].
         devices: number of devices of the run, present or not.
-        inputs: the devices' places and the samples' groups, for partitions that need them.
+        inputs: the devices' positions and the samples' groups, for partitions that need them.
         populations: device ids of each population, ascending; with at most one, all devices are one population.
 
     Raises:
@@ -45,7 +45,7 @@ class DeviceData:
         self._key = -1
         self._samples: list[np.ndarray] = []
         with about("learning", "partition"):
-            self.deal(1)  # raises its errors before the run writes files
+            self.deal(1)  # raise errors before the run writes files
 
     def deal(self, session: int) -> None:
         """Deal the samples of a session to the devices."""
@@ -70,7 +70,7 @@ class DeviceData:
         return np.sort(samples[order[:number]])
 
     def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
-        """Deal all samples of a session to these devices only."""
+        """Deal all samples of a session to the given devices only."""
         inputs = self._facts
         if inputs.positions_m is not None:
             inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
@@ -94,7 +94,7 @@ class DeviceData:
         return self._key
 
     def bring(self, devices: Sequence[int]) -> None:
-        """Load the samples of these devices for training; do nothing here, since all samples are in memory."""
+        """Load the samples of these devices for training; here do nothing, since all samples are in memory."""
 
     def samples(self, device: int) -> np.ndarray:
         """Return the indices of a device's training samples."""
@@ -106,7 +106,7 @@ class DeviceData:
         return np.unique(np.concatenate(labels)).tolist() if labels else []
 
     def mix(self, devices: Sequence[int]) -> dict[int, int]:
-        """Return the number of samples of each label that these devices hold together."""
+        """Return the total number of these devices' samples of each label."""
         held = np.concatenate([self._labels[self._samples[device]] for device in devices])
         labels, counts = np.unique(held, return_counts=True)
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))

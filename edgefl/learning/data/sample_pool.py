@@ -1,4 +1,4 @@
-"""Generate the samples of the groups that train, on demand, and keep these samples on the torch device."""
+"""Generate the samples of the groups that train on demand, and keep them on the torch device."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ class SamplePool:
     def bring(self, groups: Sequence[int]) -> None:
         """Replace the split's samples by these groups' samples, unless all these groups are loaded.
 
-        The samples are generated when they are first read, since the work of a round is known without them.
+        They are generated when they are first read, since a round's work can be computed without them.
         """
         if all(group in self._first for group in groups):
             return
@@ -37,7 +37,7 @@ class SamplePool:
         self._split.replace(ends[-1], lambda: self._made(groups, ends))
 
     def _made(self, groups: Sequence[int], ends: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Generate the samples of groups, each up to its end in the arrays [n, ...] that are returned."""
+        """Generate the samples of groups in arrays [n, ...]; `ends` has the index after each group's last sample."""
         x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
 
         def make(group: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Hold out training samples from all devices, to choose settings on them and report results on test data."""
+"""Hold out training samples from all devices for choosing settings, so that test data serve for results only."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) -> tuple[Data, Split | None]:
-    """Split validation samples off the training data; return the rest, and these samples (None without a share).
+    """Split validation samples off the training data; return the rest, and the validation samples or None.
 
     The share, rounded, is taken from each group of the data set (a writer, a role), or from each label if there are
     no groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have

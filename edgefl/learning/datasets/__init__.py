@@ -1,7 +1,7 @@
 """Data sets, which provide training samples for devices, and test samples.
 
-To add a data set, add a module here that defines one `Dataset`. `_files` has the base of data sets that read
-published files; it finds, downloads and verifies the files.
+To add a data set, add a module here that defines one `Dataset`. `_files` has the base class of data sets with
+published files, which it finds, downloads and verifies.
 """
 
 from abc import abstractmethod
@@ -20,9 +20,8 @@ __all__ = ["Data", "Dataset", "SamplesByGroup", "Split"]
 class Split:
     """Samples and their labels, for training or for testing.
 
-    x: raw values as the data set ships them, [n, *shape]. Images are uint8, [height, width] if grey and
-        [channels, height, width] in colour; texts are token ids [length], uint8 or int16, padded with 0;
-        features are float32.
+    x: raw values as published, [n, *shape]. Images are uint8, [height, width] if grey and [channels, height, width]
+        in colour; texts are token ids [length], uint8 or int16, padded with 0; features are float32.
     y: labels 0 to C-1, [n] int64. For other tasks: values [n] float32; [n, L] float32 if a sample may have several
         labels; [n, length] int64 if each token of a text has a label.
     groups: origin of each sample (a writer, a role) as its number in `Data.group_names`, [n] int64; None if unknown.
@@ -55,17 +54,18 @@ class SamplesByGroup(Protocol):
     content: str
 
     def of(self, group: int) -> Split:
-        """Return a group's training samples, the same ones in every call."""
+        """Return a group's training samples; every call must return the same samples."""
 
 
 @dataclass(frozen=True)
 class Data:
     """A data set in memory, with the mean and std by which models see a sample x as (x - mean) / std.
 
-    by_group: the training samples on demand, if there are too many for the memory; `train` then holds only the
-        samples of group 0, as an example. None if `train` holds all training samples.
+    by_group: access to the training samples on demand, if they do not fit in memory; `train` then contains only the
+        samples of group 0, as an example. None if `train` contains all training samples.
     mean, std: mean and standard deviation of the training samples in raw units, float32; scalar [], or one value per
-        channel in a shape that broadcasts over a sample. They are 0 and 1 for tokens, which so stay exact as float32.
+        channel in a shape that broadcasts over a sample. For tokens they are 0 and 1, so that token ids stay exact in
+        float32.
     num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
     label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.
@@ -99,20 +99,20 @@ class Dataset(Component):
 
     @abstractmethod
     def load(self) -> Data:
-        """Read and verify all samples; download missing files if a download is offered.
+        """Read and verify all samples; download missing files if the data set supports it.
 
         Raises:
-            EdgeflError: files are missing, damaged or of another data set.
+            EdgeflError: files are missing or damaged, or belong to another data set.
         """
 
     def least_bytes(self) -> int:
-        """Return a lower bound of the samples' memory in bytes, from the data set's parameters alone."""
+        """Return a lower bound of the samples' memory in bytes, computed from the data set's parameters alone."""
         return 0
 
     def check(self) -> None:
         """Check with a few `stat` calls that the data set's files are on this machine, without downloads.
 
-        Data that come with edgefl or are generated need no check.
+        Data sets that ship with edgefl or are generated need not override this.
 
         Raises:
             EdgeflError: files are missing.

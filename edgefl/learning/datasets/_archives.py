@@ -15,8 +15,8 @@ from typing import IO
 
 from edgefl.config import foreign_files
 
-LARGEST_FILE = 1_000_000_000  # bytes, unpacked; the largest file of the data sets here has 550 MB
-# errors that reading and unpacking a damaged file may raise
+LARGEST_FILE = 1_000_000_000  # bytes, unpacked; the largest file of edgefl's data sets has 550 MB
+# exceptions that reading or unpacking a damaged file may raise
 UNREADABLE = (
     OSError,
     EOFError,
@@ -32,8 +32,8 @@ UNREADABLE = (
 def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     """Yield (path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
 
-    Each archive is read once, because a `.tar.gz` can only be read from its beginning. A file inside an archive may
-    be stored under the given name or with `.gz` added, and below further folders.
+    Each archive is read once, because a `.tar.gz` can only be read from its beginning. In an archive, the file's name
+    may have the suffix `.gz`, and the file may be in other folders.
 
     Raises:
         one of the exceptions UNREADABLE: a file or archive is damaged, or an archive lacks the file.
@@ -85,7 +85,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[by
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Return the requested name that fits an archive member's name, or None if the member was not requested."""
+    """Return the requested name that matches an archive member's name, or None if the member was not requested."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

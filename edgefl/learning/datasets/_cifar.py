@@ -12,7 +12,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 
-# functions named in Python 2's pickles of an array, which make the array, its type and its bytes
+# functions that a Python 2 pickle of an array names, to rebuild the array, its type and its bytes
 ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
@@ -23,9 +23,9 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base class of CIFAR's data sets, which have files of training samples, a test file and a file of label names.
+    """Base class of CIFAR's data sets, which consist of training files, a test file and a file of label names.
 
-    LABELS, NAMES: key of the labels in a file of samples, and key of the labels' names in the file of names.
+    LABELS, NAMES: keys of the labels in a file of samples, and of the label names in the file of names.
     """
 
     LABELS: ClassVar[bytes]

@@ -1,4 +1,4 @@
-"""Download a file, and verify the content before the file appears under its name."""
+"""Download a file, and verify its content before renaming it to its final name."""
 
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = False) -> None:
-    """Download one file, which appears under its name only when its content is complete and verified.
+    """Download one file, which gets its final name only when its content is complete and verified.
 
     Args:
         what: name of the data set, for messages.
@@ -42,7 +42,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
     except BaseException:
-        with suppress(OSError):  # unlink fails if a parent folder is in fact a file
+        with suppress(OSError):  # unlink fails if a parent folder is a file
             part.unlink(missing_ok=True)
         for folder in made:
             with suppress(OSError):  # another run may have put a file into the folder

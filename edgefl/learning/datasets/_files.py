@@ -1,10 +1,10 @@
 """Base class of data sets with published files: find, verify and read the files.
 
-An explicit root is the only place searched. Without a root, the order is: the environment variable EDGEFL_DATA, the
-user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
-package (looked up by name, never imported), and finally a download into the user cache, which EDGEFL_OFFLINE=1
-forbids. In each place the files may be plain, compressed (`.gz`), or in the published archive. A file is verified by
-the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
+If the scenario sets a root, only this folder is searched. Otherwise the files are searched for in this order: the
+environment variable EDGEFL_DATA, the user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the
+distribution's package, an installed Python package (looked up by name, never imported), and finally a download into
+the user cache, which EDGEFL_OFFLINE=1 forbids. There, files may be plain, compressed (`.gz`), or inside the published
+archive. A file is verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of one data set, their checksums, and the places to get them from.
+    """The files of one data set, their checksums, and the places where they can be obtained.
 
     name: name of the data set, for messages.
     md5: file name -> md5 of the uncompressed bytes, None if no official md5 is known; a file may be plain or
@@ -77,7 +77,7 @@ class FileSet:
 class FileDataset(Dataset):
     """Base class of data sets with published files; a data set declares its files and parses them.
 
-    FILES: the files, their checksums and where they come from.
+    FILES: the files, their checksums and their sources.
     """
 
     FILES: ClassVar[FileSet]
@@ -207,7 +207,7 @@ def _below(kind: str, root: Path, files: FileSet) -> list[tuple[str, Path]]:
 
 
 def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
-    """Return the folder of the files in the archive's Python package, or [] if the package is not installed."""
+    """Return the folder of the files in the archive's installed Python package, or [] if it is not installed."""
     if archive is None or archive.package is None:
         return []
     try:
@@ -218,7 +218,7 @@ def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
-    """Find a data set's files in a folder, name -> path; a plain file, which is faster, precedes a compressed one.
+    """Find a data set's files in a folder, name -> path; plain files, which are faster, precede compressed files.
 
     An archive is assumed to contain all files, since it is not opened before the files are read.
     """
@@ -227,7 +227,7 @@ def _present(files: FileSet, folder: Path) -> dict[str, Path]:
         return present
     for name in files.md5:
         for path in (folder / name, folder / f"{name}.gz"):
-            # os.path instead of Path: a folder that cannot be read counts as empty, and the search continues
+            # os.path, unlike Path, treats an unreadable folder as empty, so that the search continues
             if os.path.isfile(path) or ("*" in name and any(folder.glob(name))):
                 present.setdefault(name, path)
     if files.archive and len(present) < len(files.md5) and os.access(folder, os.R_OK):
@@ -260,7 +260,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
 
 
 def _command(files: FileSet) -> str:
-    """Return the shell command that installs the data set, the `remedy` of its files or a download with curl."""
+    """Return the shell command that installs the data set: the `remedy` of its files, or a download with curl."""
     command = files.remedy
     if not command and files.archive:
         command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"

@@ -1,4 +1,4 @@
-"""Read images in IDX files, the format of all data sets of the MNIST family."""
+"""Read images from IDX files, the format of the MNIST family of data sets."""
 
 from collections.abc import Mapping
 from math import prod

@@ -68,14 +68,14 @@ def divided(
     share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make training and test samples from two inputs, or from one input by splitting a share off for testing.
+    """Make training and test samples from two inputs, or from one input by splitting off a share for testing.
 
     Args:
-        inputs: for each input, the name that messages use, and the samples.
-        y, groups: targets and groups of the samples of all inputs, concatenated.
+        inputs: name of each input in messages, and its samples. y, groups: targets and groups of the samples of all
+        inputs, concatenated.
 
     Raises:
-        EdgeflError: a value is not finite; the error names the sample by its number before the split.
+        EdgeflError: a value is not finite; the error names the sample's index before the split.
     """
     splits, begin = [], 0
     for what, x in inputs:
@@ -88,7 +88,7 @@ def divided(
 
 
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
-    """Split a share of samples off for testing, at random but equally in all runs; return (train, test).
+    """Split a random share of samples off for testing, the same in all runs; return (train, test).
 
     Raises:
         EdgeflError: no training or no test sample would be left.

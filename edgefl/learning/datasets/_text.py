@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import FileDataset
 
 PADDING, UNKNOWN = 0, 1
-RESERVED = 2  # number of tokens before the first word
+RESERVED = 2  # number of token ids that are not words (padding, unknown)
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -51,7 +51,7 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
-    """Give the most frequent words token ids; return word -> token.
+    """Assign token ids to the most frequent words; return word -> token.
 
     Args:
         texts: the training texts.

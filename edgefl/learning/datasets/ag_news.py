@@ -15,8 +15,7 @@ class AgNews(TextDataset):
 
     Samples are [length] int16: the most frequent words of the training texts (title and description) are
     numbered from 2, 1 is any other word, 0 is padding. Source: Zhang, Zhao and LeCun, NIPS 2015, the authors'
-    files. The session papers use the 30,522 word pieces of BERT, hence the default size of the vocabulary. Left out:
-    word pieces.
+    files. The session papers use BERT's 30,522 word pieces, hence the default vocabulary size. Left out: word pieces.
     """
 
     FILES = FileSet(

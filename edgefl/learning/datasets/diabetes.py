@@ -1,4 +1,4 @@
-"""Diabetes: progression of a disease within a year from ten measurements; the samples come with edgefl."""
+"""Diabetes: disease progression within a year, predicted from ten measurements; the samples ship with edgefl."""
 
 from pathlib import Path
 
@@ -14,15 +14,15 @@ OUTPUT = ("progression",)
 class Diabetes(Dataset):
     """353 training and 89 test patients, [10] float32 each; the target is a number, 25 to 346.
 
-    The inputs are age, sex, body mass index, mean blood pressure and six serum measurements; the target measures how
-    far the disease has progressed one year later. Each input is standardised over the training
-    samples. The test samples are a random draw, the same in all runs. Least squares on all training samples explains
-    52 % of the variance of the test targets, the limit of a linear model (`model: logistic`, here with one output).
+    The inputs are age, sex, body mass index, mean blood pressure and six serum measurements; the target measures the
+    disease's progression one year later. Each input is standardised over the training samples. The test samples are
+    drawn at random, but are the same in all runs. Least squares on all training samples explains 52 % of the variance
+    of the test targets, the limit of a linear model (`model: logistic`, here with one output).
 
     The data set is small, for trying out a regression: 20 devices hold 17 or 18 patients each.
 
-    Source: Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression, Annals of Statistics 32, 2004, as
-    `load_diabetes(scaled=False)` of scikit-learn has it (BSD 3-Clause, copyright the scikit-learn developers).
+    Source: Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression, Annals of Statistics 32, 2004, as in
+    scikit-learn's `load_diabetes(scaled=False)` (BSD 3-Clause, copyright the scikit-learn developers).
     """
 
     @property

@@ -15,7 +15,7 @@ from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
-MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # these look like capitals
+MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # they look like capitals
 # (characters in the order of the labels, training samples, test samples)
 SPLITS = {
     "byclass": (ALL, 697_932, 116_323),
@@ -36,17 +36,17 @@ ARCHIVE = Archive(
 class Emnist(FileDataset):
     """Images of handwritten characters, 28x28 uint8 (0 to 255), upright like MNIST's (the files transpose them).
 
-    The split chooses classes and samples: byclass 62 classes, 697,932 + 116,323 samples; bymerge 47 classes (capitals
-    and small letters that look alike are merged) of the same samples; balanced 47, 112,800 + 18,800; letters 26 (both
-    cases are merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
+    The split determines classes, and training + test samples: byclass 62 classes, 697,932 + 116,323; bymerge 47
+    classes (small letters that look like capitals are merged), the same samples; balanced 47, 112,800 + 18,800;
+    letters 26 (both cases are merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
 
     Mean and standard deviation are scalars over all pixels. Source: Cohen, Afshar, Tapson and van Schaik, IJCNN
-    2017; 560 MB. The files do not name the writers; `femnist` does. Only the md5 of the archive is published, so
+    2017; 560 MB. The files do not identify the writers; `femnist` does. Only the md5 of the archive is published, so
     unpacked files are checked by their format and counts.
     """
 
     split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = Field(
-        "byclass", description="EMNIST's split, which sets the classes and samples"
+        "byclass", description="EMNIST's split, which determines classes and samples"
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

@@ -23,7 +23,7 @@ class Femnist(FileDataset):
     writers. Ink is dark on white paper, the opposite of EMNIST. Mean and standard deviation are scalars over all
     pixels. Source: Caldas et al., LEAF, arXiv 1812.01097: .json files with `users`, `num_samples` and `user_data`
     {user: {x: [784 numbers, 0 to 1 or 0 to 255], y: labels}} in the folders `train` and `test`. LEAF draws samples at
-    random, so there is no md5 to check. While all samples are read, several gigabytes of memory are in use.
+    random, so there is no md5 to check. Reading all samples takes several gigabytes of memory.
     """
 
     FILES = FileSet(
@@ -68,7 +68,7 @@ def read_writers(content: bytes) -> dict[str, Split]:
     brightest = max((float(x.max()) for x in levels.values() if x.size), default=0.0)
     if not 0 <= darkest <= brightest <= 255:
         raise ValueError(f"grey levels from {darkest:g} to {brightest:g}, expected 0 to 255")
-    # LEAF writes grey levels divided by 255, older versions the levels themselves
+    # LEAF writes grey levels divided by 255; older versions wrote the levels themselves
     scale = 255 if brightest <= 1 else 1
     return {
         user: labelled_images(

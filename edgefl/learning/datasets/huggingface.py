@@ -13,7 +13,7 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete, divided, grouped, labelled
 from edgefl.learning.finite import require_finite
 
-SCALED_BY = 10_000  # number of samples that inputs are scaled by if not all samples are read
+SCALED_BY = 10_000  # number of samples whose statistics scale the inputs if samples are read on demand
 
 
 Columns = dict[Literal["inputs", "label", "group"], str]
@@ -30,7 +30,7 @@ class HuggingFace(Dataset):
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="configuration of the data set; null: its only one")
+    config: str | None = Field(None, description="configuration of the data set; null: the only one")
     columns: Columns = Field(
         {},
         description="columns by role: {inputs: x, label: kind, group: person}; if left out, the columns image"
@@ -114,7 +114,7 @@ class HuggingFace(Dataset):
         wanted = [name for name in (self.train, self.test) if name]
         try:
             splits = [hub.load_dataset(self.path, self.config, split=name, **options) for name in wanted]
-        except Exception as error:  # network, Hub and wrong names raise various exceptions
+        except Exception as error:  # network errors, Hub errors and wrong names raise various exceptions
             why = "" if download else " on this machine (a run would try to download it)"
             raise EdgeflError(
                 f"{self.path} is not available{why}: {type(error).__name__}: {error}"
@@ -149,7 +149,7 @@ class HuggingFace(Dataset):
 
 
 class _Groups:
-    """Training samples of a Hugging Face data set, read on demand; labels and groups serve as checksum."""
+    """Training samples of a Hugging Face data set, read on demand; the checksum covers labels and groups."""
 
     def __init__(
         self, dataset: HuggingFace, split: Any, mode: str | None, y: np.ndarray, groups: np.ndarray

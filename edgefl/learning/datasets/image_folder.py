@@ -1,4 +1,4 @@
-"""Your own images, one folder per class."""
+"""Your own images, with one folder per class."""
 
 import math
 import warnings
@@ -18,7 +18,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 class ImageFolder(Dataset):
     """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
 
-    Without train and test folders, a share is split off for testing. All images are resized to one size, uint8.
+    Without train and test folders, a share is held out for testing. All images are resized to one size, uint8.
     """
 
     path: Path = Field(description="path of the folder, relative to the scenario's file")
@@ -55,9 +55,9 @@ class ImageFolder(Dataset):
         ]
         count = sum(map(len, files_of))
         size = 3 * math.prod(self.size)
-        # images are in memory twice: one by one, and concatenated in one array
+        # images are in memory twice: alone, and in one joint array
         require([Need((), 2.0 * count * size, f"{count:,} images")])
-        # Pillow warns above 90 million pixels, which would need a gigabyte; the warning is raised as an error
+        # Pillow warns above 90 million pixels, which would need a gigabyte; make the warning an error
         bomb = Image.DecompressionBombWarning
         images, labels = [], []
         for label, files in enumerate(files_of):

@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 from edgefl.learning.memory import Need, require
 
-LABEL_BYTES = 24  # bytes of a label or group besides its array: two list entries and a Python integer
+LABEL_BYTES = 24  # bytes that a label or group takes besides its array: two list entries and a Python integer
 
 
 class Npz(Dataset):
@@ -24,7 +24,7 @@ class Npz(Dataset):
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
     natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are scaled
     separately (`scale`); token ids need `scale: none`. Write the file with `np.savez(path, x_train=..., ...)`.
-    Objects are refused, since they could run code.
+    Object arrays are errors, since they could run code.
     """
 
     path: Path = Field(description="path of the NumPy file, relative to the scenario's file")
@@ -107,7 +107,7 @@ class Npz(Dataset):
 
 
 def _targets(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the targets of all parts, numbered if they are labels and otherwise float32, and the outputs' names."""
+    """Return the targets of all parts, integers for labels and otherwise float32, and the outputs' names."""
     if parts[0].ndim == 2:
         return np.concatenate(parts).astype(np.float32), tuple(map(str, range(parts[0].shape[1])))
     if parts[0].dtype.kind == "f":

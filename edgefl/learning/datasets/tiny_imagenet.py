@@ -27,7 +27,7 @@ class TinyImagenet(FileDataset):
     Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
     channel. The labels follow the sorted WordNet numbers, as in torchvision. Models are tested on the published
     validation images, because the published test images have no labels. Source: Le and Yang, Stanford CS231N, 2015,
-    in folders or directly from the .zip; decoding all JPEGs takes about half a minute at each start. Needs Pillow,
+    read from folders or directly from the .zip; decoding all JPEGs takes about half a minute per start. Needs Pillow,
     which comes with matplotlib. Left out: bounding boxes, augmentation.
     """
 
@@ -65,7 +65,7 @@ def _read(place: Path) -> Data:
 
 
 def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
-    """Make Tiny-ImageNet from the names of its files, and a function that reads a file by its name."""
+    """Build Tiny-ImageNet from the names of its files and a function that reads a file by its name."""
     wnids = sorted(read(CLASSES).decode().split())
     label = {wnid: number for number, wnid in enumerate(wnids)}
     matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]

@@ -1,7 +1,7 @@
-"""Concept drifts, by which the labels or inputs of some devices' samples change from some moment on.
+"""Concept drifts, which change the labels or inputs of some devices' samples from a given time on.
 
-A drift is a component that defines what changes (`change`); the base class defines when data change, on which devices
-and in which pattern.
+A component's `change` defines what the drift changes; the base class defines when data change, on which devices, and
+in which pattern.
 """
 
 from abc import abstractmethod
@@ -17,12 +17,12 @@ from edgefl.learning.datasets import Split
 __all__ = ["Drift", "Moment"]
 
 Site = Annotated[int, Field(ge=0, le=100_000)]
-ROUNDING = 1e-9  # tolerance, with which a share of 0.2 + 0.2 + 0.2 of ten devices is six devices
+ROUNDING = 1e-9  # tolerance, so that a share of 0.2 + 0.2 + 0.2 of ten devices is six devices
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A round of a cell's global model, by its number from 1 over all sessions, and its start in simulated time."""
+    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
@@ -32,27 +32,27 @@ class Drift(Component):
     """Base class of all drifts from one concept to another; at any time a device has one of the two concepts.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
-    - incremental: at `at`, and again after each interval `every`, a further fifth of all devices gets the new
-      concept, until `share` of the devices have it.
+    - incremental: at `at`, and again after each interval `every`, another fifth of all devices gets the new concept,
+      until `share` of the devices have it.
     - recurrent: from `at` on, `share` of the devices alternate between the new and the old concept, each for `every`.
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
-    and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test
+    and shares refer to these devices: a device has the new concept while it trains with a server of these cells. Test
     data drift together with the devices.
 
     The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. `clock` and `cells` are our
     additions.
     """
 
-    # whether the drift changes labels, and is refused for tasks without classes
+    # whether the drift changes labels, so that it is an error for tasks without classes
     of_classes: ClassVar[bool] = False
-    step: ClassVar[float] = 0.2  # further share of devices in each step of an incremental drift: FLASH, 5.1
+    step: ClassVar[float] = 0.2  # share of devices that each incremental step adds: FLASH, 5.1
 
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
         description="unit of `at` and `every`: rounds of a cell's global model, counted over all sessions, or"
-        " simulated seconds, which take effect in the next round to begin",
+        " simulated seconds, which take effect in the next round that begins",
     )
     at: float = Field(
         50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"

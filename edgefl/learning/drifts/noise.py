@@ -13,12 +13,12 @@ AT_ONCE = 4096  # number of samples that get noise at a time
 
 
 class Noise(Drift):
-    """Add Gaussian noise to the inputs, the same in every round; labels stay.
+    """Add Gaussian noise to the inputs, the same in every round; labels do not change.
 
-    Images are rounded and clipped to 0 to 255. Tokens are refused, because they are not quantities.
+    Images are rounded and clipped to 0 to 255. Tokens raise an error, because they are not quantities.
     """
 
-    std: ClassVar[float] = 0.5  # deviation of the noise, in standard deviations of the training inputs
+    std: ClassVar[float] = 0.5  # standard deviation of the noise, relative to that of the training inputs
     data_seed: ClassVar[int] = 0  # seed of the noise
 
     def change(self, split: Split, classes: int) -> Split:

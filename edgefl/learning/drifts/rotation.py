@@ -8,10 +8,10 @@ from edgefl.learning.drifts import Drift
 
 
 class Rotation(Drift):
-    """Rotate images anticlockwise by a quarter turn, which loses no pixels; labels stay.
+    """Rotate images anticlockwise by a quarter turn, which loses no pixels; labels do not change.
 
-    In the terms of Gama et al., ACM Computing Surveys 2014, this is a drift of the inputs, P(x). Left out: other
-    angles, which would need interpolation and an invented background.
+    In the terminology of Gama et al., ACM Computing Surveys 2014, this is a drift of the inputs, P(x). Left out:
+    other angles, which would need interpolation and an invented background.
     """
 
     def change(self, split: Split, classes: int) -> Split:

@@ -73,20 +73,20 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     found = list(outputs.shape)
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(
-            f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
-            f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, targets: every}} does, or"
+            f"the model returns {found} for one sample, with a target at each of its {input_shape[0]} positions:"
+            f" the model must return [batch, {input_shape[0]}, {classes}], as {{name: lstm, targets: every}} does, or"
             " take one target per sample (for shakespeare, set targets: last)",
             ("learning", "model"),
         )
     if not task.per_position and len(found) != 2:
         raise EdgeflError(
-            f"the model gives {found} for one sample, but there is one target per sample: the model must give "
-            f"[batch, {classes}] (if it gives one output per position, give only the last, or use task every_token)",
+            f"the model returns {found} for one sample, but there is one target per sample: the model must return "
+            f"[batch, {classes}] (if it has an output per position, return the last one, or use task every_token)",
             ("learning", "model"),
         )
     if task.of_classes and found[-1] < classes:
         raise EdgeflError(
-            f"the model gives {found} for one sample, but there are {classes} classes: it must give at least one"
+            f"the model returns {found} for one sample, but there are {classes} classes: it must return at least one"
             " output for each",
             ("learning", "model"),
         )

@@ -1,4 +1,4 @@
-"""The state of a cell's learner, as a snapshot holds it."""
+"""The state of a cell's learner, in the form that snapshots store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -36,7 +36,7 @@ class Reports:
 
 
 class At(NamedTuple):
-    """The place of a round in the run, which names the round's random streams."""
+    """The position of a round in the run, which names the round's random streams."""
 
     session: int
     phase: str
@@ -61,7 +61,7 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    session: what the learner received when the session began, without the devices. known: labels in the previous
+    session: the learner's arguments when the session began, without the devices. known: labels in the previous
     session. before: rounds of the global model in earlier sessions. stage: name of the session's current stage; empty
     if no session is open. round: the last round that has begun. members: devices that were present when the session
     began, or have taken part since then. labels: the labels that members hold; models are tested on these labels.
@@ -90,7 +90,7 @@ class Progress:
         """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.before + self.models  # the model of a begun round may never be made
+        return self.before + self.models  # a round that has begun may never make a model
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Collect a cell's models for files: the global model, several models that serve devices, and personal models."""
+"""Collect the models of a cell to write to files: global, personal, and the models that serve devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
 
     global: the module's `state_dict`. served: if several models serve devices, [C, *shape] by name, with `devices`
     [k] and `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. `devices` are the ids of devices
-    whose last session was this cell's.
+    whose last session was in this cell.
     """
     layout, model = learner.trainer.layout, learner.federation.model
     yield GLOBAL, whole_state(learner.trainer.module, layout, model.model)

@@ -40,8 +40,8 @@ class TorchLearner:
     """The PyTorch learner of one cell; callers see sessions, device ids and iterations, but no models.
 
     Args:
-        homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
-        sites_m: [cells, 2] positions of the base stations, for partitions and drifts by place.
+        homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by location.
+        sites_m: [cells, 2] positions of the base stations, for partitions and drifts by location.
         cell: number of the cell, for drifts that are limited to some cells.
         populations: device ids of each population that keeps its data; if empty, all devices are one population.
         kept: [devices] share of its dealt training samples that each device keeps; by default 1.
@@ -128,15 +128,15 @@ class TorchLearner:
         """Yield the stages of a session: probes and a check if the warm start needs them, then training.
 
         Raises:
-            EdgeflError: the session's devices hold no data.
+            EdgeflError: the session's devices have no data.
         """
         device_data, federation = self.trainer.device_data, self.federation
         device_data.deal(start.number)
         labels = device_data.labels(start.ids)
         if not labels:
             raise EdgeflError(
-                f"no device of session {start.number} has any data: choose a partition that gives some to each"
-                " device, or fewer devices",
+                f"no device of session {start.number} has any data: choose a partition in which every device has"
+                " samples, or fewer devices",
                 ("learning", "partition"),
             )
         last, known = federation.now, federation.now.labels
@@ -184,7 +184,7 @@ class TorchLearner:
         """Replace the learner's state by a state that `state` returned."""
         probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
-        # a snapshot of a run with a different warm start may hold more saved sessions
+        # a snapshot of a run with a different warm start may contain more saved sessions
         self.federation.saved = retained_by(self._warm_start, self.federation.saved)
         self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 
@@ -197,7 +197,7 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _restart(self) -> None:
-        """Return to the run's untrained model, as if the session that opens had no predecessor."""
+        """Return to the run's untrained model, as if the opening session were the first."""
         federation = self.federation
         for one in (federation.model, federation.twin):
             if one is not None:

@@ -1,4 +1,4 @@
-"""The stages of a session: probes, a check and training, with no state besides the federation's."""
+"""The stages of a session: probes, a check and training. Stages have no state of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,9 +74,9 @@ class _SessionStage:
         if self.overlapping is None:
             for model in models:
                 model.waiting = {}
-        # a round that does not train the global model has the moment of the next round that trains it
+        # a round that does not train the global model uses the moment of the next round that does
         of_global = number if self.federation.model in models else 1
-        if self.overlapping is not None:  # overlapping rounds have the moment of the next model
+        if self.overlapping is not None:  # overlapping rounds use the moment of the next model
             progress.models = max(progress.models, now.models or 0)
             of_global = progress.models + 1
         progress.round = RoundFacts(at, Moment(progress.before + of_global, now.time_s))
@@ -120,7 +120,8 @@ class _SessionStage:
 
 @dataclass
 class Hooks:
-    """Functions that training calls, shared by all stages of a learner, since they may change during a session.
+    """Functions that training calls. All stages of a learner share this object, since they may change during a
+    session.
 
     watch: called with every evaluation of the global model. foretell: as in `Trainer.train`.
     """
@@ -130,10 +131,7 @@ class Hooks:
 
 
 class TrainStage(_SessionStage):
-    """The stage that trains the global model; in the first P sessions its phase is called pilot.
-
-    hooks: the learner's hooks.
-    """
+    """The stage that trains the global model; in the first P sessions its phase is called pilot."""
 
     hooks: Hooks
 
@@ -166,7 +164,7 @@ class TrainStage(_SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
-            # personal models are kept once the device's update has arrived; local models exist after training
+            # a personal model exists once the device's update has arrived, a local model after training
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,
@@ -307,7 +305,7 @@ class ProbeStage(_SessionStage):
 
 
 class CheckStage(_SessionStage):
-    """The stage of one round in which devices report the losses of the constructed model and the previous one.
+    """A stage of one round, in which devices report the losses of the constructed and the previous model.
 
     Nothing is trained: devices run forward passes of two models on a mini-batch; with `booked: processed` this counts
     as an iteration.

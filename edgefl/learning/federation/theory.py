@@ -1,4 +1,4 @@
-"""Measure the quantities in the convergence bound, J's Theorem 1, on the devices' data.
+"""Measure the quantities in the convergence bound, Theorem 1 of the journal paper, on the devices' data.
 
 Measuring changes neither simulated time nor joules nor the random streams of training.
 """
@@ -38,9 +38,9 @@ SAMPLES = 32  # number of samples of each device from which the variance of the 
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
     """Measure a round's gradients on all data of its participants, at the round's start model and at `made`.
 
-    sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES samples. Measuring takes wall
-    time, about two passes over all participants' data. All participants started from one model; settings with several
-    models are refused together with `learning.theory`. The result is empty if no participant has data.
+    sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES samples. Measuring takes as
+    much wall time as about two passes over all participants' data. All participants started from one model; settings
+    with several models are errors together with `learning.theory`. The result is empty if no participant has data.
     """
     positions = last.trained
     if last.batches is None or not positions:

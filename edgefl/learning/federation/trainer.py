@@ -37,7 +37,7 @@ from edgefl.learning.updates.trained_model import Diverged, TrainedModel
 from edgefl.learning.updates.updates import Amounts, LocalResult
 from edgefl.rng import Streams
 
-# further columns of devices.csv and rounds.csv
+# extra columns of devices.csv and rounds.csv
 EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
 ACCURACY_STD, ACCURACY_BY_SAMPLES = "accuracy_std", "accuracy_by_samples"
 ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
@@ -48,15 +48,15 @@ Foretell = Callable[[LocalRound, int], None]
 
 @dataclass(frozen=True)
 class Trainer:
-    """Train and test a cell's models; during a run only the data dealt to devices change.
+    """Train and test a cell's models. The only state that changes during a run is the data dealt to devices.
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
+        payload_bits: size of an upload in bits, and of a download if the payload counts one model.
         cell: number of the cell.
-        drifting: the samples of each device, as a drift changes them.
+        drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
         device_validation: validation samples of each device, or None if there are no such samples or all are shared.
     """
@@ -82,7 +82,7 @@ class Trainer:
 
     @property
     def work(self) -> RoundWork:
-        """The settings by which this cell draws rounds and books their work."""
+        """The settings with which this cell draws rounds and books their work."""
         settings, deal = self.settings, self.device_data.key
         return RoundWork(
             settings.local,
@@ -169,7 +169,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Turn the error about a model that is not finite into one that names the place in the run.
+        """Turn an error about a model that is not finite into an error that names the place in the run.
 
         Raises:
             Divergence: a model is not finite.
@@ -203,7 +203,7 @@ class Trainer:
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
-        """Compute the further metrics in the settings for a model [M + Q] on these labels' test data."""
+        """Compute the extra metrics in the settings for a model [M + Q] on these labels' test data."""
         names = self.settings.evaluation.metrics
         if not names:
             return {}

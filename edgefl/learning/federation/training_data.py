@@ -111,7 +111,7 @@ def _refuse_what_needs_all(settings: LearningSettings) -> None:
     for key in ("drift", "evaluation.validation", "evaluation.tested_on", "theory"):
         if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(
-                f"learning.{key} needs the samples of all devices, but this data set makes a device's "
+                f"learning.{key} needs the samples of all devices, but this data set generates a device's "
                 "samples only when the device takes part: leave the key out, or use a data set in memory "
                 "(synthetic without test_groups, huggingface without on_demand)",
                 ("learning", *key.split(".")),

@@ -13,19 +13,19 @@ __all__ = ["LrSchedule"]
 
 
 class LrSchedule(Component):
-    """Base class of all schedules; each defines a shape that starts at 1 and falls.
+    """Base class of all schedules. Each defines a shape that starts at 1 and decreases.
 
     A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. The
-    schedule restarts with each session, since devices and labels change. If `rounds` is set, the schedule instead
-    continues through all sessions for this number of rounds of the cell's global model, and then stays at its final
-    value. Probe rounds have their own rate (`learning.local.probe_lr`).
+    schedule restarts with each session, since devices and labels change. With `rounds`, it instead runs through all
+    sessions for this number of rounds of the cell's global model, and then stays at its final value. Probe rounds
+    have their own rate (`learning.local.probe_lr`).
     """
 
     rounds: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="length of the schedule in rounds, counted over all sessions; null: that of each session",
+        description="length of the schedule in rounds, counted over all sessions; null: the length of each session",
     )
     warm_up: ClassVar[int] = 0  # rounds of linear warm-up; round t has t / (warm_up + 1) of the rate
 

@@ -4,7 +4,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Polynomial(LrSchedule):
-    """Lower the learning rate as (1 - progress)^lr_power: 1 gives a straight line, 0 a constant rate.
+    """Lower the learning rate as (1 - progress)^lr_power: linearly for power 1, not at all for power 0.
 
     Source: the journal paper, section VI, which uses this decay in each session; the paper gives no power.
     """

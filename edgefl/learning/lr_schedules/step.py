@@ -11,7 +11,7 @@ class StepDecay(LrSchedule):
     """Multiply the learning rate by `factor` every `every` rounds: factor^((t - 1) // every) in round t."""
 
     every: int = Field(30, ge=1, le=10**9, description="number of rounds between two steps")
-    factor: ClassVar[float] = 0.1  # factor of the rate at each step, as in PyTorch's StepLR
+    factor: ClassVar[float] = 0.1  # factor by which each step multiplies the rate, as in PyTorch's StepLR
 
     def shape(self, round_: int, progress: float) -> float:
         return self.factor ** ((round_ - 1) // self.every)

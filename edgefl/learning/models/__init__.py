@@ -48,8 +48,8 @@ class OutputTerm(ABC):
     ) -> tuple[Tensor | None, Tensor | None]:
         """Compute the loss term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
-        The default uses automatic differentiation; a term that small models compute in every step may override this
-        method by explicit formulas.
+        The default uses automatic differentiation; a term that small models compute in every step may override it
+        with explicit formulas.
         """
         import torch
 
@@ -70,7 +70,7 @@ class OutputTerm(ABC):
 
 
 # (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
-# [k, B, ...] of the loss's further terms with respect to these outputs
+# [k, B, ...] of the loss's extra terms with respect to these outputs
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
 # (step, first, end) -> raw inputs [end - first, B, *input_shape] of these devices; overwritten by the next call
 Read = Callable[[int, int, int], "Tensor"]
@@ -82,15 +82,15 @@ Stepper = Callable[[int, int, Read], "Tensor"]
 
 @dataclass(frozen=True)
 class ChunkOfDevices:
-    """A chunk of k devices that are trained together, with all steps of their round.
+    """A chunk of k devices that train together, with the data of all steps of their round.
 
     layout: layout of the parameters in a row of `rows`.
     rows: local models [k, M]; the caller updates them between steps.
     y: labels [steps, k, B].
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
-    references: reference models of each further term of the loss, [M] or [k, M].
-    push: function that returns the further terms' gradients with respect to the outputs, or None without such terms.
+    references: reference models of each extra term of the loss, [M] or [k, M].
+    push: function that returns the extra terms' gradients with respect to the outputs, or None without such terms.
     """
 
     layout: TensorLayout
@@ -117,12 +117,12 @@ class Model(Component):
     `features` returns. Without these children, the representation is the logits.
     """
 
-    # the papers' input shape and classes, for which `edgefl describe` counts the parameters
+    # input shape and number of classes in the papers, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether the model's hand-written `gradients` support further terms of the loss
+    # whether the model's hand-written `gradients` support extra terms of the loss
     knows_terms: ClassVar[bool] = False
-    # whether the model's `stepper` accepts inputs without padding behind the last sample of the devices read
+    # whether the model's `stepper` accepts inputs without the padding after the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
     # work that is faster on a CPU if images are in channels-last order
     channels_last_gain: ClassVar[Literal["none", "tests", "all"]] = "none"
@@ -135,7 +135,7 @@ class Model(Component):
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
-        """Return the model's size by a formula, or None if its size can only be counted by building and running it.
+        """Return the model's size by a formula, or None if only building and running the model can determine it.
 
         A formula lets scenarios be validated without PyTorch, which takes longer to load than everything else.
         """
@@ -157,14 +157,14 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may override this method by explicit formulas, which local training
-        then uses for a whole chunk of devices at once.
+        A model without statistics and dropout may override this method with explicit formulas, which local training
+        then applies to a chunk of devices.
 
         Args:
             rows: local models [k, M].
             x: normalised inputs [k, B, *input_shape]. y: labels [k, B].
             weight: weights [k, B] that sum to one per device; 0 marks padding.
-            terms: further terms of the loss for these k devices, each a weighted sum over a device's samples; only
+            terms: extra terms of the loss for these k devices, each a weighted sum over a device's samples; only
                 for a model that `knows_terms`.
 
         Returns:
@@ -184,7 +184,7 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Return a hand-written function that computes a chunk's gradients step by step, with all terms of the loss.
 
-        The method is for models so small that the overhead around the products matters; other models override
+        The method is for models so small that the overhead around matrix products matters; other models override
         `gradients`, or neither method.
 
         Returns:
@@ -228,5 +228,5 @@ class Model(Component):
 
     @classmethod
     def writes_out_terms(cls) -> bool:
-        """Return whether this model's hand-written gradients support further terms of the loss."""
+        """Return whether this model's hand-written gradients support extra terms of the loss."""
         return cls.writes_out() == "stepper" or cls.knows_terms

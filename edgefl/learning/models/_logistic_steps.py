@@ -7,21 +7,21 @@ from torch import Tensor
 
 from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
-# Bytes of inputs read at a time on a CPU. Two products use the inputs, which are not needed again, so as much of them
-# as possible should stay in the second-level cache (1 to 2 MB): five devices with 128 images of 28x28.
-# Further terms of the loss take so much work besides the products that ten devices are computed together.
+# Bytes of inputs read at a time on a CPU. Two successive products read the inputs, so most of a block should fit in
+# the second-level cache (1 to 2 MB): five devices with 128 images of 28x28. Further terms of the loss add enough work
+# for ten devices.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 2_100_000, 4_100_000
 TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which one product uses the inputs
 
 
 class LogisticSteps:
-    """The explicit gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
+    """Compute a chunk's gradients by formulas: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
     Devices are processed in blocks, so that inputs stay in the cache from the first product to the second.
 
     Logits are stored as [k, classes, B]: with weights as [classes, inputs] both products run in BLAS's fast
-    orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their scaling
-    (x - mean) s is linear, so it is part of the products.
+    orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their scaling (x -
+    mean) s is linear, so the products include it.
     """
 
     def __init__(self, chunk: ChunkOfDevices) -> None:
@@ -39,7 +39,7 @@ class LogisticSteps:
         self.cold = rows.new_zeros(steps, count, classes, batch)
         self.cold.scatter_(2, chunk.y.unsqueeze(2), -self.weight)
 
-        # weights of the local model, then of the reference models: one product for all models is faster than several
+        # weights of the local model and the reference models, since one product for all is faster than several
         self.models = [len(models) for models in references]
         total = 1 + sum(self.models)
         self.all_weights, self.all_bias = self.weights, self.bias
@@ -50,7 +50,7 @@ class LogisticSteps:
                 behind = slice(place * classes, (place + 1) * classes)
                 self.all_weights[:, behind], self.all_bias[:, behind] = layout.views(reference).values()
         self.offset = torch.empty_like(self.all_bias) if self.shift else self.all_bias
-        # zeros: entries that no product writes are later multiplied by 0, which would keep a NaN
+        # zeros, because entries that no product writes are later multiplied by 0, which would keep a NaN
         self.logits = rows.new_zeros(count, total * classes, batch)
         self.delta = rows.new_empty(count, classes, batch)
 
@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models in front of the reference models, and add the inputs' scaling to the offset."""
+        """Copy the local models before the reference models, and add the shift of the inputs to the offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias
@@ -91,9 +91,9 @@ class LogisticSteps:
 class _Block:
     """A block of a chunk's devices, reused in every step.
 
-    Buffers and views are made once for all steps: next to two products of 0.03 ms a device, every further call to
-    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices: x ends
-    there, and delta is 0 in padding.
+    Buffers and views are made once for all steps: two products take 0.03 ms per device, so every further call to
+    PyTorch would be noticeable. Both products omit the padding after the last sample of the block's
+    devices: x ends there, and delta is 0 in padding.
     """
 
     def __init__(self, chunk: LogisticSteps, begin: int, end: int) -> None:
@@ -109,7 +109,7 @@ class _Block:
         self._by_weights, self._by_bias = chunk.by_weights[own], chunk.by_bias[own]
         self._logits, self._delta = chunk.logits[own], chunk.delta[own]
         self._offset, self._by_offset = chunk.offset[own].unsqueeze(2), self._by_bias.unsqueeze(2)
-        self._parts = self._logits.split(self._classes, 1)  # parts of the local model and of each reference
+        self._parts = self._logits.split(self._classes, 1)  # logits of the local model and each reference
         self._weight, self._cold = chunk.weight[:, own].unbind(), chunk.cold[:, own].unbind()
         self._x = self._flat = self._turned = self._logits
 
@@ -133,7 +133,7 @@ class _Block:
         if self._push is not None:
             self._add_pushed(weight[:, 0])
         torch.sum(delta, 2, out=self._by_bias)
-        # sum_b delta_b (x_b - mean) s: the mean's part is the bias's gradient, for every input
+        # sum_b delta_b (x_b - mean) s: the mean's part is -mean s times the bias's gradient, for every input
         torch.baddbmm(
             self._by_offset,
             delta if whole else delta[:, :, :width],
@@ -144,7 +144,7 @@ class _Block:
         )
 
     def _add_pushed(self, weight: Tensor) -> None:
-        """Add the gradients of the loss's further terms to delta, the gradients at the logits."""
+        """Add the gradients of the loss's extra terms to delta, the gradients at the logits."""
         assert self._push is not None
         outputs, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in self._parts))
         others_of = [[others.pop(0) for _ in range(count)] for count in self._models]

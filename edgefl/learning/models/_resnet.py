@@ -11,7 +11,7 @@ PROJECTION = (512, 256)
 
 
 class _BasicBlock(nn.Module):
-    """A residual block of two 3x3 convolutions and a shortcut, a 1x1 convolution if the shape changes."""
+    """A residual block of two 3x3 convolutions and a shortcut, which is a 1x1 convolution if the shape changes."""
 
     def __init__(self, channels: int, filters: int, stride: int) -> None:
         super().__init__()

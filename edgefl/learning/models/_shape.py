@@ -1,4 +1,4 @@
-"""Check the input shapes of modules, and add the head that modules have in common."""
+"""Check the input shapes of modules, and join features and head."""
 
 from collections import OrderedDict
 
@@ -12,7 +12,7 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
     Args:
         input_shape: shape of one sample.
-        least: smallest height and width, in pixels, that the model can take.
+        least: smallest height and width, in pixels, that the model accepts.
 
     Raises:
         EdgeflError: the samples are not images, or the images are too small.

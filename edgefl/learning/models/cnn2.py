@@ -13,7 +13,7 @@ HIDDEN = 128
 class Cnn2(Model):
     """3x3 convolutions of 32 and 64 filters without padding, 2x2 pooling, a hidden layer of 128, dropout.
 
-    1,206,590 parameters for 28x28 images and 62 classes: FLASH's model for EMNIST, taken from Reddi et al.,
+    With 1,206,590 parameters for 28x28 images and 62 classes, this is FLASH's model for EMNIST, from Reddi et al.,
     Adaptive Federated Optimization, ICLR 2021, appendix C. Representation: the hidden layer after its ReLU, before
     the second dropout.
     """
@@ -33,7 +33,7 @@ class Cnn2(Model):
             nn.Conv2d(channels, 32, 3),
             nn.ReLU(),
             nn.Conv2d(32, 64, 3),
-            nn.MaxPool2d(2),  # max pooling commutes with the ReLU, which then has a quarter of the work
+            nn.MaxPool2d(2),  # max pooling commutes with the ReLU, which is four times cheaper after pooling
             nn.ReLU(),
             nn.Dropout(self.dropout_pool),
             nn.Flatten(),

@@ -1,4 +1,4 @@
-"""Models of other libraries, built by a function that the scenario names."""
+"""Models from other libraries, built by a function that the scenario names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from edgefl.learning.models import Model
 if TYPE_CHECKING:
     from torch import nn
 
-CHANNELS = frozenset({"in_chans", "in_channels"})  # the argument's name in timm and in torch.nn
+CHANNELS = frozenset({"in_chans", "in_channels"})  # names of the argument in timm and in torch.nn
 
 
 class Factory(Model):
-    """A module that the named function returns, from timm, torchvision or your own file.
+    """A module returned by a function that you name, from timm, torchvision or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. `num_classes` is
     passed to the function too. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get
-    a channel. The function is foreign code, so such a scenario needs --allow-code.
+    a channel. The function is third-party code, so the scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -44,7 +44,7 @@ class Factory(Model):
         given = {**self.arguments, "num_classes": classes}
         try:
             module = outside.load_function(self.function)(**given)
-        except Exception as error:  # a foreign function may raise anything
+        except Exception as error:  # a third-party function may raise anything
             shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise EdgeflError(
                 f"{self.function}({clipped(shown, 200)}) fails: {type(error).__name__}: {clipped(str(error), 200)}",
@@ -55,7 +55,7 @@ class Factory(Model):
                 f"{self.function} returns a {type(module).__name__}, not an nn.Module", ("learning", "model")
             )
         if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
-            module.register_forward_pre_hook(_with_channel)  # a layer in front would rename the parameters
+            module.register_forward_pre_hook(_with_channel)  # an extra layer would rename the parameters
         return module
 
 

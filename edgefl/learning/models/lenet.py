@@ -25,7 +25,7 @@ class Lenet(Model):
         flat = 16 * (((height - 4) // 2 - 4) // 2) * (((width - 4) // 2 - 4) // 2)
         layers = [
             *grey_to_channel(input_shape),
-            # max pooling commutes with the ReLU, which has a quarter of the work after pooling
+            # max pooling commutes with the ReLU, which is four times cheaper after pooling
             *(nn.Conv2d(channels, 6, 5), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Flatten(), nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()),

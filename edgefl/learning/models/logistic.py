@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Logistic(Model):
-    """One linear layer on the flattened input: 7,850 parameters for 28x28 inputs and 10 classes.
+    """One linear layer on the flattened input, with 7,850 parameters for 28x28 inputs and 10 classes.
 
     Representation: the logits. Source: the journal paper, Table I (MNIST, Fashion-MNIST).
     """
@@ -49,5 +49,5 @@ class Logistic(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes
-        # there is one product in the forward pass, and one for the weights' gradient
+        # one matrix product in the forward pass, and one for the weights' gradient
         return Size(weights + classes, flops_per_sample=4 * weights)

@@ -59,7 +59,7 @@ class _LstmLayers(Recurrent):
 
     They use PyTorch's fused LSTM without nn.LSTM's second, redundant bias (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
-    gate as in Keras. The state before the first step is 0.
+    gate as in Keras. The initial state is 0.
     """
 
     def __init__(self, inputs: int, hidden: int, *, every: bool = False) -> None:
@@ -82,8 +82,8 @@ class _LstmLayers(Recurrent):
         no_bias = x.new_zeros(4 * self.hidden)
         weights: list[Tensor] = []
         for first in range(0, len(self.weights), 3):
-            # index one by one: a slice of a ParameterList has new parameters, which stacked training cannot update
+            # no slice, since a slice of a ParameterList has new parameters, which stacked training cannot update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
-        # with train=True cuDNN keeps what the backward pass needs; nothing else changes, as there is no dropout
+        # train=True makes cuDNN keep what the backward pass needs, and changes nothing else, as there is no dropout
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs if self.every else outputs[:, -1]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from edgefl.learning.modules.parameters import TensorLayout
 
 
-# Numbers in a matrix. PyTorch multiplies into strided results one device at a time, 1 to 2 us each; smaller matrices
-# are multiplied together and copied, which is faster for 60-128-10 but not for 784-128-10.
+# Numbers in a matrix. PyTorch writes products into strided results one device at a time, 1 to 2 us each; smaller
+# products are computed as one batch and copied, which is faster for 60-128-10 but not for 784-128-10.
 COPIED_UP_TO = 10_000
 
 
@@ -61,9 +61,9 @@ class Mlp2(Model):
         weight: Tensor,
         terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
-        # Written by hand, because with such small products vmap and autograd took most of a step: with 60-128-10 and
-        # batches of 10, ten devices take 0.5 ms instead of 2.9, one takes 0.34 instead of 1.7. With MOON's term a
-        # round of thirty takes 1.8 times as long as without it; by autograd it was 5.7 times.
+        # Written by hand, because vmap and autograd took most of a step with such small products: with 60-128-10 and
+        # batches of 10, ten devices take 0.5 ms instead of 2.9, and one device 0.34 instead of 1.7. MOON's term makes
+        # a round of thirty devices 1.8 times as long, and with autograd 5.7 times as long.
         import torch
 
         result = torch.empty_like(rows)
@@ -100,7 +100,7 @@ def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
     import torch
 
     first, first_bias, head, head_bias = tensors.values()
-    if first.dim() == 2:  # one model: a single product for the samples of all devices
+    if first.dim() == 2:  # one model for all devices, so one product for all their samples
         hidden = torch.nn.functional.linear(inputs, first, first_bias).relu_()
         return Outputs(torch.nn.functional.linear(hidden, head, head_bias), hidden)
     hidden = torch.baddbmm(first_bias.unsqueeze(1), inputs, first.transpose(1, 2)).relu_()

@@ -18,8 +18,8 @@ class SvhnCnn(Model):
 
     `journal`: 32, 32, pool, 64, 64, pool, 128, pool, with batch norm after each convolution: 667,178 parameters for
     3x32x32 images and 10 classes, the journal paper's Table I. The paper gives the number of parameters and of FLOPs
-    (91.04 per parameter, 60.7 million) but not the layers: the layers used here match the parameters exactly, and the
-    FLOPs nearly: one forward pass has 59.4 million in its matrix products.
+    (91.04 per parameter, 60.7 million) but not the layers: the layers used here match the number of parameters
+    exactly, and the FLOPs nearly: a forward pass has 59.4 million in its matrix products.
 
     `early`: 32, pool, 64, pool, 128, pool, without batch norm: listing 2 of the early version as printed, 620,362
     parameters.
@@ -46,7 +46,7 @@ class SvhnCnn(Model):
                     layers.append(nn.BatchNorm2d(filters))
                 layers.append(nn.ReLU())
                 channels = filters
-            # max pooling commutes with the ReLU, which has a quarter of the work after pooling
+            # max pooling commutes with the ReLU, which is four times cheaper after pooling
             layers.insert(-1, nn.MaxPool2d(2))
         flat = channels * (height // 8) * (width // 8)
         layers += [nn.Flatten(), nn.Linear(flat, HIDDEN), nn.ReLU()]

@@ -18,8 +18,8 @@ INITIAL_RANGE = 0.5
 class TextBag(Model):
     """Mean of the words' embeddings, then one linear layer.
 
-    9,157,804 parameters for 4 classes: the journal paper, Table I (AG News), with one embedding for each of BERT's
-    30,522 word pieces. Samples are token ids; 0 is padding and ignored, and a text without words has the
+    9,157,804 parameters for 4 classes, as in the journal paper's Table I (AG News), with an embedding for each of
+    BERT's 30,522 word pieces. Samples are token ids; 0 is padding, which is ignored, and a text without words has the
     embedding 0. Initial weights are uniform within +-0.5 and the bias is 0, as in PyTorch's tutorial on this model.
     Representation: the mean embedding.
     """
@@ -42,9 +42,9 @@ class TextBag(Model):
     def gradients(  # type: ignore[override]  # it knows no terms
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
-        # Written by hand, because autograd first makes a dense gradient of all embeddings and then copies it into the
-        # result. This code is twice as fast as autograd device by device, and 2.6 times as fast as under vmap, which
-        # has no batched embedding bag.
+        # Written by hand, because autograd first makes a dense gradient of all embeddings, and then copies it into
+        # the result. This code is twice as fast as autograd device by device, and 2.6 times as fast as under vmap,
+        # which has no batched embedding bag.
         result = torch.zeros_like(rows)
         values, gradients = layout.views(rows), layout.views(result)
         tokens = x.long()
@@ -68,7 +68,7 @@ class TextBag(Model):
 def add_rows(matrix: Tensor, rows: Tensor, values: Tensor) -> None:
     """Add values [n, width] to the rows [n] of a matrix; repeated rows get the same bits in each run.
 
-    On a GPU `index_add_` adds in any order; `index_put_` sorts the rows first, and on a CPU takes 2.5 times as long.
+    On a GPU `index_add_` adds in any order; `index_put_` sorts the rows first, but on a CPU takes 2.5 times as long.
     """
     if matrix.is_cuda:
         matrix.index_put_((rows,), values, accumulate=True)

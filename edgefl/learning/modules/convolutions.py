@@ -5,7 +5,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-# Work in which a model gains from channels-last order on a CPU: none, tests only, or also training one by one.
+# Work that channels-last order makes faster on a CPU: none, tests only, or tests and sequential training.
 Gain = Literal["none", "tests", "all"]
 # Number of pixels tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and memory
 # above 32 MB comes from the system in new pages. Measured with 32 to 1,024 images.
@@ -13,16 +13,16 @@ TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order because that is faster.
+    """Return whether convolutions should read images in channels-last order, if this is faster.
 
-    Measured speed-up of a round in CPU time, with AVX-512 and with AVX2: `svhn_cnn` 1.15 to 1.7, `cnn2` 1.1 to 1.2,
-    `lenet` 1.1 to 1.4; in tests of 64 images, for the same models in this order, 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
-    Residual networks gain nothing in training (0.9 to 1.0 times); in tests ResNet-18 is 1.05 to 1.25 times as fast.
+    Measured in CPU time with AVX-512 and with AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to
+    1.2 and 1.1 to 1.4 times as fast, and tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times. Residual
+    networks gain nothing in training (0.9 to 1.0 times as fast); in tests ResNet-18 is 1.05 to 1.25 times as fast.
     Models from outside edgefl keep their order, because a model that calls `view` would fail.
 
     Args:
-        gain: the kind of work in which the model gains from this order.
-        work: the kind of work that uses the order: tests only, or training as well.
+        gain: the work that this order makes faster for the model. work: the work that would use the order: tests
+        only, or training as well.
     """
     return torch_device.type == "cpu" and gain in ("all", work)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """Base class of layers that run along a sequence, like `nn.RNNBase`; `batching.choose` looks for them."""
+    """Base class of recurrent layers other than `nn.RNNBase`, by which `batching.choose` recognises them."""
 
 
 class _HandedDropout(nn.Module):
@@ -31,7 +31,7 @@ class _HandedDropout(nn.Module):
 
 
 def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
-    """Replace every `nn.Dropout` in a module by dropout with a given mask; return mask name -> new layer."""
+    """Replace every `nn.Dropout` in a module with dropout by a given mask; return mask name -> new layer."""
     replaced: dict[str, _HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):

@@ -1,4 +1,4 @@
-"""Read and write models as safetensors files, with all that is needed to use the models.
+"""Read and write models as safetensors files, with everything needed to use the models.
 
 A file has the whole `state_dict` of the module, including frozen parts. The header has one entry, JSON under
 `edgefl`: inputs and their scaling, names of the labels, and the model's place in the run.
@@ -50,7 +50,7 @@ class Inputs:
         """Parse and validate `inputs` in the header of a model file, which any program may have written.
 
         Raises:
-            EdgeflError: `inputs` is missing or invalid, or states more outputs than a model file can hold.
+            EdgeflError: `inputs` is missing or invalid, or has more outputs than a model file can contain.
         """
         try:
             told = about["inputs"]
@@ -78,7 +78,7 @@ class Inputs:
 
 
 def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[str, Tensor]:
-    """Return a module's `state_dict` with the numbers of a model [M + Q], on the CPU, in separate memory."""
+    """Return a copy of a module's `state_dict` on the CPU, filled with the values of a model [M + Q]."""
     views = layout.views(model)
     # a tensor may have several names; the layout has only one of them
     name_of = {id(tensor): name for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
@@ -196,7 +196,7 @@ def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool) -> list[str]:
-    """Return the names of the tensors that a model file and a module have in equal shape and kind of numbers.
+    """Return the names of the tensors that have the same shape and number type in a model file and a module.
 
     Raises:
         EdgeflError: no tensor fits, or without `partial` not all tensors fit.
@@ -220,12 +220,12 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
-    """Return a tensor's shape and kind of numbers, which must agree in file and module; precisions may differ."""
+    """Return a tensor's shape and number type, which must agree in file and module; precisions may differ."""
     return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
 
 
 def _some(names: Collection[str], of: Mapping[str, Tensor]) -> str:
-    """Format some tensors' names with their shapes, since a model for another data set differs in shapes only."""
+    """Format some tensors' names and shapes; models for different data sets may differ only in shapes."""
     shown = [f"{quoted(name)} {list(of[name].shape)}{_kind(of[name])}" for name in [*names][:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(shown) + more or "nothing"

@@ -30,9 +30,9 @@ def smallest_batch(module: nn.Module) -> int:
 
 
 def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
-    """Check that a module's weight gradients in bfloat16 are right on a CPU.
+    """Check that a module's weight gradients in bfloat16 are correct on a CPU.
 
-    For strided convolutions over a single pixel, oneDNN, as of PyTorch 2.13, reads outside its memory.
+    For strided convolutions over a single pixel, oneDNN in PyTorch 2.13 reads out of bounds.
 
     Raises:
         EdgeflError: the module has a convolution with wrong gradients.

@@ -28,7 +28,7 @@ class TensorLayout:
     def of_statistics(cls, module: nn.Module) -> "TensorLayout":
         """Return the layout of a module's statistics, its persistent float buffers.
 
-        Left out: counters such as batch norm's number of batches, which only a cumulative average uses.
+        Left out: counters such as batch norm's number of batches, which are used only for cumulative averages.
         """
         return cls._of((name, b) for name, b in _saved_buffers(module) if b.is_floating_point())
 

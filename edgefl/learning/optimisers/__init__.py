@@ -42,7 +42,7 @@ class Optimiser(Component):
 
     state: Literal["fresh", "kept"] = Field(
         "fresh",
-        description="state at the start of a device's round. fresh: zeros; kept: as after the device's last round",
+        description="state at the start of a device's round. fresh: zeros; kept: the state at the last round's end",
     )
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Optimiser(Component):
     def weights(self, steps: int, momentum: float) -> np.ndarray | None:
         """Return the weights [steps] of the steps' gradients in a model's change, from the last step to the first.
 
-        Return None if the change is not a weighted sum of gradients (times lr); algorithms that need such a sum are
-        then refused.
+        Return None if the change is not a weighted sum of gradients (times lr); algorithms that need such a sum then
+        raise an error.
         """
         return None

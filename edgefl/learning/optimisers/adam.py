@@ -34,7 +34,7 @@ class Adam(Optimiser):
     def _move(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         import torch
 
-        # the state holds moments / (1 - beta1) and / (1 - beta2), which need the fewest passes over memory
+        # the state stores the moments divided by 1 - beta1 and 1 - beta2, which saves passes over memory
         first, second = state
         beta1, beta2 = step.momentum, self.beta2
         torch.add(grads, first, alpha=beta1, out=first)

@@ -6,7 +6,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdamW(Adam):
-    """Adam with separate weight decay: w -= lr weight_decay w in addition to Adam's step.
+    """Adam with decoupled weight decay: w -= lr weight_decay w in addition to Adam's step.
 
     Loshchilov and Hutter, ICLR 2019, with the decay multiplied by lr as in PyTorch. With
     `learning.local.weight_decay` 0, the default, this is Adam.

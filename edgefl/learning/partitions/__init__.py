@@ -19,7 +19,7 @@ class PartitionInputs:
     groups: origin of each training sample (`Split.groups`), [n] int64.
     positions_m: positions of the devices at time 0, in m, [N, 2].
     sites_m: positions of the base stations, in m, [cells, 2].
-    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all its samples.
+    kept: share of the samples dealt to each device that the device keeps, [N]; None: devices keep all samples.
     """
 
     groups: np.ndarray | None = None
@@ -80,7 +80,7 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        If the key changes, devices hold other data, and forget all that they kept from the earlier data.
+        If the key changes, devices have new data, and drop all vectors kept from the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:

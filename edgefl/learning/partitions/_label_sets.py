@@ -24,19 +24,18 @@ class RecurringLabels(Partition):
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
     are equally large, share overlap x C labels and together are all C labels. With either key, each session deals its
-    samples again: its population is new (D_k^(s) in the journal paper), and its devices have kept nothing. With
-    `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
-    turns.
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices keep nothing from earlier
+    sessions. With `devices.populations: 2` different devices have the labels A and B; both populations keep their
+    data and take turns.
 
     Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
     labels of a session then depend on the devices that are present.
 
-    Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
-    odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
-    a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
-    only other feasible number is zero (with four, the sets would never change, but the paper's Previous falls to
-    52 %), the paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to
-    3.
+    Two equally large sets whose union has C labels can share only an even number of labels if C is even, and an odd
+    number if C is odd. Other overlaps are errors, such as the journal paper's 0.8 of AG News' four labels, 3.2
+    labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other
+    feasible number is zero (with four, the sets would never change, but the paper's Previous falls to 52 %), the
+    paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2
@@ -66,7 +65,7 @@ class RecurringLabels(Partition):
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: the label numbers of session 1, 2, ...; the first set follows the last",
+        description="instead of `overlap`: the labels of sessions 1, 2, ...; after the last set, the first follows",
     )
 
     @model_validator(mode="after")
@@ -156,7 +155,7 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
     Args:
         overlap: requested overlap, as a share of all labels.
         feasible: feasible numbers of shared labels.
-        what: name of the thing that is divided, for the message.
+        what: description of what is divided, for the message.
 
     Raises:
         EdgeflError: the overlap is not feasible.

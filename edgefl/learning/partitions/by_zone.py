@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Assign labels to zones; a device has the labels of its home zone, in which it is at time 0.
+    """Assign labels to zones; a device has the labels of its home zone, where it is at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
     north), `rings` around the origin with equally many devices, or the `cells` of the layout (the nearest base
@@ -37,7 +37,7 @@ class ByZone(Staying):
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
             raise EdgeflError(
-                f"zones need every device's first position, but only {len(zone_of)} of {devices} are known: choose"
+                f"zones need every device's initial position, but only {len(zone_of)} of {devices} are known: choose"
                 " another partition"
             )
         known = self._labels(int(labels.max()) + 1, zones, streams)
@@ -79,5 +79,5 @@ class ByZone(Staying):
             raise EdgeflError(f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels")
         begin = np.arange(zones + 1) * classes // zones
         width = np.diff(begin) if self.labels_per_zone is None else np.full(zones, self.labels_per_zone)
-        place = streams("label_sets").permutation(classes)  # place of each label on the circle
+        place = streams("label_sets").permutation(classes)  # position of each label on the circle
         return (place - begin[:-1, None]) % classes < width[:, None]

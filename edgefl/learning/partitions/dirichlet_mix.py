@@ -9,10 +9,10 @@ from edgefl.learning.partitions._label_sets import RecurringLabels, require_samp
 class DirichletMix(RecurringLabels):
     """Draw each device's mix of labels from Dir(alpha, ..., alpha), and its samples by this mix.
 
-    All devices have the same number of samples; `dirichlet` spreads each label instead, and sizes differ. Devices
-    draw in random order without replacement; if a label is used up, the rest is drawn from the device's other labels
-    by their shares in its mix. If most samples are needed, the last devices get what remains, regardless of their
-    mix. If labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
+    All devices have the same number of samples, unlike with `dirichlet`, which spreads each label. Devices draw in
+    random order without replacement; if a label is used up, the rest is drawn from the device's other labels by their
+    shares in its mix. If nearly all samples are dealt, the last devices get any remaining samples. If labels are not
+    equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number
@@ -33,7 +33,7 @@ class DirichletMix(RecurringLabels):
     ) -> list[np.ndarray]:
         require_samples(len(pool), devices, self.samples or 1)
         count = self.samples or len(pool) // devices
-        # the samples of each label in random order; a device takes the next ones
+        # the samples of each label in random order; each device takes the next samples
         piles = [rng.permutation(pool[labels[pool] == label]) for label in np.unique(labels[pool])]
         sizes = np.array([len(pile) for pile in piles])
         mixes = rng.dirichlet(self.alpha * len(sizes) * sizes / sizes.sum(), devices)

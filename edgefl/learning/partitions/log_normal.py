@@ -7,16 +7,16 @@ from edgefl.learning.partitions._by_weight import ByWeight
 
 
 class LogNormal(ByWeight):
-    """Draw the devices' sizes from a log-normal law: the logarithm of a size is normal with standard deviation sigma.
+    """Draw log-normally distributed sizes of devices: a size's logarithm is normal with standard deviation sigma.
 
-    The mean of the law follows from the session's number of samples, the sum of all sizes. With sigma = 0.3 sizes
+    The mean follows from the session's number of samples, which is the sum of all sizes. With sigma = 0.3 sizes
     differ by about a third; with sigma = 2 one device of six has less than a seventh of the median.
 
     Source: the code of FedProx (Li et al., MLSys 2020), which divides the samples of each digit of MNIST among the
     devices that have the digit by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):
     https://github.com/litian96/FedProx/blob/master/data/mnist/generate_niid.py. That code draws a share for each
     digit of a device; here, one weight per device applies to all its labels. FedLab's `lognormal_unbalance_split`
-    draws sizes by the same law, but ignores labels.
+    draws such sizes, but ignores labels.
     """
 
     sigma: float = Field(

@@ -9,11 +9,11 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class PowerLaw(ByWeight):
     """Draw the devices' sizes from a power law: the density at n samples is proportional to n^-exponent.
 
-    Sizes are Pareto distributed above a minimum, which follows from the session's number of samples, the sum of all
-    sizes. With an exponent of 2 or less the largest device holds a large part of all samples.
+    Sizes are Pareto distributed above a minimum, which follows from the session's number of samples, that is, the sum
+    of all sizes. With an exponent of 2 or less the largest device holds a large part of all samples.
 
     Source: FedProx (Li et al., MLSys 2020), which describes the sizes in its MNIST task this way, with two digits per
-    device (`labels_per_device: 2`). The paper gives no exponent, and its code draws from a log-normal law
+    device (`labels_per_device: 2`). The paper states no exponent, and its code uses a log-normal distribution
     (`log_normal`). The default is Zipf's law; see Clauset, Shalizi and Newman, SIAM Review 2009, on the exponent.
     """
 

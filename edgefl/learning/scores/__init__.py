@@ -1,1 +1,1 @@
-"""Score models on test data and on devices' own test data, and compute further metrics."""
+"""Score models on test data and on devices' own test data, and compute extra metrics."""

@@ -1,4 +1,4 @@
-"""Give each device test data that are distributed, and drift, like its training data."""
+"""Give each device test data with the distribution and the drift of its training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Scores:
         return np.isfinite(self.accuracy)
 
     def mean(self) -> tuple[float, float, float]:
-        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (F, equations 1, 3)."""
+        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (FLASH, equations 1, 3)."""
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
@@ -62,7 +62,7 @@ class Scores:
 
 
 class DeviceTests:
-    """The test samples of all devices, dealt again whenever training samples are.
+    """The test samples of all devices, dealt again whenever training samples are dealt again.
 
     A device with training samples of a single group of the data set (a writer, a role) is tested on the group's test
     samples. Any other device gets test samples with the label mix of its training samples, drawn without replacement;
@@ -139,7 +139,7 @@ def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.
 def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]) -> Scores:
     """Test a model [M + Q], or one per device [K, M + Q], on the samples of each of K devices.
 
-    The losses are those of the task, without the further terms of local training.
+    The losses are those of the task, without the extra terms of local training.
     """
     count = len(samples)
     sizes = np.array([len(part) for part in samples], np.int64)

@@ -1,4 +1,4 @@
-"""Compute further metrics of the global model on test data, columns of rounds.csv besides accuracy and loss."""
+"""Compute extra metrics of the global model on test data, columns of rounds.csv besides accuracy and loss."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -60,7 +60,7 @@ def _auc(logits: Tensor, y: Tensor) -> float:
 
 
 def _perplexity(logits: Tensor, y: Tensor) -> float:
-    """Return e to the mean cross-entropy, the number of equally likely labels with the same uncertainty."""
+    """Return the perplexity, which is the exponential of the mean cross-entropy."""
     return float(CLASSIFICATION.loss(logits, y, "mean").exp())
 
 

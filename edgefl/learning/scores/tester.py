@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 class ModelTester:
-    """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
+    """Run models on samples, several blocks at a time; neither blocks nor results depend on the number of threads.
 
     Args:
         model: the object that builds the module, and may compute logits with its own code.
@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # other users of the module keep its order
+            self._modules = [_with_same_tensors(module)]  # a copy, since other users need the old order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -55,7 +55,7 @@ class ModelTester:
         Args:
             model: the model's vector, [M + Q].
             rows: [n] indices of samples.
-            find: function of outputs and targets that several threads call at the same time.
+            find: thread-safe function of outputs and targets.
             ready: [n, *shape] the samples' normalised inputs, or None if these inputs are not cached.
         """
         size = BATCH_WRITTEN
@@ -69,7 +69,7 @@ class ModelTester:
         while len(self._modules) < busy:
             self._modules.append(_with_same_tensors(self._modules[0]))
 
-        @torch.no_grad()  # the mode is set per thread
+        @torch.no_grad()  # no_grad applies per thread
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():
@@ -107,7 +107,7 @@ class ModelTester:
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
-        A session often opens with the model with which the previous session ended.
+        A session often opens with the previous session's last model.
 
         Args:
             model: the model's vector [M + Q], which is never changed in place.

@@ -16,7 +16,7 @@ Reduction = Literal["none", "mean", "sum"]
 
 
 class Task(Component):
-    """Base class of all tasks, each with a loss that devices minimise and a score that measures how good models are.
+    """Base class of all tasks. A task has a loss that devices minimise, and a score that measures a model's quality.
 
     Loss and score are means over samples. A score is at most 1, and higher is better; a quantity for which lower is
     better belongs in the loss. Columns of tables are named after the score: with `score = "r2"` a run has r2, r2_std
@@ -25,11 +25,11 @@ class Task(Component):
 
     # name of the score in tables, a Python identifier
     score: ClassVar[str] = "score"
-    # whether a target is an integer, one of C classes; otherwise components that need classes are refused
+    # whether a target is an integer, one of C classes; otherwise components that need classes are errors
     of_classes: ClassVar[bool] = False
     # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
     per_position: ClassVar[bool] = False
-    # further columns of rounds.csv, which `further` fills
+    # extra columns of rounds.csv, which `further` fills
     columns: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -73,5 +73,5 @@ class Task(Component):
         return {}
 
     def scaling(self) -> tuple[float, float]:
-        """Return (mean, std) by which a model's output becomes a target, mean + std x output."""
+        """Return the (mean, std) that convert a model's output to a target, mean + std x output."""
         return 0.0, 1.0

@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Reduction, Task
 from edgefl.learning.tensors import Tensor
 
-VECTOR = 16  # number of float32 values in the widest processors' vectors
+VECTOR = 16  # number of float32 values in the widest vector registers
 
 
 class Classification(Task):
@@ -57,7 +57,7 @@ class Classification(Task):
             return super().loss(outputs, y, reduction)
         if outputs.shape[1] >= VECTOR and outputs.is_contiguous():
             return functional.cross_entropy(outputs, y, reduction=reduction)
-        # classes come before samples, since a softmax over less than a vector is up to ten times slower
+        # classes before samples, since a softmax over less than a vector is up to ten times slower
         losses = functional.cross_entropy(outputs.t()[None], y[None], reduction=reduction)
         return losses[0] if reduction == "none" else losses
 

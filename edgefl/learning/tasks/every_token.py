@@ -15,7 +15,7 @@ from edgefl.learning.tensors import Tensor, in_double
 class EveryToken(Task):
     """Learn the next token at each position of a text by cross-entropy; the scores are means over all positions.
 
-    A sample is a piece of text [length], its targets are the next token at each position, [n, length] integers; a
+    A sample is a piece of text [length], and its targets are the next token at each position, [n, length] integers; a
     model has outputs at each position, [batch, length, C], like `lstm` with `targets: every`. Texts have equal
     length, so means over samples are also means over positions. Partitions deal samples by their last target, as for
     `next_token`.

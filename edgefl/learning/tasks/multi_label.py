@@ -16,7 +16,7 @@ class MultiLabel(Task):
     Targets are [n, L] float32, 1 if a sample has a label and 0 if not; a model has L outputs, logits, and predicts a
     label if its logit is above 0. A sample's F1 is 2 |predicted and true| / (|predicted| + |true|), and 1 if both are
     empty (scikit-learn's `f1_score(average="samples", zero_division=1)`). Partitions deal samples by their first
-    label; samples without labels form a further kind.
+    label; samples without labels form a kind of their own.
     """
 
     score: ClassVar = "f1"

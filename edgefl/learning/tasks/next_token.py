@@ -10,10 +10,10 @@ from edgefl.learning.tasks.classification import Classification
 
 
 class NextToken(Classification):
-    """Learn to predict a text's next token; report accuracy, and perplexity: e to the mean cross-entropy.
+    """Learn to predict a text's next token; report accuracy and perplexity, the exponential of the mean loss.
 
-    A sample is a piece of text, its target the next token; a model has an output per token. Perplexity is the number
-    of equally likely tokens with the same uncertainty: for an untrained model about the number of tokens.
+    A sample is a piece of text, its target the next token; a model has an output per token of the vocabulary.
+    Perplexity is the number of equally likely tokens with the same uncertainty, at first about all tokens.
     """
 
     columns: ClassVar = ("perplexity",)

@@ -15,12 +15,12 @@ from edgefl.learning.tensors import Tensor
 class Regression(Task):
     """Learn a number for each sample by squared error; the score R2 is the explained share of the targets' variance.
 
-    Targets are [n] float32; a model has one output, which stands for a target standardised by the training targets,
-    so that learning rates do not depend on units and the loss is in units of the targets' variance. R2 is
-    1 - mean squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part
-    of the test data, such as a device's own, the error is still divided by the variance of all test targets.
+    Targets are [n] float32; a model has one output, which predicts a target standardised by the training targets, so
+    that learning rates do not depend on units and the loss is in units of the targets' variance. R2 is 1 - mean
+    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part of the
+    test data, such as a device's own, the error is still divided by the variance of all test targets.
 
-    Partitions deal samples by `kinds`: a kind has samples with neighbouring targets, and all kinds are equally large.
+    Partitions deal samples by `kinds`: a kind is an interval of targets, and all kinds have equally many samples.
     """
 
     score: ClassVar = "r2"

@@ -73,7 +73,7 @@ def rate(method: Method, answer: Any) -> float:
 
 
 def term(method: Method, answer: object, *place: str) -> OutputTerm | None:
-    """Return a further term of the local loss, or None."""
+    """Return an extra term of the local loss, or None."""
     if not (answer is None or isinstance(answer, OutputTerm)):
         raise wrong(method, answer, "an OutputTerm or None", *(place or PLACE))
     return answer

@@ -1,4 +1,4 @@
-"""The updates of one aggregation, weighed, and changed as if all had started from the server's current model."""
+"""The updates of one aggregation, with their weights, rebased on the server's current model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from edgefl.learning.updates.updates import MEANT, TrainedRound, Update, parts
 class Weighing:
     """The rules by which a server weighs the updates of an aggregation.
 
-    staleness: weights of stale updates; None: stale updates count like fresh ones.
+    staleness: weights of stale updates; None: stale updates have the weight of fresh updates.
     reweighed: id -> factor by which the device's share of its round's data is multiplied; None: no factors.
     """
 
@@ -25,19 +25,19 @@ class Weighing:
     reweighed: Mapping[int, float] | None = None
 
 
-BY_SIZE = Weighing()  # all updates count by their devices' data size
+BY_SIZE = Weighing()  # weight updates by the devices' data size only
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The K updates of one aggregation, side by side in one round.
+    """The K updates of one aggregation, collected in one round.
 
-    round: the updates' round; updates of several rounds are joined in a new one.
+    round: the updates' round; updates from several rounds are joined into a new round.
     positions: the updates' rows in the round.
     shares: each device's share of the data of all K, [K].
-    weights: factor of each update's change, apart from its share, [K].
-    staleness: how many models the stalest update has missed.
-    base: the model from which an update's change is counted, as in `Staleness`; None: updates are used unchanged.
+    weights: factor of each update's change, besides its share, [K].
+    staleness: how many versions the stalest update lags behind.
+    base: the model from which an update's change is measured, as in `Staleness`; None: updates stay unchanged.
     tiers: tier of each device by id; empty without tiers.
     """
 
@@ -79,7 +79,7 @@ class Arrivals:
     def counted(
         self, sent: Tensor, statistics: Tensor, received: Tensor, model: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return uploads [K, M] and statistics [K, Q] as the server counts them, and the models they start from.
+        """Return uploads [K, M] and statistics [K, Q] as the server aggregates them, and the models they start from.
 
         If coding changed the models that devices received, only each device's change counts.
 
@@ -98,7 +98,7 @@ class Arrivals:
 
 
 def joined(updates: Sequence[Update]) -> TrainedRound:
-    """Join updates of several rounds into one round, in which each device has the model that it received.
+    """Join updates of several rounds into one round that contains the model that each device received.
 
     The joined round's version is the earliest version from which any of its updates started.
     """

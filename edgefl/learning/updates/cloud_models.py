@@ -8,10 +8,10 @@ from torch import Tensor
 
 
 class CloudModels:
-    """The last model that each cell has sent to the cloud, and the number of samples behind the model.
+    """The last model that each cell has sent to the cloud, and its weight in the mean, a number of samples.
 
-    These samples belong to the devices with an update in the model since the cell sent its previous model. If all
-    devices take part in every round, these samples are the cell's whole data. A model without samples is not kept.
+    These are the samples of all devices with updates that were aggregated since the cell sent its previous model: the
+    cell's whole data if all devices take part in every round. A model without samples is not kept.
 
     Args:
         torch_device: torch device that stores the models.
@@ -28,7 +28,7 @@ class CloudModels:
         self._heard.setdefault(cell, {}).update(samples)
 
     def send(self, cell: int, model: Tensor) -> int:
-        """Store the model [M + Q] that a cell sends; return the number of samples behind the model."""
+        """Store the model [M + Q] that a cell sends; return its weight, a number of samples."""
         samples = sum(self._heard.pop(cell, {}).values())
         if samples:
             self._models[cell], self._samples[cell] = model, samples
@@ -40,7 +40,7 @@ class CloudModels:
         if not others:
             return self._models[first]
         whole = sum(self._samples[cell] for cell in cells)
-        # add cell after cell, so that every processor rounds the same
+        # add one cell at a time, so that rounding is the same on all processors
         mean = self._models[first] * (self._samples[first] / whole)
         for cell in others:
             mean = mean + self._models[cell] * (self._samples[cell] / whole)

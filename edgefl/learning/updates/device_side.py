@@ -38,7 +38,7 @@ OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of step
 
 
 class DeviceSide:
-    """The part of an algorithm on devices, with local training, uploads, and the vectors that devices keep.
+    """The device side of an algorithm: local training, uploads, and the vectors that devices keep.
 
     Args:
         devices: storage of the vectors that devices keep.
@@ -128,9 +128,9 @@ class DeviceSide:
     def upload(
         self, trained: TrainedRound, state: ServerState, chance: RoundChance
     ) -> tuple[Sent | None, dict[str, Tensor]]:
-        """Return all devices' uploads, zeros without data, and the vectors to keep for uploads that arrive.
+        """Return all devices' uploads (zeros without data), and the vectors to keep for uploads that arrive.
 
-        The uploads are None if devices send their local models, which needs no memory.
+        The uploads are None if devices send their local models, which saves memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
         remembered = {} if optimiser is None else {OPTIMISER: optimiser}
@@ -168,14 +168,14 @@ class DeviceSide:
         """Return the gradients [k, M] of local models on all samples, and count the passes as tested samples."""
         assert trained.batches is not None
         samples = [trained.batches.samples[k] for k in positions]
-        # two passes forward and backward; a backward pass counts as two forward ones
+        # two passes, each forward and backward; a backward pass counts as two forward passes
         trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
         return self._training.gradients(trained.rows[positions], samples)
 
     def foretell(
         self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
     ) -> None:
-        """Report a round's amounts of work before it trains, unless early stopping or uploads may change the amounts.
+        """Report the amounts of work before a round trains, unless early stopping or the uploads may change them.
 
         Args:
             tested: number of samples of which only the forward pass is run, as in `LocalResult`.

@@ -29,7 +29,7 @@ class SessionMembers:
         self._like = like
 
     @cached_property
-    def _ids(self) -> list[int]:  # may be a million ids, so the list is made on demand
+    def _ids(self) -> list[int]:  # up to a million ids, so the list is made on demand
         return list(self._samples)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Release devices' updates with privacy, and keep the privacy account with the devices' vectors."""
+"""Release devices' updates with privacy, and store the privacy account with the devices' vectors."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Release devices' updates to the server, and the server's mean to observers; by default unchanged."""
+"""Release devices' updates to the server and the server's mean to observers, by default unchanged."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -19,23 +19,23 @@ class Release:
     changes_upload: ClassVar[bool] = False
 
     def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
-        """Return devices' uploads [k, M] in the form in which they are released; `start` are the received models."""
+        """Return devices' uploads [k, M] as they are released to the server; `start` are the received models."""
         return rows
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] for the mean that the server releases, weighted by shares [K]."""
+        """Return updates [K, M] with the mean, weighted by shares [K], that the server releases."""
         return rows
 
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns if these updates are released, and the stage after which a column holds.
+        """Return the account's columns if these updates are released, and the stage after which each column applies.
 
         Args:
             trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by column, and stage by column; `uploaded` returns the values of a column that has none here.
+            Values [k] by column, and stage by column; values missing here are returned by `uploaded`.
         """
         return {}, {}
 

@@ -12,7 +12,7 @@ AT_ONCE_BYTES = 256_000_000  # bytes of devices' vectors in one call of `upload`
 
 
 def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tuple[int, int]]:
-    """Divide `count` rows as long as `like` into blocks of at most `most` bytes; yield (begin, end) of each block."""
+    """Divide `count` rows of `like`'s size into blocks of at most `most` bytes; yield (begin, end) of each block."""
     size = max(1, most // (4 * max(1, like.shape[-1])))
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)

@@ -31,7 +31,7 @@ from edgefl.rng import Streams
 
 
 class Diverged(Exception):
-    """An error about a model that is no longer finite, `device`'s local model or, with None, the aggregated model."""
+    """An error about a model that is no longer finite: `device`'s local model, or with None the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -45,7 +45,7 @@ class TrainedModel:
         devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
-        streams: random streams of this model; None if nothing may be random.
+        streams: random streams of this model; None if nothing is random.
         release: object that changes updates on their way to the server; None: updates are released unchanged.
 
     Attributes:
@@ -54,7 +54,7 @@ class TrainedModel:
         state: the algorithm's state at the server.
         starting: devices that were present at the session's start, and from which no update has arrived yet.
         waiting: device -> the device's trained update that has not been aggregated, in order of training.
-        version: how many aggregations there have been, which identifies the model that an update started from.
+        version: number of aggregations so far, which identifies the model that an update started from.
         tiers: the latest model of each tier, or None without tiers, or before a tier makes a model in this session.
     """
 
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return how many reference models each sample passes through, for further terms of the local loss."""
+        """Return how many reference models each sample passes through, for extra terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = answers.term(self._algorithm.term, self._algorithm.term(self.model, previous))
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -137,7 +137,7 @@ class TrainedModel:
 
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
-            lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
+            lr, terms: learning rate, which the algorithm may change, and extra terms of the local loss.
             stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite. foretell: as in `Trainer.train`.
 
@@ -178,7 +178,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the release's account; return the account's columns afterwards."""
+        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
@@ -210,7 +210,7 @@ class TrainedModel:
             return
         arrivals = Arrivals.of(taken, version, samples, weighing)
         round_, positions, ids = arrivals.round, arrivals.positions, arrivals.ids
-        # rows are moved, since a copy [K, M] may not fit the memory, unless other updates of the round still wait
+        # move rows in place unless other updates of the round still wait, since a copy [K, M] may not fit in memory
         shared = any(update.round is round_ for update in self.waiting.values())
 
         def put(rows: Tensor) -> Tensor:

@@ -171,7 +171,7 @@ class Transfers:
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
-        """Encode differences from the receiver's state; the next difference includes what encoding leaves out."""
+        """Encode differences from the receiver's state; the next difference includes the coding error."""
         memory = {
             name: change.new_zeros(len(change), size) for name, size in self._memory(key, codec).items()
         }

@@ -18,7 +18,7 @@ MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 
 @dataclass(frozen=True)
 class TrainedRound:
-    """The results of a round's local training on K devices, in order of id, which later training does not change.
+    """The results of a round's local training on K devices, in order of id; later training does not change them.
 
     batches: the round's mini-batches, or None if the round comes from a snapshot.
     lr: learning rate; one per device [K] if the round was joined from several rounds.
@@ -59,7 +59,7 @@ class TrainedRound:
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
         """Return uploads [k, M], and the models they start from, as if devices had received uncoded models.
 
-        Each device's change is thereby relative to the server's model, and the error of coding enters no mean.
+        Each device's change is then relative to the server's model, so downlink coding errors do not enter the mean.
 
         Args:
             received: the models that devices received, [M] or [k, M].
@@ -78,7 +78,7 @@ class TrainedRound:
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all except the mini-batches as tensors by name; `of` restores the round from these tensors."""
+        """Return everything but the mini-batches as tensors by name; `of` restores the round from these tensors."""
         models = self.models
         named = {
             "ids": torch.tensor(self.ids, dtype=torch.int64),
@@ -124,7 +124,7 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """A device's update that has not been aggregated yet, given by the round and the device's position in it."""
+    """A device's update that has not been aggregated yet, as a round and the device's position in this round."""
 
     round: TrainedRound
     position: int
@@ -154,7 +154,7 @@ class LocalResult:
     tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models, [K].
     down_bits, up_bits: how many bits each device received and sent, [K].
     scalars: notes of the algorithm with one number per device, and columns that the release adds, [K] each.
-    after: column that the release adds -> the stage after which the column holds.
+    after: column that the release adds -> the stage after which the column applies.
     not_finite: devices with an update that is not finite.
     """
 
@@ -174,7 +174,7 @@ class LocalResult:
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:
-    """Return copies of these updates, as one partial round for each round that they come from."""
+    """Return copies of these updates, as one partial round for each of their rounds."""
     places: dict[int, list[int]] = {}
     for update in updates:
         places.setdefault(id(update.round), []).append(update.position)

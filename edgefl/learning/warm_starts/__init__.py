@@ -20,7 +20,7 @@ __all__ = ["Final", "OpeningModel", "Saved", "WarmStart"]
 
 @dataclass(frozen=True)
 class Final:
-    """The last model of a pilot session, with its accuracy, or its task's score, on the session's test data."""
+    """The last model of a pilot session, with its accuracy (or task score) on the session's test data."""
 
     model: Tensor  # [M + Q]
     accuracy: float
@@ -46,11 +46,11 @@ class OpeningModel:
 class WarmStart(Component):
     """Base class of all warm starts. Pilot sessions 1 to P always start with the last session's model."""
 
-    # whether the warm start needs classes, and is refused for tasks without classes
+    # whether the warm start needs classes, so that it is an error for tasks without classes
     of_classes: ClassVar[bool] = False
 
-    # whether sessions P + 1 and P + 2 are the same as with `previous`: there are no saved models, then one, and the
-    # local loss has no further term
+    # whether sessions P + 1 and P + 2 are as with `previous`, because there are no saved models, then one, and the
+    # local loss has no extra term
     first_two_as_previous: ClassVar[bool] = False
 
     @property
@@ -59,7 +59,7 @@ class WarmStart(Component):
         return False
 
     def of_model(self, layout: TensorLayout) -> Self:
-        """Return the warm start fitted to a model's layout of parameters [M]; called once, before other methods."""
+        """Return the warm start adapted to a model's parameter layout [M]; called once, before all other methods."""
         return self
 
     @property
@@ -100,7 +100,7 @@ class WarmStart(Component):
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
-        """Return a further term of the local loss for training in a session s > P, or None for no term.
+        """Return an extra term of the local loss for training in a session s > P, or None for no term.
 
         Args:
             previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the

@@ -27,7 +27,7 @@ class Average(WarmStart):
 
         if not saved:
             return OpeningModel(current, {})
-        if len(saved) == 1:  # keep the model unchanged: a sum with zeros would change -0.0
+        if len(saved) == 1:  # return the model itself, since adding zeros would change -0.0
             return OpeningModel(saved[0].model, {saved[0].session: 1.0})
         mean = torch.stack([z.model for z in saved]).mean(0)
         return OpeningModel(mean, {z.session: 1.0 / len(saved) for z in saved})

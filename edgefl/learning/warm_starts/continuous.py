@@ -20,8 +20,8 @@ class Continuous(WarmStart):
     also mixes the labels of new classes into q. With coefficient 0 this is `previous`.
 
     With `classes: all`, q and p are over all classes, and a session started by `learning.after_pilot: restart`
-    distils a model of zeros, for which all classes are equally likely; the session papers were run this way. In these
-    papers `continuous` replaces the algorithm: combine it with `learning.algorithm: fedavg`.
+    distils from a model of zeros, for which all classes are equally likely; the session papers' experiments ran this
+    way. In these papers `continuous` replaces the algorithm: combine it with `learning.algorithm: fedavg`.
     """
 
     of_classes: ClassVar = True

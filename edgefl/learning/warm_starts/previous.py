@@ -8,7 +8,7 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 
 
 class Previous(WarmStart):
-    """Baseline of the session papers: no change of the model between sessions."""
+    """Baseline of the session papers: keep the model unchanged between sessions."""
 
     first_two_as_previous: ClassVar = True
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from edgefl.learning.modules.parameters import TensorLayout
 
-# `scale: auto`: a session at the typical distance weighs e^-10 times as much as one at distance 0
+# with `scale: auto`, a session at the median distance weighs e^-10 times as much as one at distance 0
 AUTO_EXPONENT = 10.0
 
 
 class Similarity(WarmStart):
-    """Dynamic initial model construction: the journal paper, Algorithm 1.
+    """Dynamic initial model construction: Algorithm 1 of the journal paper (J).
 
     The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each later
     session s trains V probe rounds from the pilot model, which gives G_s = w_grad - w_pilot (J 17); from session P +
@@ -60,13 +60,13 @@ class Similarity(WarmStart):
         " (I), or the run's untrained first model (N, ablation)",
     )
     beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # good sessions reach this share of the best accuracy; I
+    good_share: ClassVar[float] = 0.9  # share of the best accuracy that good sessions reach; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
     )
     check: bool = Field(False, description="open with the previous model if a check round finds it better")
-    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient that hold weight tensors
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient with weight tensors
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
@@ -159,7 +159,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index to drop: of a session without gradient, the oldest, or the older of the closest two."""
+        """Return the index to drop: a session without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index

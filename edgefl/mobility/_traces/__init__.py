@@ -1,8 +1,8 @@
-"""Recorded paths in the file formats that programs write.
+"""Readers of recorded paths, one module per file format.
 
 A format is a module of this package with two functions: `begins(head)` returns whether a file with this beginning has
-the format, and `read(path, samples)` adds the samples of such a file. A new format is a new module, and no other
-module changes. Modules with a leading underscore are helpers.
+the format, and `read(path, samples)` adds the samples of such a file. To add a format, add a module; no other module
+changes. Modules with a leading underscore are helpers.
 """
 
 import importlib
@@ -59,7 +59,7 @@ def _form(path: Path, wanted: Wanted) -> ModuleType:
         raise EdgeflError(
             f"{path}: begins with {quoted(head.raw[:4])}, which is not a known file type: give {KNOWN}"
         )
-    return forms["fcd" if head.is_xml else "table"]  # these readers' errors state what is missing
+    return forms["fcd" if head.is_xml else "table"]  # these readers' errors say what the file lacks
 
 
 @cache

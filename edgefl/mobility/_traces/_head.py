@@ -1,4 +1,4 @@
-"""Read the beginning of a file, which shows its format."""
+"""Read the beginning of a file, by which its format is detected."""
 
 import re
 
@@ -8,7 +8,7 @@ HEAD = 1 << 16  # number of bytes in the beginning of a file
 class Head:
     """The beginning of a file.
 
-    raw: the file's first bytes, unpacked. lines: first lines that are not empty or comments. root: the root element
+    raw: the file's first bytes, unpacked. lines: its lines, without empty lines and comments. root: the root element
     of an XML file, '' for any other file.
     """
 

@@ -12,15 +12,15 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
-# A gap counts as an absence if it exceeds the usual interval between samples by this factor: in files that list all
-# present devices at each time step; in logs, where ten losses in a row are rare even if half of the samples are lost;
-# and with waypoints, which have no losses
+# A gap counts as an absence if it exceeds the usual interval between samples by this factor. LISTED applies to files
+# that list all present devices at each time step, LOGGED to logs, where ten losses in a row are rare even if half of
+# the samples are lost, and WAYPOINTS to waypoints, which are never lost
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The part of a trace to read, and how to read it.
+    """Options that select the part of a trace to read, and say how to read it.
 
     keep: how many ids to keep, in the order of appearance; None for all. degrees: whether x and y are longitude
     and latitude; None if the file states it. origin: longitude and latitude of [0, 0], if known. kinds: elements of
@@ -44,7 +44,7 @@ class Recorded(NamedTuple):
 
 
 class BadRow(EdgeflError):
-    """A fault of one row of a trace; the row may be skipped."""
+    """An error in one row of a trace; the row may be skipped."""
 
 
 class Samples:
@@ -55,21 +55,21 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # factor by which a gap of each device must exceed its interval
+        self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
         self.skipped = 0  # number of rows
         self.first_skipped = ""
-        self.nameless = ""  # error text on a table without a column of ids
+        self.nameless = ""  # error message about a table without a column of ids
         self._path = Path()
-        self.name = ""  # id of the only device of a file that gives no ids
+        self.name = ""  # id of the only device of a file without ids
         self._numbers: dict[tuple[str, str], int] = {}
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; `name` is the name of the file's device."""
+        """Begin a new file; `name` is the device's id if the file has no ids."""
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
-        """Set whether the current file's coordinates are degrees, as the file's format determines.
+        """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
             EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
@@ -149,7 +149,7 @@ class Samples:
         """Return the finite number in a cell.
 
         Raises:
-            BadRow: the cell holds no finite number; the message names the line and the remedy.
+            BadRow: the cell does not contain a finite number; the message names the line and the remedy.
         """
         try:
             value = float(text)
@@ -164,7 +164,7 @@ class Samples:
         """Return the time in a cell of the table: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: the cell holds neither form, or earlier rows hold dates and this row a number, or vice versa.
+            BadRow: the cell has neither form, or earlier rows contain dates and this row a number, or vice versa.
         """
         try:
             value, dated = float(text), False

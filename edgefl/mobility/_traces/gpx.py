@@ -11,7 +11,7 @@ from edgefl.config import foreign_files
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
-LONGEST = 10  # pieces of text in a <time>
+LONGEST = 10  # maximum number of pieces in which the parser may deliver the text of a <time>
 
 
 def begins(head: Head) -> bool:
@@ -39,7 +39,7 @@ class _GpxReader:
         self._samples, self._parser = samples, parser
         self._id = samples.name
         self._point: tuple[int, Mapping[str, str]] | None = None
-        self._time: list[str] | None = None  # pieces of the text of an open <time>
+        self._time: list[str] | None = None  # text of an open <time>, in the pieces that the parser delivers
         self._told: str | None = None
 
     def begin(self, name: str, attributes: Mapping[str, str]) -> None:

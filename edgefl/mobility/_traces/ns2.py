@@ -21,7 +21,7 @@ _SET = re.compile(
 _SETDEST = re.compile(
     rf'^\$ns_?\s+at\s+(?P<t>\S+)\s+"{_NODE}\s+setdest\s+(?P<x>\S+)\s+(?P<y>\S+)\s+(?P<speed>[^\s"]+)"?'
 )
-SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed moves the node there at once
+SIZE = 5  # numbers per command: t, line, x, y, speed; without a speed the node jumps to the place
 
 
 def begins(head: Head) -> bool:
@@ -83,7 +83,7 @@ def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]
         line = int(number)
         _move(way, line, t, to, speed)
         _, now, x, y = way[-1]
-        if math.isnan(new_speed):  # set X_ or Y_: the node is there at once
+        if math.isnan(new_speed):  # set X_ or Y_: the node jumps there
             to, speed = (x if math.isnan(x_to) else x_to, y if math.isnan(y_to) else y_to), 0.0
             if to != (x, y):
                 before = (line, math.nextafter(now, -1.0), x, y)

@@ -56,7 +56,7 @@ def read(path: Path, samples: Samples) -> None:
 
 
 def _header(cells: Sequence[str], samples: Samples) -> tuple[bool, "Columns"]:
-    """Return whether the first row of a table names the columns, and the columns."""
+    """Return whether the first row of a table is a header, and the table's columns."""
     names = [cell.strip() for cell in cells]
     numbered = samples.wanted.columns or (T_DRIVE if _is_t_drive(names) else {})
     places = [at for at in numbered.values() if isinstance(at, int)]
@@ -79,7 +79,7 @@ def _known(name: str, role: str) -> bool:
 
 
 class _Device(NamedTuple):
-    """Numbers of the columns that hold a device's sample; -1 if the table has no column of ids or types."""
+    """Indices of the columns that contain a device's sample; -1 if the table has no column of ids or types."""
 
     kind: str
     id: int
@@ -92,8 +92,8 @@ class _Device(NamedTuple):
 class Columns:
     """The columns of a table, and the conversion of its rows to samples.
 
-    names: names of all columns. t: number of the column of times. devices: the cells of each kind of device. alone:
-    id of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: every row has the
+    names: names of all columns. t: index of the time column. devices: the columns of each kind of device. alone: id
+    of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: every row has the
     columns of every kind, filled for one kind; a row without any id is a time step without devices.
     """
 
