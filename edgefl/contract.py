@@ -1,7 +1,7 @@
 """Values that engine and learning exchange, such as payload bits, iterations and device ids, but no tensors.
 
-A session is a sequence of stages, and a stage a sequence of rounds. The server loops over the stages that the learner
-yields, and each round calls its stage to train, then to aggregate the updates that arrived.
+A session is a sequence of stages, and a stage is a sequence of rounds. The server loops over the stages that the
+learner yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,26 +34,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Staleness:
-    """The weighting of updates that began from an earlier model, if rounds overlap.
+    """How a server weights stale updates, whose training started from an earlier model, if rounds overlap.
 
-    An update's staleness tau is the number of models made since the model that the update began from. With K updates,
-    whose data have the shares p_k (all 1/K if devices hold the same amount), the model moves by
+    An update's staleness tau is the number of global models made since the one from which its training started. An
+    aggregation of K updates with data shares p_k (all 1/K if devices hold equal amounts) computes
 
         w+ = w + scale x sum_k weight_k p_k delta_k,
 
-    where `divisor` says how weight_k follows from the factor s(tau_k).
+    where `divisor` determines weight_k from the staleness factor s(tau_k).
 
     Args:
         law: form of s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then 1 / (slope (tau -
             after) + 1).
-        divisor: how weight_k follows: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights:
-            s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
-        base: delta_k is local_k - received_k, or local_k - w with the current model w.
+        divisor: the rule for weight_k: buffer: s_k, which with equal shares divides the sum by K; weights: s_k /
+            sum_j p_j s_j, a weighted mean; none: K s_k, a sum.
+        base: what delta_k is: local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: upper bound on the staleness; larger values are clipped to it; None without a bound.
-        tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
-            an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
-            with a_m the share of all aggregations that were of the opposite tier (FedAT).
+        cap: upper bound on the staleness; larger values are clipped; None if unbounded.
+        tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers, FedAT's rule replaces all
+            others: the updates of an aggregation come from one tier, whose model w_m becomes their mean, and w+ =
+            sum_m a_m w_m, where a_m is the fraction of all aggregations that the opposite tier made.
     """
 
     law: Literal["constant", "polynomial", "hinge"] = "polynomial"
@@ -131,7 +131,7 @@ class Now:
 
     Args:
         time_s: simulated time.
-        progress: elapsed share of the session, in [0, 1), as the session policy estimates it; by default the
+        progress: elapsed fraction of the session, in [0, 1), as the session policy estimates it; by default the
             number of earlier rounds divided by `SessionStart.longest`.
         models: how many models were made earlier in this phase, if rounds overlap; by default the number of earlier
             rounds.
@@ -227,14 +227,14 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round in training, with everything known but its scalars, for which `whole` waits."""
+    """A round whose training is under way; everything but the scalars is known, and `whole` waits for the rest."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
+    """The expected work of each candidate in a round of a stage, known before participants are selected.
 
     Args:
         held: how many training samples each device holds.
@@ -312,7 +312,7 @@ class Stage(Protocol):
 
 
 class WeighingStage(Stage, Protocol):
-    """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
+    """A stage that accepts a weight for each update, as servers that weight updates require."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         """Aggregate as `Stage` does; with weights, the model moves by the sum of weight x data share x change."""
@@ -326,7 +326,7 @@ class ForetellingStage(Stage, Protocol):
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that counts each device's uploads, as columns filled after `UPLOAD` require."""
+    """A stage that counts each device's uploads, which columns filled after `UPLOAD` require."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
@@ -335,7 +335,7 @@ class AccountingStage(Stage, Protocol):
             ids: devices that began an upload since the last call, each listed once per upload.
 
         Returns:
-            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account including this upload.
+            For each column marked `UPLOAD`, a value per entry of `ids`: the device's total including this upload.
         """
 
 
@@ -343,7 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a transfer, if all are equal; see LocalRound for a round's bits
+    payload_bits: int  # size of a transfer, if all are equal; LocalRound has the bits of each round
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

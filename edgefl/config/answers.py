@@ -1,4 +1,4 @@
-"""Refuse a wrong result of a component's method, naming the method, its file and line, and the required result."""
+"""Refuse a wrong result of a component's method; the error names method, file, line and the required result."""
 
 from collections.abc import Callable
 from typing import Any

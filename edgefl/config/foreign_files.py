@@ -1,6 +1,6 @@
 """Read untrusted files within bounded memory.
 
-A kilobyte of gzip may hold a megabyte of blanks, a table one endless line, and an XML file one endless comment.
+A kilobyte of gzip can expand to a megabyte of blanks; a table or an XML file can be one endless line or comment.
 """
 
 import gzip
@@ -45,7 +45,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file to read its content; decompress the content if it begins like gzip, whatever the file's name."""
+    """Open a file for reading; decompress it if its first bytes are those of gzip, whatever its name."""
     file = path.open("rb")
     if file.read(len(GZIP)) != GZIP:
         file.seek(0)
@@ -77,9 +77,9 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file, plain or compressed by gzip; raise as `opened` and `lines` do."""
+    """Yield the lines of a UTF-8 text file, plain or compressed by gzip; `opened` and `lines` document the errors."""
     with opened(path) as file:
-        # utf-8-sig, since spreadsheets write a byte-order mark
+        # utf-8-sig, since spreadsheets write byte-order marks
         yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
@@ -100,7 +100,7 @@ def lines(file: IO[str]) -> Iterator[str]:
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
     """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that a caller may stop.
 
-    Unlike iterparse, expat keeps no elements, and reports line numbers.
+    Unlike iterparse, expat keeps no elements in memory, and it reports line numbers.
 
     Raises:
         OSError: the file cannot be read, or names an unknown encoding, or a tag is longer than LONGEST_LINE bytes.
@@ -123,7 +123,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # a handler raised it, not Python's codecs
+        if isinstance(error, KeyError | IndexError):  # the error is a handler's, not one of Python's codecs
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:
@@ -136,7 +136,7 @@ class ForeignParquet:
 
     Raises:
         EdgeflError: pyarrow is not installed.
-        OSError: the file is not a Parquet table, or a column holds neither numbers nor short words.
+        OSError: the file is not a Parquet table, or a column contains neither numbers nor short texts.
     """
 
     def __init__(self, path: Path) -> None:

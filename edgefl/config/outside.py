@@ -2,7 +2,7 @@
 
 A scenario may come from an untrusted source, and importing a module runs its code. A scenario's modules are therefore
 imported only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules
-that this process has already imported, such as a notebook's own, and for installed packages that register their
+that this process has already imported, such as a notebook's own, or for installed packages that register their
 components as entry points.
 """
 
@@ -24,7 +24,7 @@ from edgefl.errors import EdgeflError, clipped
 ALLOW = "EDGEFL_ALLOW_CODE"
 _OURS = "edgefl."
 _folder: ContextVar[Path | None] = ContextVar("folder of the scenario being read", default=None)
-_loaded: set[str] = set()  # files of modules imported because a scenario names them
+_loaded: set[str] = set()  # files of the modules that were imported because a scenario names them
 
 
 def allow() -> None:
@@ -72,8 +72,8 @@ def load_function(path: str) -> Callable[..., Any]:
     """Import the function named by `module:function`, to be called with arguments from the scenario.
 
     Raises:
-        EdgeflError: code is not allowed to run, not even code of a module that is already imported, as in
-            `os:system`; or the module lacks the function.
+        EdgeflError: the user has not allowed code to run (needed even if the module is already imported, as in
+            `os:system`), or the module lacks the function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():
@@ -115,7 +115,7 @@ def place_of(code: CodeType | None) -> str:
 
 
 def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
-    """Return file, line and name of a user's method that could not be called with edgefl's arguments; '' if none."""
+    """Return file, line and name of the user's method that does not accept edgefl's arguments; '' if none."""
     named, bracket, _ = str(error).partition("()")
     owner, _, method = named.rpartition(".")
     if not (isinstance(error, TypeError) and bracket):
@@ -141,7 +141,7 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # append the folder, so that none of its files hides a package
+        # append the folder, so that none of its files shadows a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:
@@ -164,7 +164,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
 
 
 def _mismatched(error: BaseException) -> str:
-    """Suggest a remedy if a torchvision for another PyTorch, which timm imports, caused the error; otherwise ''."""
+    """Suggest a remedy if timm imported a torchvision that was built for another PyTorch; otherwise ''."""
     frames = traceback.extract_tb(error.__traceback__)
     if not any("torchvision" in Path(frame.filename).parts for frame in frames):
         return ""

@@ -45,7 +45,7 @@ class Strict(BaseModel):
         if slip := _slip(value, field.annotation):
             wrong, right = slip
             remedy = _of_none(value, field) or _remedy(wrong, right, info.field_name)
-            # braces are the syntax of pydantic's templates
+            # pydantic's templates interpret braces
             message = {"message": f"must be {right}, got {quoted(wrong)}{remedy}"}
             raise PydanticCustomError("strict", "{message}", message)
         value = located(value, field.annotation)
@@ -70,7 +70,7 @@ def one_of(model: Model, what: str) -> Model:
 
 
 def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
-    """Replace American spellings of keys by the British ones that are known, such as `center_m` by `centre_m`."""
+    """Replace American spellings of known keys by the British ones, such as `center_m` by `centre_m`."""
     read = {}
     for key, value in keys.items():
         ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key
@@ -107,7 +107,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Return whether a number with given annotations may be written as text, which class `Words` then checks."""
+    """Return whether annotations allow a number to be written as text, which class `Words` then checks."""
     return any(isinstance(mark, Words) for mark in metadata)
 
 

@@ -1,7 +1,7 @@
 """Refuse parts of a scenario that clash, by a table of needs and of the settings that conflict with each need.
 
-Components declare what they need and provide by attributes of their base classes (`Algorithm.uses`, `one_round`,
-`Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
+Components declare their needs and abilities in attributes of their base classes (`Algorithm.uses`, `one_round`,
+`Decider.sets`, ...), which a user's subclass inherits. Checks that concern a single section are in that section.
 """
 
 from collections.abc import Collection
@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # minimum joules are computed for shares that are fixed for a round; changing shares may need fewer
+        # the minimum energy is computed for shares that are fixed for a round; changing shares may need less
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }

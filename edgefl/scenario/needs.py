@@ -174,7 +174,7 @@ def check_metres(
 def _of_sections(
     layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
 ) -> Iterator[tuple[tuple[str, ...], Points]]:
-    """Yield each key that holds places in metres, and these places; all discs' centres count as one key."""
+    """Yield each key that contains places in metres, with these places; the centres of all discs are one key."""
     yield ("layout", "sites"), layout.sites or ()
     discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
     for name, area in areas.items():
@@ -191,7 +191,7 @@ def _of_sections(
 
 
 def _converted(points: Points, origin_lon_lat: tuple[float, float] | None) -> str:
-    """Return a remedy with places in degrees converted to metres; '' if the origin is unknown or too far away."""
+    """Suggest the places in degrees converted to metres; '' if the origin is unknown or too far away."""
     if origin_lon_lat is None:
         return ""
     try:

@@ -62,9 +62,9 @@ AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 class Scenario(Shown):
     """A complete description of one run, including its seed.
 
-    Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is a changed copy. A key's name ends with its unit:
-    `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
+    `edgefl.load_scenario` makes it from a file or a dict. Its sections are frozen attributes
+    (`scenario.radio.bandwidth_hz`), and `scenario.with_(seed=7, learning__local__lr=0.01)` returns a changed copy. A
+    key's name ends with its unit: `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains the keys.
 
     Raises:
         EdgeflError: `load_scenario` or `with_` found faults; the message names place and remedy of each.
@@ -185,7 +185,7 @@ class Scenario(Shown):
         }
 
     def members(self, own: OwnSections, count: int | None) -> int | None:
-        """Return the number of a federation's devices out of `count` in all; None if it is not known yet."""
+        """Return the number of a federation's devices out of `count` in total; None if it is not known yet."""
         return size_of(own.settings, self.federations, self.devices, count)
 
     @property
@@ -234,12 +234,12 @@ def load(
     """Load a scenario from a YAML file, or from a dict of the same keys.
 
     Args:
-        scenario: the file, or the dict; in a dict a component may also be an object.
+        scenario: the file or the dict; in a dict, a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
         seed: seed of the run, or None for the scenario's own seed.
 
     Returns:
-        The scenario: frozen, checked, with all defaults; a key's name ends with its unit.
+        The frozen, validated scenario, with all defaults filled in; a key's name ends with its unit.
 
     Raises:
         EdgeflError: the scenario is faulty; the message names file, line, key and remedy of each fault.
@@ -274,7 +274,7 @@ def from_source(source: Source) -> Scenario:
     """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key of the scenario, but the source of the places in later errors
+    scenario._source = source  # not a key of the scenario, but the source of lines in later errors
     return scenario
 
 
