@@ -191,7 +191,7 @@ def _unknown(
 ) -> str:
     if key.isdigit() and error["input"] is None:  # YAML reads {mu: 0,1} as a mapping of mu and 1
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
-    if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} have no value for their key
+    if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} map a key to null
         return f"unknown key; {colon_missing(key)}"
     if unnamed and not nearest(key, known):
         kind, default = unnamed

@@ -1,4 +1,4 @@
-"""Run a scenario in a thread that waits for each decision from outside."""
+"""Run a scenario in a thread that waits for decisions from another thread."""
 
 import queue
 import threading
@@ -24,7 +24,7 @@ class _Handover:
     """Pass one question and one answer at a time between the run's thread and the thread that decides.
 
     Attributes:
-        questions: the candidates of each decision; at the end the exception that ended the run, or None.
+        questions: the candidates of each decision; at the end, the exception that ended the run, or None.
         answers: the decisions, or the request to stop the run.
     """
 
@@ -78,7 +78,7 @@ class ControlledWithReports(Controlled):
 
 
 class _Rounds(Nowhere):
-    """A recorder that keeps the rows of rounds in memory, and drops all other rows."""
+    """A recorder that keeps rows of rounds in memory, and discards all other rows."""
 
     def __init__(self) -> None:
         self.rows: list[Round] = []
@@ -129,7 +129,7 @@ class ControlledRun:
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return the next round's candidates, or None once the run is over."""
-        self.waiting = None  # a run that has failed no longer waits for a decision
+        self.waiting = None  # a failed run no longer waits for a decision
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()
         return self.waiting

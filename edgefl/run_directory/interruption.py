@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            continue  # nohup, or a background job, ignores the signal
+            continue  # nohup and background jobs ignore the signal
         try:
             before[number] = signal.signal(number, interrupt)
         except ValueError:

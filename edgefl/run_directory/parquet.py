@@ -76,7 +76,7 @@ class ParquetTable:
             self._put()
 
     def flush(self) -> None:
-        """Do nothing, since a file is written once it is full."""
+        """Do nothing, since a file is written only when it is full."""
 
     def close(self) -> None:
         """Write a Parquet table's remaining rows; an empty table gets a file without rows."""

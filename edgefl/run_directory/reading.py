@@ -1,6 +1,6 @@
-"""Read and check what a run has written: run.json, claims and the rows of rounds.csv.
+"""Read and check the files that a run has written: run.json, claims and the rows of rounds.csv.
 
-Values read have the types that a run writes; otherwise an EdgeflError names the file, the fault, and a remedy.
+If a value is not of the type that a run writes, an EdgeflError names the file, the fault and a remedy.
 """
 
 import csv
@@ -41,7 +41,7 @@ ABOUT: Kinds = {
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
 }
-# keys that these parts must have
+# required keys of these mappings
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
 # columns of text; all others of a Round are numbers or empty cells
 WORDS = {"phase"}
@@ -95,7 +95,7 @@ class RoundRows:
 
     def __init__(self, path: Path) -> None:
         self._file = path / ROUNDS
-        self._read = self._lines = 0  # bytes and lines that have been read
+        self._read = self._lines = 0  # bytes and lines that have been read so far
         self._head: list[str] = []
 
     def began_anew(self) -> bool:

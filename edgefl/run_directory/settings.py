@@ -1,4 +1,4 @@
-"""Settings of what a run records besides its rounds."""
+"""Settings that determine what a run records besides its rounds."""
 
 from typing import Annotated, Any, Literal
 

@@ -21,7 +21,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEARTBEAT_S = 10.0
-# The only sign of life of a process on another machine is a heartbeat after each round, and rounds may be long.
+# A process on another machine is known to be alive only by its heartbeat after each round, and rounds may be long.
 SILENT_S = 3600.0
 # The file is padded to this size, so that it can be overwritten in place when the disk is full.
 ROOM = 4096
@@ -250,7 +250,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Let only one process at a time take over a run; a second process waits."""
     handle = None
     if fcntl is not None:
-        with suppress(OSError):  # some file systems have no locks
+        with suppress(OSError):  # some file systems do not support locks
             handle = os.open(path, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
     try:

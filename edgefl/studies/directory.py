@@ -1,4 +1,4 @@
-"""Find or make the directory of a study, check that it holds this study, and divide the study into parts."""
+"""Find or make the directory of a study, and check that its runs are those of this study."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -26,8 +26,8 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else
-            or only variants that the study does not have.
+        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` contains something else, or only
+            variants that the study does not have.
 
     Raises:
         EdgeflError: the directory holds something other than this study; the message names what differs.
@@ -46,7 +46,7 @@ def place(
 
 
 def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
-    """Make a study's directory, or with `only_check` find out whether it can be made, unless the study is there.
+    """Make a study's directory unless it exists; with `only_check`, only check whether it can be made.
 
     Raises:
         EdgeflError: the directory holds something other than this study, or cannot be written.
@@ -91,11 +91,11 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # the run ended before it wrote its identity
         if about.get("status") == State.FAILED:
-            continue  # a failed run may differ: --retry discards it
+            continue  # a failed run may differ, since --retry discards it
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
-        # keys that are newer than the run have their defaults, which leave the run the same
+        # keys that are newer than the run have defaults that leave it unchanged
         if difference := _difference(directory / path, recorded, own):
             wrong.append(f"{path}: {difference}")
     if wrong:

@@ -23,8 +23,8 @@ from edgefl.studies.planning import Run
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
-ELSEWHERE = "elsewhere"  # report on a run that another process executes
-_LOADED = Loaded(download=True)  # keep data from run to run, since the runs of a process often share them
+ELSEWHERE = "elsewhere"  # report of a run that another process is executing
+_LOADED = Loaded(download=True)  # data stay loaded between runs, since the runs of a process often share them
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
-        with suppress(EdgeflError):  # data may be unavailable
+        with suppress(EdgeflError):  # the data may be unavailable
             about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
             RunDirectory(task.path, prepared.described, about).fail(failure.error)

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgefl.analysis.page import units  # its functions format the labels
+from edgefl.analysis.page import units  # formats the labels
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
-# also a folder's name, so it has no blanks at its ends and no path separators
+# also names a folder, so it has no leading or trailing blanks and no path separators
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
-POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid the axis precedes the label in a folder's name
-LONGEST_LABEL = 100  # a folder's name, of several labels and a number, may have 255 bytes
+POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid, a folder's name is the axis and then the label
+LONGEST_LABEL = 100  # a folder's name joins several labels and a number, and may have 255 bytes
 ZIP = "zip"
 
 
-# quantities that `edgefl.analysis.reports.question` measures: higher is better for accuracies, lower for all others
+# quantities that `edgefl.analysis.reports.question` measures; accuracies are to be maximised, all others minimised
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",
@@ -286,7 +286,7 @@ def folder_of(label: str) -> str:
 
 
 def _check_distinct(place: tuple[str, ...], labels: Iterable[str]) -> None:
-    """Raise if two labels of an axis, or two variants, would get the same folder."""
+    """Raise if two labels of an axis, or two variants, would share a folder."""
     taken: dict[str, str] = {}
     for label in labels:
         if (other := taken.setdefault(folder_of(label), label)) != label:

@@ -79,10 +79,10 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Let one of several runs that differ only in their warm start train the first sessions for all others."""
+    """Of several runs that differ only in their warm start, let one train the first sessions for all others."""
     if len(heads) < 2:
         return
-    # the others can take two sessions from a run that probes, but not the other way round
+    # the others can reuse two sessions of a run that probes, but not vice versa
     first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
     others = [plans[head] for head in heads if head != first]
