@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Staleness:
-    """How a server weights stale updates, whose training started from an earlier model, if rounds overlap.
+    """How a server weights stale updates, which were trained from an earlier model, if rounds overlap.
 
     An update's staleness tau is the number of global models made since the one from which its training started. An
     aggregation of K updates with data shares p_k (all 1/K if devices hold equal amounts) computes
@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round whose training is under way; everything but the scalars is known, and `whole` waits for the rest."""
+    """A round in which training is under way; all but the scalars is known, and `whole` waits for these."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 

@@ -62,7 +62,7 @@ def resume(
 ) -> None:
     """Resume a run that was killed, interrupted or failed; its tables will equal those of an uninterrupted run.
 
-    Finished training is read from the run's journal and latest snapshot, not repeated.
+    Completed training is not repeated, but read from the run's journal and latest snapshot.
 
     Examples:
 
@@ -99,7 +99,7 @@ def _carry_out(
 
 
 def _gather(path: Path, told: Told) -> None:
-    """Print a completed run's results for a program: one row per federation."""
+    """Print a completed run's results for a program, with one row per federation."""
     from edgefl.commands import watching
     from edgefl.run_directory.reading import about_of
 
@@ -157,7 +157,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
     every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
 ) -> None:
-    """Watch a run or study: progress, time left, last accuracy, joules, failures. Watching ends with the runs.
+    """Watch a run or study: progress, time left, latest accuracy, joules, failures. Watching ends when the runs end.
 
     The command only reads files; runs on another machine can be watched through a shared folder.
 

@@ -79,11 +79,11 @@ def study(
     Several processes may work in one directory at the same time.
 
     A study with a `question` gets more seeds until the question is answered, or its budget is spent; the answer is
-    printed last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
+    printed last. With --seed or --shard, only these seeds or this shard are run, and the question is not answered.
 
     A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
-    then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is not complete
-    yet. With --wait the command waits for the runs of other processes.
+    then 2. The exit code is 3 if other processes are still executing some of the runs, so that the comparison is
+    incomplete. With --wait, the command waits for the runs of other processes.
 
     Examples:
 
@@ -183,7 +183,7 @@ def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Print an error without raising it, since the command already fails for another reason."""
+    """Print an error without raising it, because the command already fails for another reason."""
     try:
         yield
     except EdgeflError as error:
@@ -268,13 +268,13 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
+            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name runs left out
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:
                 more = ("Settings", "settings.md", ": the variants in each setting")
                 report = replace(report, look=[*report.look, more])
-            # failed runs have been named at once
+            # failed runs were reported when they failed
             said = [one for one in report.sentences if ": it failed (" not in one]
             show(replace(report, sentences=said))
     except ValueError as error:

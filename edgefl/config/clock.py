@@ -19,7 +19,7 @@ _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Mark a numeric field whose value may also be written as text, such as a date.
+    """Mark a numeric field that may also be written as text, such as a date.
 
     read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
     schema: JSON Schema that describes the text, apart from `type`.

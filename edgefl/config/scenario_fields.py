@@ -1,4 +1,4 @@
-"""Base class of a scenario's sections, and the annotation of fields whose value is a component."""
+"""Base class of a scenario's sections, and the annotation of fields that contain a component."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
