@@ -202,7 +202,7 @@ def record(
         float, typer.Option(min=1e-3, help="Seconds between measurements of all links.")
     ] = 10.0,
     payload_bits: Annotated[
-        list[int] | None, typer.Option(min=1, help="Size of a transfer to time; may be repeated.")
+        list[int] | None, typer.Option(min=1, help="Bits of a transfer to measure; may be repeated.")
     ] = None,
     tables: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the tables.")] = "csv",
     set_: Override = None,

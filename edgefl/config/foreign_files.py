@@ -127,7 +127,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:
-        fault = f"not well-formed XML ({expat.ErrorString(error.code)}); perhaps the file is cut off"
+        fault = f"not well-formed XML ({expat.ErrorString(error.code)}); perhaps the file is truncated"
         raise EdgeflError(f"{path}:{error.lineno}: {fault}") from error
 
 

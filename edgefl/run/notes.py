@@ -332,4 +332,4 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
             " distance was used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at its end was used"
+        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at that range was used"

@@ -77,14 +77,14 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
-            f"{name} sessions end by the devices' losses, but a workload trains nothing: set schedule or "
-            "membership, or learning instead of workload",
+            f"{name} ends sessions by the losses that devices report, but a workload trains nothing: set schedule "
+            "or membership, or learning instead of workload",
             ("sessions",),
         )
     if own.reports.bits > 0:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
-            f"{name} chooses by what devices report about their training, but a workload trains nothing: "
+            f"{name} selects devices by reports on their training, but a workload trains nothing: "
             "set learning instead of workload, or another selector",
             ("rounds", "selector"),
         )
@@ -141,8 +141,8 @@ def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: rang
     most = max(device_data.sizes(devices).values(), default=0)
     if batch > most:
         yield (
-            f"learning.local.batch {batch:,} exceeds the {most:,} samples of the device with the most: each local"
-            " step of a device uses all of its samples"
+            f"learning.local.batch {batch:,} exceeds the number of samples of every device (at most {most:,}): each"
+            " local step of a device uses all of its samples"
         )
 
 
@@ -171,9 +171,8 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
-            f"learning.algorithm {name}: accuracy is that of the global model, and no table has that of "
-            "personal models; to test these, set learning.evaluation.tested_on: devices (accuracy_personal in "
-            "rounds.csv and devices.csv)"
+            f"learning.algorithm {name}: only the global model is tested; to test personal models too, set "
+            "learning.evaluation.tested_on: devices (accuracy_personal in rounds.csv and devices.csv)"
         )
 
 
@@ -194,12 +193,12 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     """Yield the parts of a transfer that the costs leave out, that is, all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all but one of the models in the downlink"
+        yield "all models but one in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "a further vector in the downlink until a device's first update of a session"
+        yield "an additional vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:

@@ -155,7 +155,7 @@ def resumable(path: Path) -> dict[str, Any]:
             if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is running it; let it finish, or end it first")
         elif silent_s < SILENT_S:
-            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
+            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of this clock"
             raise EdgeflError(
                 f"{path}: process {pid} on {host} was still running it {ago}; resume the run there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'

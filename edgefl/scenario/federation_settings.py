@@ -30,7 +30,7 @@ class FederationSettings(Section):
         None,
         gt=0,
         le=1,
-        description="share of all devices that belong to the federation, drawn for each device; or set classes",
+        description="share of all devices that belong to the federation, drawn at random; or set classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
         None, min_length=1, description="classes of devices (devices.classes) that belong to the federation"
@@ -42,10 +42,10 @@ class FederationSettings(Section):
         description="weight by which the band is shared while several federations have data to send",
     )
     learning: LearningSettings | None = Field(
-        None, description="the federation's learning, instead of the scenario's whole learning or workload"
+        None, description="the federation's learning, which replaces the scenario's learning or workload"
     )
     workload: WorkloadSettings | None = Field(
-        None, description="radio and compute only, instead of the scenario's learning or workload"
+        None, description="workload without training, which replaces the scenario's learning or workload"
     )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
         None, description="the federation's session policy, instead of the scenario's"

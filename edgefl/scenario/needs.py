@@ -119,7 +119,7 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "without resource blocks, a dynamically shared band goes whole to a device that sends alone: leave"
+                "without resource blocks, a device that sends alone gets a dynamically shared band as a whole: leave"
                 " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
                 (*place, "max_bandwidth_hz"),
             )

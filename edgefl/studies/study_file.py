@@ -67,7 +67,7 @@ class QuestionSettings(Section):
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="target of time and energy to an accuracy: 0.8, or a share of the reference's best ('95%')",
+        description="accuracy to which time or energy is measured: 0.8, or a share of the reference's best ('95%')",
     )
 
     @model_validator(mode="after")
@@ -145,7 +145,7 @@ class Study(Section):
         written: dict[str, Any] = {}
         for key, points in grid.items():
             if points == []:
-                raise EdgeflError("has no point: list at least one value", ("grid", key))
+                raise EdgeflError("has no values: list at least one", ("grid", key))
             axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(
@@ -174,7 +174,7 @@ class Study(Section):
         for axis, points in self.grid.items():
             if not points:
                 raise EdgeflError(
-                    "has no point; give a label with overrides, or a list of values", ("grid", axis)
+                    "has no values; give a label with overrides, or a list of values", ("grid", axis)
                 )
             _check_label(("grid", axis), axis)
             for label, overrides in points.items():
