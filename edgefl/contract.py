@@ -96,7 +96,7 @@ class Staleness:
 
 @dataclass(frozen=True)
 class SessionStart:
-    """What a learner receives when a session begins.
+    """The arguments with which a learner begins a session.
 
     Args:
         number: the session's number, from 1.
@@ -292,7 +292,7 @@ class Stage(Protocol):
 
     @property
     def facts(self) -> StageFacts:
-        """The properties of the stage that the server needs."""
+        """The properties of the stage that the server uses."""
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """Train on given devices (sorted) in a round of this phase (1, 2, ...), which begins now."""

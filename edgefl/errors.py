@@ -59,7 +59,7 @@ class EdgeflError(ValueError):
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
-        # args holds both, since SimPy and pickle rebuild an exception from its args
+        # args must contain both, since SimPy and pickle rebuild an exception from its args
         super().__init__(message, place)
         self.place = place
 

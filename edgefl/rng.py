@@ -1,7 +1,7 @@
 """Random streams that are identified by name, not by the order of their use.
 
 Two runs that request the same stream get the same numbers, regardless of their other draws. Adding a device or
-swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
+replacing the algorithm therefore leaves all other draws unchanged, and all variants of a study run in the same world.
 """
 
 import zlib

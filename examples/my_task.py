@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Focal(Classification):
     """Focal loss, (1 - p)^gamma times the cross-entropy -log p: correctly classified samples count less.
 
-    Lin et al., Focal Loss for Dense Object Detection, ICCV 2017. The score stays accuracy; gamma = 0 gives the
+    Lin et al., Focal Loss for Dense Object Detection, ICCV 2017. The score is still accuracy; gamma = 0 gives the
     cross-entropy.
     """
 

@@ -29,7 +29,7 @@ class Nearest(WarmStart):
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         nearest, most = None, self.least_cosine
         for past in saved:
-            if gradient is None or past.gradient is None:  # none of its probes arrived
+            if gradient is None or past.gradient is None:  # no probe of the session arrived
                 continue
             cosine = float(cosine_similarity(past.gradient, gradient, dim=0))
             if cosine >= most:

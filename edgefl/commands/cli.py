@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _without_tilde(argument: str) -> str:
-    """Replace a tilde in an argument by the home folder, also after `--out=`, where shells leave it."""
+    """Replace a tilde in an argument by the home folder, including after `--out=`, where shells do not expand it."""
     option, sign, path = argument.partition("=") if OPTION.match(argument) else ("", "", argument)
     if path != "~" and not path.startswith("~/"):
         return argument

@@ -203,7 +203,7 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """Yield the dotted key and the description of every section of a scenario, with the facts of its keys."""
+    """Yield the dotted key and the description of every section of a scenario, with facts about its keys."""
     for before, section in tree():
         about = (inspect.getdoc(section) or "").partition("\n\n")[0]
         yield before.removesuffix(".") or "scenario", about, facts_of(section, before)

@@ -1,7 +1,7 @@
 """Collect the data of `edgefl preview`: the world at the start, devices' tracks, and a few rounds without training.
 
 Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
-and joules come from a probe (`edgefl.run.probe`) without training.
+and joules are measured by a probe (`edgefl.run.probe`) without training.
 """
 
 import math
@@ -189,7 +189,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 
 
 def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
-    """Return half the side of a square map that holds the cells, tracks, sites, areas and streets, m."""
+    """Return half the side, m, of a square map that contains the cells, tracks, sites, areas and streets."""
     shown_m = max(float(np.abs(points_of(ground)).max()), float(np.nanmax(np.abs(tracks_m), initial=1.0)))
     if world.scenario.layout.sites is None:
         return max(world.extent.radius_m, 1.02 * shown_m)

@@ -67,7 +67,7 @@ def _explained(preview: Preview) -> str:
 
 
 def _so_far(preview: Preview) -> str:
-    """Return the words that limit a statement to the time shown; '' if no device ever moves."""
+    """Return the phrase that limits a statement to the time shown; '' if no device ever moves."""
     kinds = preview.world.scenario.devices.kinds()
     return "" if all(isinstance(kind.mobility, Static) for kind in kinds) else " in the time shown"
 

@@ -28,7 +28,7 @@ def preview(
         device: name of the torch device, as in `simulate`.
 
     Returns:
-        The picture: a path object, whose `.text` holds the preview's lines of text. Notebooks show both.
+        The picture: a path object with the preview's lines of text as `.text`. Notebooks show both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.

@@ -37,7 +37,7 @@ def study(
 ) -> "StudyResults":
     """Run every variant with every seed; `edgefl.compare` then compares them.
 
-    A study with a question gets further seeds until it is answered, or its budget is spent.
+    If a study has a question, seeds are added until it is answered or its budget is spent.
 
     Args:
         base: a study (file, or dict with the keys of a study file); or a scenario (object, file or dict) to run with

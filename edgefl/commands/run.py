@@ -78,7 +78,7 @@ def resume(
 def _carry_out(
     scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None, told: Told
 ) -> None:
-    """Carry out a run with a progress display, then print how the run ended."""
+    """Execute a run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
 
     notes, name = list[str](), scenario.name
@@ -211,8 +211,8 @@ def record(
 ) -> None:
     """Record the world of a scenario without training: positions, serving cells, transfer costs.
 
-    The folder gets tables that any framework can read, availability in FedScale's format, and a scenario.yaml that
-    trains on the recorded world.
+    The folder contains tables that any framework can read, availability in FedScale's format, and a scenario.yaml
+    that trains on the recorded world.
 
     Examples:
 

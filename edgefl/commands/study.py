@@ -78,11 +78,11 @@ def study(
     A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
     Several processes may work in one directory at the same time.
 
-    A study with a `question` gets more seeds until the question is answered, or its budget is spent; the answer is
+    If a study has a `question`, seeds are added until the question is answered or its budget is spent; the answer is
     printed last. With --seed or --shard, only these seeds or this shard are run, and the question is not answered.
 
-    A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
-    then 2. The exit code is 3 if other processes are still executing some of the runs, so that the comparison is
+    A run that fails is reported immediately and at the end; the other runs continue and are compared. The exit code
+    is then 2. The exit code is 3 if other processes are still executing some of the runs, so that the comparison is
     incomplete. With --wait, the command waits for the runs of other processes.
 
     Examples:
@@ -173,7 +173,7 @@ def _carry_out(
 
 
 def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
-    """Return the error that ends the command; errors of runs that were printed at once are not repeated."""
+    """Return the error that ends the command, without errors of runs that were already printed."""
     if not said:
         return error
     first, *_ = str(error).splitlines()
@@ -310,7 +310,7 @@ def merge(
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    If several directories hold the same run, the most advanced copy is taken. `edgefl study` executes the missing
+    If several directories contain the same run, the most advanced copy is used. `edgefl study` executes the missing
     runs in the new directory.
 
     Examples:

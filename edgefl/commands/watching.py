@@ -35,7 +35,7 @@ GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # wall time since the last heartbeat, which is written after a round, at most every 10 s
 DAMAGED = "damaged"
-KILLED = "killed"  # run.json has the status running, but the run's process on this machine is gone
+KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
 SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 
@@ -92,7 +92,7 @@ class _Watched:
         self._joules = 0.0
 
     def standing(self) -> Standing:
-        """Read a run's new rounds and return its state; if its files are damaged, the state says what is wrong."""
+        """Read a run's new rounds and return its state; if its files are damaged, the state describes the fault."""
         try:
             return self.look()
         except EdgeflError as error:
@@ -182,7 +182,7 @@ class _Watched:
 
 
 def _is_killed(about: dict[str, Any]) -> bool:
-    """Return whether a run's process on this machine is gone without having recorded the run's end."""
+    """Return whether a run's process on this machine has ended without recording the run's end."""
     return about["status"] == "running" and is_gone(about.get("process") or {})
 
 
@@ -255,7 +255,7 @@ def _points(axis: Any) -> int:
 
 
 def _study(path: Path) -> dict[str, Any]:
-    """Return the content of a folder's study.yaml; empty without such a file."""
+    """Return the content of a folder's study.yaml; empty if there is none."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):

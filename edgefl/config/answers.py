@@ -41,7 +41,7 @@ def must_be_shaped(
     """Raise an error unless a method's result is an array or tensor of one of the given shapes.
 
     Raises:
-        EdgeflError: the result has a different shape, or none; the message gives the shapes.
+        EdgeflError: the result has a different shape, or none; the message states the shapes.
     """
     if getattr(answer, "shape", None) not in shapes:
         right = " or ".join(map(str, shapes))

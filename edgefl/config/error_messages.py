@@ -243,7 +243,7 @@ def _places(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each place that has a key, as its dotted name and [], or as a component's place and the components.
 
-    If the key is a component's name, yield what to write to name the component there, and [].
+    If the key is a component's name, yield the text that names the component there, and [].
     """
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
@@ -273,7 +273,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest adding a name if a section's key stands where the name of a section is expected; otherwise ''."""
+    """Suggest adding a name if a section's key is where the name of a section is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

@@ -16,7 +16,7 @@ from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError
 
 LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
-LONGEST_WORD = 1_000  # maximum length of a text in a Parquet table, in characters
+LONGEST_WORD = 1_000  # maximum length of a string in a Parquet table, in characters
 LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
 PIECE = 1 << 16  # number of bytes read at a time
 GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
@@ -98,7 +98,7 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
-    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that a caller may stop.
+    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that callers may stop.
 
     Unlike iterparse, expat keeps no elements in memory, and it reports line numbers.
 
@@ -185,7 +185,7 @@ class ForeignParquet:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a Parquet column; raise if a text is longer than LONGEST_WORD characters."""
+    """Return the values of a Parquet column; raise if a string is longer than LONGEST_WORD characters."""
     dictionary = getattr(column, "dictionary", None)
     if dictionary is not None and any(len(word) > LONGEST_WORD for word in dictionary.to_pylist() if word):
         raise OSError(f"a text is longer than {LONGEST_WORD} characters")

@@ -91,7 +91,7 @@ def require_methods(path: str, component: type, base: type) -> None:
     """Check that a component's class has all methods that its kind requires.
 
     Raises:
-        EdgeflError: methods are missing; the message gives their signatures.
+        EdgeflError: methods are missing; the message states their signatures.
     """
     lacking = sorted(getattr(component, "__abstractmethods__", ()))
     if lacking:
@@ -177,7 +177,7 @@ def _mismatched(error: BaseException) -> str:
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Raise if Python imported another module of the same name instead of the one in the scenario's folder."""
+    """Raise if Python imported another module of the same name instead of that in the scenario's folder."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():

@@ -63,7 +63,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Return whether a module belongs to edgefl; the version of results stands for edgefl's own code."""
+    """Return whether a module belongs to edgefl; the version of results represents edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
 

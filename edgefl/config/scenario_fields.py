@@ -31,7 +31,7 @@ def given_keys(section: object) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Named:
-    """Mark a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
+    """Mark a field that contains a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
     Parameters without a name are those of the field's default component, if it has one.
     """

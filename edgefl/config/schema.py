@@ -16,7 +16,7 @@ def complete(raw: Json) -> Json:
     """Add every component with its parameters, and the keys' units, to a scenario's JSON Schema.
 
     Args:
-        raw: schema from pydantic; fields that hold a component are marked.
+        raw: schema from pydantic; fields that contain a component are marked.
     """
     definitions = raw.setdefault("$defs", {})
     kinds: set[str] = set()
@@ -66,7 +66,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
 
 
 def _kind(kind: str) -> Json:
-    """Return the JSON Schema of all components of a kind, each written as a name alone or with parameters."""
+    """Return the JSON Schema of all components of a kind, each written as a bare name or with parameters."""
     names = registry.names(kind)
     keys = {name: parameters_of(registry.get(kind, name)).model_fields.values() for name in names}
     alone = [name for name in names if not any(key.is_required() for key in keys[name])]

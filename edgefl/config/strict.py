@@ -56,8 +56,7 @@ class Strict(BaseModel):
 def one_of(model: Model, what: str) -> Model:
     """Return the model if exactly one of its fields is given.
 
-    Args:
-        what: what the error calls a field, such as `shape`.
+    Args: what: the error's word for a field, such as `shape`.
 
     Raises:
         ValueError: no field is given, or several are; the message names the fields.
@@ -87,7 +86,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return a value's first part of a wrong type, and the right type in words; None if all types are right."""
+    """Return the first part of a value that has a wrong type, and the right type in words; None if all are right."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])

@@ -46,7 +46,7 @@ def rows(
 class Table:
     """A table, with its column names from the first row, and the other rows with their line numbers.
 
-    Cells are texts separated by commas, semicolons or tabs, or a Parquet table's values, with column names as line 1.
+    Cells are strings separated by commas, semicolons or tabs, or a Parquet table's values; column names are line 1.
 
     Args:
         place: the file's key in the scenario.
@@ -103,7 +103,7 @@ class Table:
 
 
 def number(value: Any) -> float | None:
-    """Convert a cell to a number; return None if the cell holds no finite number."""
+    """Convert a cell to a number; return None if the cell does not contain a finite number."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -85,7 +85,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
 
 
 def colon_missing(text: str) -> str:
-    """Return what to write instead of a line with a key that lacks its colon, or the space after the colon."""
+    """Return the correction of a line with a key that lacks its colon, or the space after the colon."""
     if bare := _BARE.match(re.sub(r"\s+#.*", "", text)):
         key, value = bare.groups()
         return f"a key needs a colon and a space after it: write {quoted(f'{key}: {value}'.strip())}"
@@ -93,7 +93,7 @@ def colon_missing(text: str) -> str:
 
 
 def _second_colon(text: str) -> str:
-    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for a text."""
+    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for text."""
     key, _, value = text.strip().partition(": ")
     if BRACKET.match(key):
         return colon_missing(text)
@@ -111,7 +111,7 @@ def _spaces(number: int) -> str:
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line indented unlike its block, given the line at which the parser noticed the mistake.
+    """Find the line that is not indented like its block, given the line at which the parser noticed the mistake.
 
     Of two adjacent indentations, the one with fewer lines is assumed to be wrong.
     """

@@ -33,7 +33,7 @@ class _Handover:
         self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
     def ask(self, candidates: Candidates) -> Decision:
-        """Ask for a decision on the candidates, in the run's thread, and wait for the answer."""
+        """Request a decision on the candidates, in the run's thread, and wait for the answer."""
         self.questions.put(candidates)
         answer = self.answers.get()
         if isinstance(answer, _Stopped):
@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Ask the caller outside the run for each decision; in a rehearsal all devices take part."""
+    """Request each decision from the caller outside the run; in a rehearsal, select all devices."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)
@@ -128,7 +128,7 @@ class ControlledRun:
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
     def go_on(self, decision: Decision) -> Candidates | None:
-        """Carry out a decision; return the next round's candidates, or None once the run is over."""
+        """Apply a decision; return the next round's candidates, or None once the run is over."""
         self.waiting = None  # a failed run no longer waits for a decision
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()

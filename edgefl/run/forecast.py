@@ -153,7 +153,7 @@ def _rounds_of_sessions(policy: SessionPolicy) -> Range:
 
 
 def _probes_of_sessions(own: OwnSections) -> int:
-    """Return the number of probe rounds of all sessions of a federation, as far as they are known."""
+    """Return the known number of probe rounds in all sessions of a federation."""
     policy, learning = own.sessions, own.learning
     if learning is None or policy.count is None or policy.longest is None:
         return 0

@@ -308,7 +308,7 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
 
 
 def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
-    """Note a band that carries both directions at once at a frequency where bands are TDD."""
+    """Note a band that is used in both directions simultaneously at a frequency where bands are TDD."""
     if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz carry both directions at once, but bands at "

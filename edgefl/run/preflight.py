@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check what depends on the random placement of the devices, before any data are read.
+    """Check everything that depends on the random drop of the devices, before any data are read.
 
     Args:
         reports: whether the workload is replaced by a learner that may report losses.

@@ -59,7 +59,7 @@ UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 def probe(
     plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
-    """Carry out the first rounds of a plan in a temporary directory; the plan cannot be carried out again.
+    """Execute the first rounds of a plan in a temporary directory; the plan cannot be executed again.
 
     Args:
         most_s: wall time after the end of the first round at which the probe stops.

@@ -104,7 +104,7 @@ class _Directory(PathView):
 
     @in_python
     def replay(self) -> Page:
-        """Write the report; a notebook shows its replay alone: devices and cells over time."""
+        """Write the report; a notebook shows only its replay of devices and cells over time."""
         page = self.report()
         page.only = "replay"
         return page
@@ -127,7 +127,7 @@ class _Directory(PathView):
 class Results(_Directory):
     """A run directory, which is a path (`results / "rounds.csv"`) with tables that are pandas data frames.
 
-    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
+    Column names end with units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
     Tables are read on first use; an EdgeflError or a ValueError names what is missing in a directory. A notebook
     shows the run's answer in words, a table and a figure. The page on run directories explains each column.

@@ -24,7 +24,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
         learner: the external learner that the run began with, if any.
 
     Raises:
-        EdgeflError: the run is complete or under way, the directory holds no run, run.json is damaged, or the run
+        EdgeflError: the run is complete or under way, the directory contains no run, run.json is damaged, or the run
             began with another learner.
     """
     about = run_status.resumable(path)
@@ -61,7 +61,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:
-    """Return whether a directory holds an unfinished run of a scenario, with training from which it can resume."""
+    """Return whether a directory contains an unfinished run of a scenario, with training from which it can resume."""
     described, journal, values = path / SCENARIO, path / FILE, written(scenario)
     if not (described.is_file() and journal.is_file()):
         return False

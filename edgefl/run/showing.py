@@ -113,7 +113,7 @@ class _InTerminal(Showing):
 
 
 class _InNotebook(Showing):
-    """A progress display in one output of a notebook's cell, which is replaced as the runs go on."""
+    """A progress display in one output of a notebook's cell, which is updated while runs are in progress."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []

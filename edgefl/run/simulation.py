@@ -50,7 +50,7 @@ def carry_out(
     resumes: bool = False,
     sharing: TrainingReuse = ALONE,
 ) -> Results:
-    """Carry out a prepared run; a plan can be carried out only once.
+    """Execute a prepared run; a plan can be executed only once.
 
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.

@@ -58,7 +58,7 @@ class Picture(PathView):
 
 
 class Lines(str):
-    """A text of several lines; Python and notebooks show such a text as it is, without quotes."""
+    """A multi-line string that Python and notebooks show verbatim, without quotes."""
 
     __slots__ = ()
 

@@ -36,7 +36,7 @@ def links(
     """Yield the present links of each cell, with each payload, as rows of LINK_COLUMNS.
 
     Args:
-        number: number of this measurement of the links, from 0.
+        number: index of this measurement of the links, from 0.
     """
     for cell in cells:
         present = simulation.network.present(cell)

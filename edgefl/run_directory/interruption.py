@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # args holds both, since pickle rebuilds an exception from its args
+        # args must contain both, since pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_
@@ -71,7 +71,7 @@ def interrupt(number: int, frame: FrameType | None = None) -> None:
     """Raise `Interrupted` for a signal, once no code inside `held` is running.
 
     Raises:
-        Interrupted: at once, unless code inside `held` is still running.
+        Interrupted: immediately, unless code inside `held` is still running.
     """
     _holder.arrived(number, frame)
 

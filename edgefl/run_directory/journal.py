@@ -51,7 +51,7 @@ class _Recovered:
 class Journal:
     """The journal of a run in progress, to be used as a context manager.
 
-    If the directory already holds the journal of an unfinished run, the answers recorded there come first.
+    If the directory already contains the journal of an unfinished run, its recorded answers are used first.
 
     Args:
         directory: the run directory.
@@ -119,7 +119,7 @@ class Journal:
         """Return the recorded answer to the next call.
 
         Raises:
-            EdgeflError: the recorded call is a different one; the message says how the two calls differ.
+            EdgeflError: the recorded call is different; the message states how the two calls differ.
         """
         entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):

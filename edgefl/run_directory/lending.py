@@ -180,7 +180,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
 
 
 class _BorrowingLearner(Answering):
-    """A cell's learner that answers from a loan, and then trains by itself.
+    """A cell's learner that takes its answers from a loan, and then does its own training.
 
     Args:
         learner: the cell's learner; not called before the loan's end.
@@ -217,8 +217,8 @@ def _without_probes(
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
 
-    A session then opens with its training. Stop before a session whose probes included a device that was absent at
-    the session's start: such a device becomes a member of the session, and counts in its tests.
+    Without probe rounds, a session opens with its training. Stop before a session whose probes included a device that
+    was absent at the session's start: that device becomes a member of the session, and counts in its tests.
 
     Args:
         opened: returns a session's opening in a run without probes, given its number and the lender's opening.

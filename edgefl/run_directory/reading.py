@@ -21,7 +21,7 @@ from edgefl.run_directory.score import ACCURACY, field_name
 FILE = "run.json"
 ROUNDS = "rounds.csv"
 STATUSES = ("running", "completed", "interrupted", "failed")
-# keys that identify a run; a run that got no further than its claim has none of them
+# keys that identify a run; a run that stopped after its claim has none of these
 NAMES = ("schema_version", "name", "seed")
 SHOWN = 60  # maximum number of characters of a wrong value in a message
 LARGEST_PID = 2**31 - 1
@@ -76,7 +76,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if it is gone."""
+    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if missing."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -50,7 +50,7 @@ class JournaledLearner(Answering):
         return answered
 
     def _go_on(self) -> None:
-        """Bring the learner to the journal's end; in the middle of a session it continues from a snapshot.
+        """Advance the learner to the journal's end; in the middle of a session, it continues from a snapshot.
 
         Snapshots do not contain updates that can be trained again; these updates are trained here.
         """

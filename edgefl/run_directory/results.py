@@ -257,7 +257,7 @@ class RunDirectory:
                 replace(self.path / part / MAP, json.dumps(drawing))
 
     def tell(self, **about: Any) -> None:
-        """Write entries to run.json at once."""
+        """Write entries to run.json immediately."""
         self._status.tell(**about)
 
     def complete(self, **about: Any) -> None:
@@ -277,7 +277,7 @@ class RunDirectory:
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
         """Mark the run as interrupted; return the `Interrupted` to raise."""
-        # the main process may get several signals: one sent to the whole job, and more from two of its processes
+        # the main process may receive several signals: one sent to the whole job, and more from two of its processes
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)
@@ -288,7 +288,7 @@ class RunDirectory:
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
-        """Close a run's files after an error; suppress further errors, so that the first one is reported."""
+        """Close a run's files after an error; suppress further errors, so that the first error is reported."""
         for tables in self.tables.values():
             with suppress(EdgeflError):
                 tables.close()

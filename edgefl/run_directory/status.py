@@ -64,7 +64,7 @@ class RunStatus:
         """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the run directory is gone; `tell` and `end` raise this error, too.
+            EdgeflError: the run directory is missing; `tell` and `end` raise this error, too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
@@ -76,7 +76,7 @@ class RunStatus:
             self._folder = self._folder or _which(self._file.parent)
 
     def tell(self, **about: Any) -> None:
-        """Write entries to run.json at once."""
+        """Write entries to run.json immediately."""
         self._require_own()
         self._about |= about
         with writing(self._file):
@@ -92,7 +92,7 @@ class RunStatus:
             self._write()
 
     def _require_own(self) -> None:
-        """Raise if the run's folder is gone, or was replaced by another run's folder."""
+        """Raise if the run's folder is missing, or was replaced by another run's folder."""
         path = self._file.parent
         if self._folder is None or (self._file.exists() and _which(path) == self._folder):
             return
@@ -199,7 +199,7 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:
-    """Mark a run as interrupted in place of its process, which is gone.
+    """Mark a run as interrupted on behalf of its process, which has ended.
 
     Args:
         damaged: whether to replace an unreadable run.json; a resuming process writes the rest of its content.
@@ -237,7 +237,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot on Linux; None if the process is gone or a zombie."""
+    """Return a process's start in clock ticks since boot, on Linux; None if the process has ended or is a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

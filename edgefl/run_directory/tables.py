@@ -88,7 +88,7 @@ class Table:
             self._unflushed = False
 
     def close(self) -> None:
-        """Write a CSV table's remaining rows; an empty table still gets its header."""
+        """Write a CSV table's remaining rows; for an empty table, write the header."""
         if self._file.closed:
             return
         with writing(self.path):
@@ -143,7 +143,7 @@ class Table:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether values hold one entry per row, rather than one value for all rows."""
+    """Return whether values have one entry per row, rather than a single value for all rows."""
     return isinstance(values, list | tuple | np.ndarray)
 
 
@@ -180,7 +180,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def column(name: str, values: Any) -> str | list[str]:
-    """Format a column for a CSV table, a text per row; a single value for all rows gives a single text."""
+    """Format a column for a CSV table, as a string per row, or as a single string for a single value for all rows."""
     timed = name.endswith("_s")
     if isinstance(values, np.ndarray):
         values, timed = (values.round(TIME_DIGITS) if timed else values).tolist(), False

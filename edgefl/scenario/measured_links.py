@@ -19,7 +19,7 @@ COMPUTED = {
 
 
 def beside_measured_rates(s: Sections) -> Broken:
-    """Yield each setting that would compute rates, cells or powers although a table gives them."""
+    """Yield each setting that would compute rates, cells or powers although they come from a table."""
     if s.several:
         yield ("federations",), "several federations share a band", "leave federations out"
     if s.energy_excess:

@@ -158,7 +158,7 @@ def check_metres(
     """Refuse places with coordinates that look like degrees instead of metres.
 
     Raises:
-        EdgeflError: a key's places look like degrees; the message gives them in metres if the origin is known.
+        EdgeflError: a key's places look like degrees; the message converts them to metres if the origin is known.
     """
     for place, points in _of_sections(layout, areas, streets, devices):
         if look_like_degrees(points, origin_lon_lat):

@@ -163,7 +163,7 @@ class Prepared:
         data = {
             key: _of_file(key, Path(value))
             for key, value in keys.items()
-            # if a data set's path is a folder, or a name on a hub, the checksum of its samples stands for it
+            # if a data set's path is a folder, or a name on a hub, the checksum of its samples represents it
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}

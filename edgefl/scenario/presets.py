@@ -1,4 +1,4 @@
-"""The values that `radio.preset` gives to keys that a scenario leaves out, in every section.
+"""The values that `radio.preset` determines for omitted keys, in every section of a scenario.
 
 `nr`, the default, is a realistic radio on which everything that is sent and computed costs time and energy; `journal`
 has the radio and the accounting of the journal paper. A key that a preset does not name has its field's default.
@@ -55,8 +55,8 @@ FOLLOWS = {
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
-    Sections, also those of federations, may be mappings or objects. 38.901 defines penetration losses only for UMi
-    and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
+    Sections, including those of federations, may be mappings or objects. 38.901 defines penetration losses only for
+    UMi and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
     """
     radio = given_keys(data.get("radio")) or {}
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):

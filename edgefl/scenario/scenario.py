@@ -1,7 +1,7 @@
 """The scenario of a run, which is frozen, validated and complete, with units in the keys' names.
 
-`load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
-`scenario.yaml` gives the same run again. A key that is left out has the preset's value, or the field's default.
+`load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's `scenario.yaml`
+reproduces the run. A key that is left out has the preset's value, or the field's default.
 """
 
 import copy
@@ -286,14 +286,14 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # null is written if leaving the key out would give it another value: a preset's, for a class the value in
-    # `devices`, or for a federation the value in the scenario's rounds
+    # write null if an omitted key would have another value: the preset's, for a class the value in `devices`, or for
+    # a federation the value in the scenario's rounds
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values
         for name in outer:
             section = section.get(name, {})
-        own = section.setdefault(last, None)  # a whole section may be null, too
+        own = section.setdefault(last, None)  # entire sections may also be null
         if own is not None:
             own |= {key: None for key in keys if key not in own}
     for name, one in (scenario.devices.classes or {}).items():

@@ -214,8 +214,8 @@ class World:
     def federation_of(self) -> np.ndarray:
         """The federation of each device [devices], an index in `scenario.federations`.
 
-        With shares, every device draws a number from a separate random stream, and federations take the devices in
-        ascending order of these numbers.
+        With shares, a number is drawn for each device from a separate random stream, and devices are assigned to
+        federations in ascending order of these numbers.
         """
         settings = [one.settings for one in self.federations.values() if one.settings]
         of = np.zeros(self.count, dtype=np.intp)

@@ -30,7 +30,7 @@ def place(
             variants that the study does not have.
 
     Raises:
-        EdgeflError: the directory holds something other than this study; the message names what differs.
+        EdgeflError: the directory contains something other than this study; the message names the difference.
     """
     if out is not None:
         path = without_tilde(Path(out))
@@ -49,7 +49,7 @@ def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
     """Make a study's directory unless it exists; with `only_check`, only check whether it can be made.
 
     Raises:
-        EdgeflError: the directory holds something other than this study, or cannot be written.
+        EdgeflError: the directory contains something other than this study, or is not writable.
     """
     if not (go_on and _holds_a_study(path)):
         try:
@@ -70,7 +70,7 @@ def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
 
 
 def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
-    """Refuse a directory that holds a different run under the name of one of this study's runs.
+    """Refuse a directory that contains a different run under the name of one of this study's runs.
 
     Returns:
         Path of each run -> the contents of the run's run.json.

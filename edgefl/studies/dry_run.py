@@ -50,7 +50,7 @@ class _Forecasts:
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run, reuse: ReusePlan) -> None:
-        """Build a run as at its real start, either to probe its first rounds or only to check it."""
+        """Build a run as for a real start, either to probe its first rounds or only to check it."""
         if self._known(run, not reuse.whole) is None:
             self._probe(run, not reuse.whole)
             return
@@ -161,7 +161,7 @@ def _failing(
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
-    """Describe the cost of a study with the seeds that its question may add, or give the answer."""
+    """Describe the cost of a study with the seeds that its question may add, or its answer."""
     question = plan.question
     assert question is not None
     answer = None if costs else StudyResults(directory).answer

@@ -33,7 +33,7 @@ TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question gets further seeds until the question is answered, or its budget is spent. If only a shard
+    If a study has a question, seeds are added until the question is answered or its budget is spent. If only a shard
     is run, or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
@@ -73,7 +73,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     there = directory.resolve() if cluster else directory
     scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
     # check all new runs before writing anything, so that every shard of a study has the same runs
-    device = "auto" if cluster else options.device  # on a cluster, the device is that of another machine
+    device = "auto" if cluster else options.device  # on a cluster, another machine has the device
     check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):

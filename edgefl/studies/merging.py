@@ -20,7 +20,7 @@ FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERR
 def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     """Copy the runs of several study directories into one, which may already exist; the sources stay unchanged.
 
-    If several parts have the same run, the most advanced copy is taken. Runs under way are skipped.
+    If several parts contain the same run, the most advanced copy is used. Runs under way are skipped.
 
     Returns:
         The number of runs by state.

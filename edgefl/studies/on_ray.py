@@ -1,7 +1,7 @@
 """Execute a study's runs on a Ray cluster, each as a task with one core and a share of a GPU.
 
 All machines need edgefl, and must see the study's directory under the same path. If Ray reports that a task's process
-or node is gone, its run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a
+or node is lost, the task's run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a
 cluster is requested.
 """
 
@@ -43,7 +43,7 @@ class OnRay:
     gpus: float = 0.0
 
     def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
-        """Carry out a study's runs, `jobs` at once; by default, as many as the cluster currently has room for.
+        """Execute a study's runs, `jobs` at a time; by default, as many as the cluster currently has room for.
 
         Raises:
             EdgeflError: Ray is not installed, there is no such cluster, or the cluster has no GPU.
@@ -229,7 +229,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has the run, or None."""
+    """Execute a run on the cluster; return its failure, ELSEWHERE if another process has claimed the run, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():

@@ -112,7 +112,7 @@ class RunScheduler:
         return len(self.to_do) > (0 if self._options.wait else self._elsewhere)
 
     def reported(self, task: RunTask, report: Round | str) -> None:
-        """Report a run's finished round, or record that another process has taken the run."""
+        """Report a run's finished round, or record that another process has claimed the run."""
         if isinstance(report, Round):
             self._options.progress(task.run.label, report)
         elif report == ELSEWHERE:
@@ -169,7 +169,7 @@ class RunScheduler:
                 shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
 
     def here(self) -> None:
-        """Carry out a study's runs one after another in this process."""
+        """Execute a study's runs one after another in this process."""
         while True:
             task = self.take(threads=None)
             if task is None:

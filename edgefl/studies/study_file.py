@@ -34,7 +34,7 @@ Metric = Literal[
 ]
 TO_TARGET = "_to_target"
 SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # such as `95% of average`
-BEST = "best"  # stands for the variant with the best accuracy
+BEST = "best"  # represents the variant with the best accuracy
 
 
 class QuestionSettings(Section):
@@ -281,7 +281,7 @@ def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = 
 
 
 def folder_of(label: str) -> str:
-    """Return the name of a label's folder, which has no blanks, so that shells take it as one word."""
+    """Return the name of a label's folder, without blanks, so that shells read it as one word."""
     return label.replace(" ", "-")
 
 

@@ -1,7 +1,7 @@
 """Work on tasks in several processes, which exit when the process that started them does.
 
-Each worker holds one end of a pipe. On every system, a pipe closes when the process at its other end ends in any way.
-A worker whose pipe closes interrupts its own work (SIGTERM), and exits at most GRACE_S later.
+Each worker keeps one end of a pipe open. On every system, a pipe closes when the process at its other end ends in any
+way. A worker whose pipe closes interrupts its own work (SIGTERM), and exits at most GRACE_S later.
 """
 
 import multiprocessing
@@ -78,7 +78,7 @@ class Supply(Protocol[Made]):
 
 
 class InOrder(Generic[T]):
-    """A supply that gives a list of tasks, in order."""
+    """A supply that returns a list of tasks, in order."""
 
     def __init__(self, tasks: Sequence[T]) -> None:
         self._tasks = deque(tasks)
@@ -230,6 +230,6 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
 def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
         pipe.send((over, message))
-    except OSError:  # the other process is gone, and the listening thread is about to end this process
+    except OSError:  # the other process has ended, and the listening thread is about to end this process
         while True:
             time.sleep(0.01)  # sleep briefly, since a signal just before a sleep is handled after it

@@ -12,7 +12,7 @@ or differs from it:
 This reproduction differs: gradient descent instead of scaled conjugate gradients, ReLU instead of tanh, users at
 least 8.6 m away. The selector draws losses with the file's q, and gives a user whose packet is lost a clock so slow
 that the deadline cuts it off; seconds and joules are not compared. The file counts the model in Mbit in its energy
-budget: with bits, computing takes 25 mJ of a budget of 3 mJ, and no user may take part.
+budget: in bits, computing would take 25 mJ of a budget of 3 mJ, and no user could take part.
 """
 
 import sys
@@ -96,7 +96,7 @@ def arrives(of: Candidates, number: int) -> np.ndarray:
 
 
 class InOrder(Staying):
-    """Deal the first samples of the data, as many as the file gives each user."""
+    """Deal the first samples of the data, in the numbers per user of the authors' file."""
 
     def assign(
         self,
