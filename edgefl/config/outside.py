@@ -152,7 +152,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
         where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
         remedy = where if itself else f", which {module_name} imports: install it"
         raise EdgeflError(f"cannot load '{path}': {error}{remedy}") from error
-    except Exception as error:  # importing a user's file may raise anything
+    except Exception as error:  # importing a user's file may raise any error
         where = _line(error.__traceback__, error)
         raise EdgeflError(
             f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
