@@ -33,7 +33,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
 
     Args:
         error: the error that PyYAML's loader raised.
-        last: the scalar that was read last, or None if another part of the text was.
+        last: the scalar that was read last, or None if a different part was read last.
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
         return loader.line + 1, "not valid YAML: a number or escape out of range"

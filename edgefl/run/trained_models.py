@@ -21,7 +21,7 @@ class TrainedModule:
     """A trained model, with its module, in evaluation mode on the CPU, and its inputs and outputs.
 
     Args:
-        module: PyTorch module for inputs [n, *input_shape] that `normalised` has made from raw inputs.
+        module: PyTorch module for inputs [n, *input_shape] that `normalised` returned.
         inputs: shape and scaling of the inputs, and names of the labels.
         about: cell, session, phase and round that made the model.
 

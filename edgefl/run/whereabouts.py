@@ -82,8 +82,8 @@ def never_served(world: World) -> Iterator[str]:
         yield (
             f"layout.federations: no device is seen in {named}"
             f" at {looks} times in the first {until_s:,.0f} s; a server there waits for rounds.max_wait_s,"
-            f" {own.rounds.max_wait_s:g} s, and the run fails if no server can go on: give servers only to the other"
-            f" cells{f', {kept},' * (len(kept) <= MOST_NAMED)} or set duration_s"
+            f" {own.rounds.max_wait_s:g} s, and the run fails if no server can continue: give servers only to the"
+            f" other cells{f', {kept},' * (len(kept) <= MOST_NAMED)} or set duration_s"
         )
 
 

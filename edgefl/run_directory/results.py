@@ -51,8 +51,8 @@ def require_free(path: Path) -> None:
     """Raise an error unless a path is free, that is, does not exist or is an empty directory.
 
     Raises:
-        EdgeflError: the path is a file or a directory that is not empty; the remedy for an unfinished run is first to
-            resume it.
+        EdgeflError: the path is a file or a directory that is not empty; the message suggests resuming an unfinished
+            run.
     """
     if path.is_dir() and any(path.iterdir()):
         how = "choose another --out, or delete it"

@@ -100,7 +100,7 @@ class RunStatus:
             if self._file.exists() and (about_of(path).get("process") or {}).get("pid") == os.getpid():
                 return
         raise EdgeflError(
-            f"{path}: does not exist any more: the run's folder was moved, renamed or deleted during the run;"
+            f"{path}: no longer exists: the run's folder was moved, renamed or deleted during the run;"
             " continue it in its new place with: edgefl resume FOLDER"
         )
 

@@ -76,8 +76,8 @@ class Scenario(Shown):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="simulated time at which the run ends, unless its sessions end earlier: no round begins from then"
-        " on, and a round under way is completed; null: after the last session",
+        description="simulated time at which the run ends, unless its sessions end earlier; no round begins after"
+        " this time, but a round under way is completed; null: the run ends after its last session",
     )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()

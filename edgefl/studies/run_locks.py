@@ -79,7 +79,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
     """Invalidate the claim of a process that is reported dead.
 
     Args:
-        owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
+        owner: the process, as `this_process` on its machine describes it; claims of other processes are kept.
 
     Returns:
         Seconds after which the process is certainly dead: a process that is cut off from this machine but not from

@@ -26,7 +26,7 @@ class RunScheduler:
 
     Args:
         directory: the study's directory.
-        runs: the runs that this process may do.
+        runs: the runs that this process may execute.
         reuse: path of each run of the study -> the training that the run reuses and keeps for others.
         states: path of each run -> the run's current state.
 
@@ -227,6 +227,6 @@ def _require_there(directory: Path) -> None:
     """Refuse to continue a study if its folder is gone, since a new folder would contain only half of the study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
-            f"{directory}: does not exist any more: the study's folder was moved, renamed or deleted while it was"
+            f"{directory}: no longer exists: the study's folder was moved, renamed or deleted while it was"
             " written; the same command with --out NEW_PLACE continues it"
         )

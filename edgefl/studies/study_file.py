@@ -112,7 +112,7 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant: others are compared with it, and relative targets refer to it; null: none",
+        description="the proposed variant, to which comparisons and relative targets refer; null: none",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,

@@ -50,7 +50,7 @@ def plan_reuse(
 
     Args:
         prepared: the scenarios of the runs, by path.
-        states: states of the runs, by path; completed runs need not run again.
+        states: states of the runs, by path; completed runs are not repeated.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {path: ReusePlan(family=[path]) for path in prepared}

@@ -31,7 +31,7 @@ def check(
     Args:
         device: as in `simulate`.
         load: function that reads the data; if None, the data must be on this machine, and nothing is downloaded.
-        overrides: `dotted.key=value` strings for a scenario; a study takes none.
+        overrides: `dotted.key=value` strings for a scenario; not allowed for a study.
 
     Returns:
         The forecast of the scenario, or of each variant in each setting.
@@ -124,7 +124,7 @@ def look(
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
-        plan: whether to estimate the runs' costs too; each case is then built and tried in a separate process.
+        plan: whether to estimate the runs' costs, too; each case is then built and tried in a separate process.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"
