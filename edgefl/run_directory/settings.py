@@ -36,9 +36,9 @@ class RecordSettings(Section):
 
     models: KeptModels = Field(
         "last",
-        description="models to save, of 4 bytes per parameter and cell; last: the models at the run's end; personal: also"
-        " the devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a number"
-        " n: also the models after every n-th round",
+        description="models to save, of 4 bytes per parameter and cell; last: the models at the run's end; personal:"
+        " also the devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a"
+        " number n: also the models after every n-th round",
     )
 
     energy_excess: bool = Field(
