@@ -50,7 +50,7 @@ __all__ = [
     "validate",
 ]
 
-# Imported on first use: `edgefl --help` need not wait for PyTorch.
+# Names are imported on first use, so that `edgefl --help` does not wait for PyTorch.
 _LAZY = {
     "commands.python_look": ("describe", "preview", "report", "validate"),
     "run.api": ("resume", "simulate"),

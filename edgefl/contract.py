@@ -1,7 +1,7 @@
 """Values that engine and learning exchange, such as payload bits, iterations and device ids, but no tensors.
 
-A session is a sequence of stages, and a stage a sequence of rounds. The server loops over the stages that the learner
-yields, and each round calls its stage to train, then to aggregate the updates that arrived.
+A session is a sequence of stages, and a stage is a sequence of rounds. The server loops over the stages that the
+learner yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,26 +34,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Staleness:
-    """The weighting of stale updates, which started from an earlier model, if rounds overlap.
+    """How a server weights stale updates, which were trained from an earlier model, if rounds overlap.
 
-    An update's staleness tau is the number of models made since the one from which it started. With K updates and
-    shares of data p_k (all 1/K if devices have equal amounts), the model moves by
+    An update's staleness tau is the number of global models made since the one from which its training started. An
+    aggregation of K updates with data shares p_k (all 1/K if devices hold equal amounts) computes
 
         w+ = w + scale x sum_k weight_k p_k delta_k,
 
-    where `divisor` determines how weight_k follows from the factor s(tau_k).
+    where `divisor` determines weight_k from the staleness factor s(tau_k).
 
     Args:
         law: form of s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then 1 / (slope (tau -
             after) + 1).
-        divisor: how weight_k follows: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights:
-            s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
-        base: delta_k is local_k - received_k, or local_k - w with the current model w.
+        divisor: the rule for weight_k: buffer: s_k, which with equal shares divides the sum by K; weights: s_k /
+            sum_j p_j s_j, a weighted mean; none: K s_k, a sum.
+        base: what delta_k is: local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: upper bound on the staleness; larger values are clipped to it; None without a bound.
-        tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
-            an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
-            where a_m is the opposite tier's share of all aggregations (FedAT).
+        cap: upper bound on the staleness; larger values are clipped; None if unbounded.
+        tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers, FedAT's rule replaces all
+            others: the updates of an aggregation come from one tier, whose model w_m becomes their mean, and w+ =
+            sum_m a_m w_m, where a_m is the fraction of all aggregations that the opposite tier made.
     """
 
     law: Literal["constant", "polynomial", "hinge"] = "polynomial"
@@ -96,12 +96,12 @@ class Staleness:
 
 @dataclass(frozen=True)
 class SessionStart:
-    """What a learner receives when a session begins.
+    """The arguments with which a learner begins a session.
 
     Args:
         number: the session's number, from 1.
         ids: ids of the devices present, sorted.
-        longest: maximum number of training rounds in the session, or None without a limit.
+        longest: maximum number of training rounds in the session, or None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -131,9 +131,9 @@ class Now:
 
     Args:
         time_s: simulated time.
-        progress: elapsed share of the session, in [0, 1), as the session policy estimates it; by default the
+        progress: elapsed fraction of the session, in [0, 1), as the session policy estimates it; by default the
             number of earlier rounds divided by `SessionStart.longest`.
-        models: number of models made earlier in this phase, if rounds overlap; by default the number of earlier
+        models: how many models were made earlier in this phase, if rounds overlap; by default the number of earlier
             rounds.
     """
 
@@ -168,8 +168,8 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data, the rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. For the
-    names see `edgefl.engine.records.DeviceScore`.
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
+        those of `edgefl.engine.records.DeviceScore`.
     """
 
     ids: tuple[int, ...]
@@ -183,8 +183,8 @@ class Evaluation:
     The test covers the labels of the devices that were present when the session began and of the devices that have
     taken part since: labels of a device that joins are tested from its first round on.
 
-    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. A run's first round fixes the
-        set of names.
+    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
+        first round.
     devices: each device's own scores in rounds that record them, otherwise None.
     """
 
@@ -200,17 +200,17 @@ class LocalRound:
 
     Args:
         ids: the participants, sorted.
-        iterations: number of local steps of each device.
-        samples: number of samples that each device processes, which determines compute time and energy.
-        down_bits: bits that each device receives.
-        up_bits: bits that each device sends, without the reports that the engine adds.
-        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. A run's
-            first round fixes the set of names.
-        after: name of a scalar -> the step that a device must reach for its value to be recorded: `TRAINING`, its
-            training ended; `AGGREGATION`, its update was aggregated; `UPLOAD`, its upload began (an `AccountingStage`
-            fills these columns later). All other scalars are always recorded.
-        averaged: name of a scalar -> name of the scalar with its sample counts. rounds.csv has the mean and standard
-            deviation over devices with a value, and the mean weighted by samples, under the names `averages(name)`.
+        iterations: how many local steps each device takes.
+        samples: how many samples each device processes, which determines compute time and energy.
+        down_bits: how many bits each device receives.
+        up_bits: how many bits each device sends, without the reports that the engine adds.
+        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
+            fixed in a run's first round.
+        after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
+            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
+            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
+        averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
+            devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 
@@ -227,20 +227,20 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round still in training; `whole` waits for its scalars, and everything apart from these is known."""
+    """A round in which training is under way; all but the scalars is known, and `whole` waits for these."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The work that candidates would do in a stage's round, one entry per device.
+    """The expected work of each candidate in a round of a stage, known before participants are selected.
 
     Args:
-        held: number of training samples of each device.
-        samples: number of samples that each device would process.
-        down_bits, up_bits: bits that each device would receive and send in its first round of a session; for later
-            rounds the engine uses the bits of the device's last participation.
+        held: how many training samples each device holds.
+        samples: how many samples each device would process.
+        down_bits, up_bits: how many bits each device would receive and send in its first round of a session; for
+            later rounds the engine uses the bits of the device's last participation.
     """
 
     ids: tuple[int, ...]
@@ -251,11 +251,11 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv that average a scalar: mean, standard deviation, sample-weighted mean."""
+    """Return the columns of rounds.csv for a column of devices: mean, standard deviation, mean over samples."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# the step that a device must complete in a round before a scalar has a value
+# the step that a device must complete in a round before its value in a column is known
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"
@@ -270,13 +270,13 @@ class StageFacts:
     """The properties of a stage that the server uses.
 
     Args:
-        phase: name of the stage's rounds in the tables; numbering of a phase's rounds continues throughout a session.
+        phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
         rounds: number of the stage's rounds, or None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
-            sampled when the session's first round of this phase begins, and take part in the whole phase as long as
-            they are present; once all of them have left, devices are sampled again. If `evaluates` is true, a
-            selector chooses participants.
+            sampled when the session's first round of this phase begins, and take part in the whole phase while they
+            are present; if all of them have left, devices are sampled again. If `evaluates` is true, a selector
+            chooses participants.
         opening: in the stage that begins a session's training, the model with which training begins.
     """
 
@@ -292,10 +292,10 @@ class Stage(Protocol):
 
     @property
     def facts(self) -> StageFacts:
-        """The properties of the stage that the server needs."""
+        """The properties of the stage that the server uses."""
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        """Train on devices `ids` (sorted) in a round of this phase (1, 2, ...), which begins now."""
+        """Train on given devices (sorted) in a round of this phase (1, 2, ...), which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived, which are the latest outstanding updates of the given devices.
@@ -304,7 +304,7 @@ class Stage(Protocol):
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """Test the global model, if the stage evaluates; return None in a run without training.
+        """Test the global model; return None in a run without training. Called only for stages that evaluate.
 
         Args:
             present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
@@ -312,30 +312,30 @@ class Stage(Protocol):
 
 
 class WeighingStage(Stage, Protocol):
-    """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
+    """A stage that accepts a weight for each update, as servers that weight updates require."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         """Aggregate as `Stage` does; with weights, the model moves by the sum of weight x data share x change."""
 
 
 class ForetellingStage(Stage, Protocol):
-    """A stage that can predict the work of devices; deciders need such a stage."""
+    """A stage that can predict the work of devices, which deciders use."""
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Return the expected work of the given devices (sorted) in a round that trains the global model."""
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that keeps an account of each device's uploads, needed for columns marked `UPLOAD`."""
+    """A stage that counts each device's uploads, which columns filled after `UPLOAD` require."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        """Count one upload for each entry of `ids`, in this order, whether or not the upload arrived.
+        """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
 
         Args:
             ids: devices that began an upload since the last call, each listed once per upload.
 
         Returns:
-            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account including this upload.
+            For each column marked `UPLOAD`, a value per entry of `ids`: the device's total including this upload.
         """
 
 
@@ -343,7 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # bits of a transfer, if all transfers have the same size; otherwise see LocalRound
+    payload_bits: int  # size of a transfer, if all are equal; LocalRound has the bits of each round
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

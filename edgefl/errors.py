@@ -10,8 +10,8 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
 
-LONGEST_QUOTE = 80  # characters of a value in a message
-LONGEST_PATH = 300  # a path is cut at its beginning, since the name at its end matters most
+LONGEST_QUOTE = 80  # maximum characters of a value in a message
+LONGEST_PATH = 300  # paths are truncated at the beginning, since the name at the end matters most
 OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<blank> (?=[\w'\"\[.]))?")
 ARGUMENTS = {
     "set": "overrides",
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 def quoted(value: object) -> str:
-    """Format a value for a message: text in quotes, on one line, long values cut."""
+    """Format a value for a message on one line: quote text, and truncate long values."""
     shown = repr(value[: 2 * LONGEST_QUOTE] if isinstance(value, str) else value)
     if value is None or isinstance(value, bool):
         shown = {None: "null", True: "true", False: "false"}[value]  # as YAML writes it
@@ -32,7 +32,7 @@ def quoted(value: object) -> str:
 
 
 def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """Format a text for a message: without quotes, on one line, cut if long."""
+    """Format a text for a message on one line, without quotes; truncate long texts."""
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[: 2 * longest])
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
 
@@ -59,7 +59,7 @@ class EdgeflError(ValueError):
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
-        # args holds both, since SimPy and pickle rebuild an exception from its args
+        # args must contain both, since SimPy and pickle rebuild an exception from its args
         super().__init__(message, place)
         self.place = place
 
@@ -68,11 +68,11 @@ class EdgeflError(ValueError):
 
 
 class Divergence(EdgeflError):
-    """An error raised when training produces numbers that are not finite.
+    """An error raised when training diverges, that is, produces numbers that are not finite.
 
     Args:
         message: where training diverged, and the remedy.
-        last: tensors by name: the last finite model, and the state of its learning algorithm.
+        last: tensors by name: those of the last finite model, and the state of its learning algorithm.
     """
 
     def __init__(self, message: str, last: dict[str, Any]) -> None:
@@ -112,10 +112,10 @@ def refused(*place: str) -> Iterator[None]:
 
 
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
-    """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
+    """Make a function's errors name its arguments (`out=`) instead of command-line options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError. If `name`, a public name, is given, help shows it, with a
-    signature that omits the command line's annotations.
+    A ValueError from `analysis` becomes an EdgeflError. If a public `name` is given, help() shows it, with a
+    signature without the command line's annotations.
     """
 
     @wraps(function)

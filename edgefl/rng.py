@@ -1,7 +1,7 @@
 """Random streams that are identified by name, not by the order of their use.
 
-Two runs that request the same stream get the same numbers, whatever other numbers they draw. Adding a device or
-swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
+Two runs that request the same stream get the same numbers, regardless of their other draws. Adding a device or
+replacing the algorithm therefore leaves all other draws unchanged, and all variants of a study run in the same world.
 """
 
 import zlib
@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # smallest number of streams for which computing all states at once is faster
+_FROM = 8  # minimum number of streams for which computing all states together is faster
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -48,10 +48,10 @@ class Streams:
     def in_turn(
         self, path: tuple[str | int, ...], numbers: Sequence[int], *behind: str | int
     ) -> Iterator[np.random.Generator]:
-        """Yield the streams `(*path, number, *behind)` for some numbers; use each one before taking the next.
+        """Yield the stream `(*path, number, *behind)` of each number; a stream is valid until the next is requested.
 
-        From 8 numbers on, all below 2^32, one generator is reset to the start of each stream, which takes a fifth of
-        the time of creating new generators.
+        For many numbers, all below 2^32, a single generator is reset to the start of each stream, which takes a fifth
+        of the time of creating generators.
         """
         if len(numbers) < _FROM:
             yield from (self(*path, number, *behind) for number in numbers)
@@ -72,10 +72,10 @@ class Streams:
     def _states(
         self, path: tuple[str | int, ...], numbers: Sequence[int], behind: tuple[str | int, ...], words: int
     ) -> np.ndarray:
-        """Return the 64-bit words [numbers, words] that the SeedSequences of `(*path, number, *behind)` generate.
+        """Return the outputs [numbers, words], of 64 bits each, of the seed sequences `(*path, number, *behind)`.
 
         SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
-        each number and `behind` are mixed into that pool, for all numbers at once (O'Neill's `seed_seq`).
+        each number and the parts after it are mixed into it, for all at once (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
@@ -105,7 +105,7 @@ def _words(part: str | int) -> int:
 
 
 def _number(part: str | int) -> int:
-    """Convert a part of a stream's name to an integer."""
+    """Convert a part of a stream's name to a number."""
     # crc32, not hash(): Python salts hash() in every process
     return zlib.crc32(part.encode()) if isinstance(part, str) else part
 

@@ -1,4 +1,4 @@
-"""Control a run's rounds through Gymnasium: at random, and greedily by expected seconds.
+"""Control a run's rounds through Gymnasium, with a random policy and a greedy one that minimises expected seconds.
 
     python examples/controller.py
 
@@ -37,7 +37,7 @@ def greedy(seen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def episode(policy: Policy, seed: int = 1) -> tuple[float, float, float]:
-    """Return a whole run's accuracy, seconds and joules."""
+    """Return the accuracy, seconds and joules of a whole run."""
     env, rng = RoundEnv(SCENARIO, controls=("who",)), np.random.default_rng(seed)
     seen, _ = env.reset(seed=seed)
     totals, over = np.zeros(3), False

@@ -1,4 +1,4 @@
-"""A Flower ClientApp in NumPy: each device fits a line to its own measurements."""
+"""A Flower ClientApp in NumPy, in which each device fits a line to its own measurements."""
 
 import numpy as np
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
@@ -9,10 +9,8 @@ first_model = [np.zeros(2, np.float32)]  # slope and offset
 
 
 def measured(context: Context) -> tuple[np.ndarray, np.ndarray]:
-    """Return [50, 2] and [50]: the device's own noisy points of y = 3 x + 1."""
-    rng = np.random.default_rng(
-        int(context.node_config["seed"])
-    )  # given by edgefl, so that runs differ by seed
+    """Return inputs [50, 2] and noisy outputs [50] of y = 3 x + 1, different on each device."""
+    rng = np.random.default_rng(int(context.node_config["seed"]))  # edgefl derives it from the run's seed
     x = rng.uniform(-1, 1, 50)
     return np.stack([x, np.ones(50)], axis=1), 3 * x + 1 + 0.1 * rng.normal(size=50)
 

@@ -1,7 +1,7 @@
 """Write a trace in the CSV format of SUMO's floating-car data: python make_trace.py > manhattan.fcd.csv
 
 Vehicles follow the mobility model `manhattan`: each arrives at some time, drives for some minutes and leaves. SUMO
-does this better, with lights and queues: sumo -n town.net.xml -r town.rou.xml --fcd-output town.csv
+simulates this better, with traffic lights and queues: sumo -n town.net.xml -r town.rou.xml --fcd-output town.csv
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ movement = model.start(
     np.zeros((VEHICLES, 2)), cell_radius_m=HALF_SIDE_M, min_distance_m=0.0, streams=streams
 )
 rng = streams("trace")
-comes_s = np.maximum(0.0, rng.uniform(-120.0, 240.0, VEHICLES))  # a third of them are there from the start
+comes_s = np.maximum(0.0, rng.uniform(-120.0, 240.0, VEHICLES))  # a third are present from the start
 goes_s = comes_s + rng.uniform(90.0, 300.0, VEHICLES)
 
 print("timestep_time;vehicle_id;vehicle_x;vehicle_y")

@@ -7,10 +7,10 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 
 
 class TrimmedMean(Algorithm):
-    """Drop the extremes of each coordinate, so that a few bad updates cannot pull the model away.
+    """Drop the extremes of each coordinate, so that a few bad updates cannot dominate the model.
 
-    Of K updates the int(trim K) largest and smallest values of each coordinate are dropped; the others have equal
-    weight, whatever the amounts of data. Yin et al., ICML 2018. trim = 0 is FedAvg over devices of one size.
+    Of K updates, the int(trim K) largest and smallest values of each coordinate are dropped; the others have equal
+    weight. Yin et al., ICML 2018. trim = 0 is FedAvg with equal amounts of data.
     """
 
     trim: float = Field(0.1, ge=0, lt=0.5, description="beta: share of the updates dropped at each end")

@@ -1,4 +1,4 @@
-"""Vary the load of other users over the day like a sine."""
+"""Vary the load of other users sinusoidally over the day."""
 
 import math
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
 
-STEP_S = 900.0  # as base stations report load per quarter of an hour
+STEP_S = 900.0  # base stations report their load every quarter of an hour
 
 
 class Daily(Background):
-    """A load that rises and falls once a day around a mean, in steps of 15 minutes, the same in all cells."""
+    """A load that rises and falls once a day around its mean, in steps of 15 minutes, alike in all cells."""
 
     mean_load: float = Field(0.4, ge=0, le=0.9, description="mean load over the day")
     swing: float = Field(0.8, ge=0, le=1, description="largest deviation, as a share of the mean")

@@ -10,9 +10,9 @@ from edgefl.rng import Streams
 
 
 class OfficeHours(Churn):
-    """Switch a device on for the same hours of each day, after its own delay, drawn uniformly.
+    """Switch each device on for the same hours every day, after a delay of its own that is drawn uniformly.
 
-    The office opens at time 0. No device is there at night, so `rounds.max_wait_s` must exceed a night.
+    The office opens at time 0. No device is on at night, so `rounds.max_wait_s` must exceed the length of a night.
     """
 
     open_s: float = Field(8 * 3600.0, gt=0, description="time from opening to closing")

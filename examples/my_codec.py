@@ -10,7 +10,7 @@ from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 class Halves(FeedbackCodec):
     """Send a share of a change in half precision, drawn by each device in each round.
 
-    Both ends draw the same places from a seed, which is sent too. What is not sent, or rounded off, stays for later.
+    Both ends draw the same positions from a seed, which is sent too. Values not sent are added to later changes.
     """
 
     share: float = Field(0.5, gt=0, le=1, description="share of the values to send")
@@ -23,6 +23,6 @@ class Halves(FeedbackCodec):
         return torch.zeros_like(wanted).scatter(1, places, sent), bits
 
     def distortion(self, sizes: Sizes) -> Contraction:
-        """Return the bound: 1 - share of the square is not sent, on average, and 2^-22 of the rest is rounded off."""
+        """Return the bound: on average, 1 - share of the squared norm is not sent, and 2^-22 of the rest is lost."""
         share = max(1, round(self.share * sizes.count)) / sizes.count
         return Contraction(share * (1 - 2**-22))

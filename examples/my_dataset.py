@@ -10,7 +10,7 @@ from edgefl.learning.datasets import Data, Dataset, Split
 
 
 class Npz(Dataset):
-    """Read the arrays x_train, y_train, x_test and y_test of a file: uint8 or float32, and labels 0 to C-1."""
+    """Read x_train and x_test (uint8 or float32), and y_train and y_test (labels 0 to C-1), from a file."""
 
     path: Path = Field(description="the .npz file, relative to the scenario's file")
 

@@ -1,4 +1,4 @@
-"""Choose participants by what a round would cost, and remember them."""
+"""Choose participants by the expected energy of a round, and keep track of their turns."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Frugal(CountedDecider):
-    """Choose the devices with the fewest joules per sample, in turns: all take part equally often."""
+    """Choose the devices with the fewest joules per sample, in turns, so that all take part equally often."""
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -5,9 +5,9 @@ from edgefl.learning.drifts import Drift
 
 
 class Negative(Drift):
-    """Replace each input by the data's brightest value minus itself; labels stay.
+    """Replace each input x by the data's maximum minus x; labels do not change.
 
-    The parameters common to all drifts say when, where and for how many devices.
+    The parameters of all drifts determine when, where and on how many devices.
     """
 
     def change(self, split: Split, classes: int) -> Split:

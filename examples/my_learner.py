@@ -1,4 +1,4 @@
-"""Train without PyTorch: ridge regression in NumPy. Start it: `python my_learner.py`."""
+"""Train without PyTorch: ridge regression in NumPy. Run it with `python my_learner.py`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,8 +12,8 @@ from edgefl.learners.own import Assignment
 class Ridge:
     """Devices measure y = x w + noise and send statistics of their samples; the server adds them and solves for w."""
 
-    flops_per_sample, payload_bits = 2.0 * 8 * 8, 64 * 8  # of X^T X; of w, sent down
-    facts = StageFacts("train", rounds=None, opening=Opening())  # its only stage is the learner itself
+    flops_per_sample, payload_bits = 2.0 * 8 * 8, 64 * 8  # FLOPs of X^T X; bits of w, which is sent down
+    facts = StageFacts("train", rounds=None, opening=Opening())  # the learner is its own only stage
 
     def __init__(self, told: Assignment) -> None:
         self.told, self.session_number = told, 0
@@ -44,7 +44,7 @@ class Ridge:
         x = rng.normal(size=(16, 8))
         return x.T @ x, x.T @ (x @ self.w + rng.normal(size=16))
 
-    # these let an unfinished run be resumed: edgefl.resume(path, learner=Ridge)
+    # with these, an unfinished run can be resumed: edgefl.resume(path, learner=Ridge)
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         return {"gram": self.gram, "moment": self.moment}, {"session": self.session_number}
 

@@ -1,4 +1,4 @@
-"""Decay with the square root of the rounds."""
+"""Decay the learning rate with the square root of the number of rounds."""
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 class InverseRoot(LrSchedule):
     """Decrease the rate as 1 / sqrt(1 + (t - 1) / first), without knowing the end of training.
 
-    The rate of stochastic subgradient methods for convex losses (Zinkevich, ICML 2003).
+    This is the rate of stochastic subgradient methods for convex losses (Zinkevich, ICML 2003).
     """
 
     first: float = Field(

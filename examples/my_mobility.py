@@ -8,10 +8,10 @@ from edgefl.rng import Streams
 
 
 class Shuttle(Mobility):
-    """Drive shuttles back and forth along a line past the base station, each from its own starting point.
+    """Move shuttles back and forth along a line past the base station, each from its own starting point.
 
-    Where devices were dropped does not matter. A line longer than the cell takes them out of it: they are
-    absent until they return.
+    The drop of the devices is ignored. If the line is longer than the cell, devices leave the cell and are absent
+    until they return.
     """
 
     length_m: float = Field(400.0, gt=0, le=10_000, description="length of the line, centred at x = 0")
@@ -35,7 +35,7 @@ class _Shuttles:
         self._line, self._begin_m = line, begin_m
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """Return [devices, 2]: forth in the first half of a lap, back in the second."""
+        """Return [devices, 2]: forward in the first half of a lap, back in the second."""
         length_m = self._line.length_m
         driven_m = (self._begin_m + self._line.speed_m_s * time_s) % (2.0 * length_m)
         along_m = length_m / 2.0 - np.abs(driven_m - length_m)

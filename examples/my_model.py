@@ -11,12 +11,12 @@ from edgefl.learning.models import Model
 
 
 class GeluMlp(Model):
-    """Stack hidden layers of one width, each with GELU (Hendrycks and Gimpel, 2016).
+    """Stack hidden layers of equal width, each with GELU (Hendrycks and Gimpel, 2016).
 
-    Representation, for algorithms that use it (MOON): the last hidden layer.
+    The representation, for algorithms that use one (MOON), is the last hidden layer.
     """
 
-    # the sizes at which `edgefl describe` counts parameters
+    # the sizes for which `edgefl describe` counts parameters
     typical_input: ClassVar = (8, 8)
     typical_classes: ClassVar = 10
 

@@ -1,4 +1,4 @@
-"""Step by the sign of the momentum."""
+"""Step against the sign of the momentum."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,16 +11,16 @@ from edgefl.learning.optimisers import Optimiser, Step
 
 
 class Lion(Optimiser):
-    """Move every weight by lr, against the sign of a mean of past gradients and the current one.
+    """Move every weight by lr, against the sign of a weighted mean of past gradients and the current one.
 
-    Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.local.momentum`, and
-    weight decay shrinks the model directly, as with adamw. Choose a learning rate three to ten times smaller than
-    Adam's.
+    Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023): beta1 is
+    `learning.local.momentum`, and weight decay is decoupled, as in adamw. Choose a learning rate three to ten times
+    smaller than Adam's.
     """
 
     vectors: ClassVar = 1
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="share of the gradients' mean that is kept")
+    beta2: float = Field(0.99, ge=0, lt=1, description="decay rate of the mean of past gradients")
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         (mean,) = state

@@ -1,4 +1,4 @@
-"""Deal samples in unequal amounts but equal mixtures."""
+"""Deal samples in unequal amounts, but with equal label mixes."""
 
 import numpy as np
 from pydantic import Field
@@ -11,8 +11,8 @@ from edgefl.rng import Streams
 class QuantitySkew(Staying):
     """Give devices shares of the data from Dir(alpha, ..., alpha), all with the same mix of labels.
 
-    Every device first gets one sample; the rest is dealt at random by the shares. Data stay with their device
-    through all sessions. Source: Li et al., Federated Learning on Non-IID Data Silos, ICDE 2022, section IV.
+    Every device first gets one sample; the rest is dealt at random in proportion to the shares. Devices keep their
+    data in all sessions. Source: Li et al., Federated Learning on Non-IID Data Silos, ICDE 2022, section IV.
     """
 
     alpha: float = Field(0.5, gt=0, le=1e9, description="concentration; smaller is more unequal")

@@ -1,4 +1,4 @@
-"""Lose power with the logarithm of distance."""
+"""Compute the log-distance path loss."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,9 +13,9 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LogDistance(PathLoss):
-    """Lose reference_db + 10 exponent log10(d3D / 1 m), at any carrier, from 1 m.
+    """Compute reference_db + 10 exponent log10(d3D / 1 m), at any carrier frequency, from 1 m.
 
-    Source: Rappaport, Wireless Communications, 2002, section 4.9. Left out: line of sight, antenna heights.
+    Source: Rappaport, Wireless Communications, 2002, section 4.9. Ignored: line of sight, antenna heights.
     """
 
     std_db: ClassVar[ByState] = ByState(8.0, 8.0)
@@ -24,7 +24,7 @@ class LogDistance(PathLoss):
     bs_height_m: ClassVar[float] = 10.0
     ut_height_m: ClassVar[float] = 1.5
 
-    exponent: float = parameter(3.0, ge=1.5, le=6, description="n: 2 in free space, 2.7 to 5 in cities")
+    exponent: float = parameter(3.0, ge=1.5, le=6, description="2 in free space, 2.7 to 5 in cities")
     reference_db: float = parameter(
         43.3, ge=0, le=120, description="loss at 1 m; in free space 43.3 at 3.5 GHz"
     )

@@ -1,4 +1,4 @@
-"""Compute power from a modem's data sheet, with a radio that stays awake after each transfer."""
+"""Compute power from the currents of a modem's data sheet; the radio stays awake after each transfer."""
 
 from pydantic import Field
 
@@ -6,9 +6,9 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 
 
 class DataSheet(PowerModel):
-    """Currents at a supply voltage, as in data sheets: receiving, sending, and listening for a while afterwards.
+    """Currents at a supply voltage, as in data sheets, for receiving, sending, and listening for a while afterwards.
 
-    Left out: the current while sending depends on the radiated power.
+    Ignored: the current while sending depends on the radiated power.
     """
 
     supply_v: float = Field(3.8, gt=0, le=60, description="supply voltage, V")

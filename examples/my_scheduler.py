@@ -10,10 +10,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class ShortestJobFirst(Scheduler):
-    """Give the band to the flow that would finish first if it were alone, and a share to all.
+    """Give the band to the flow that would finish first if it were alone, except for a share that all flows divide.
 
-    Without the share for all, the mean time to completion is minimal on channels without fading
-    (Schrage, Operations Research 1968), and the last flow waits for all others.
+    Without this share, the mean completion time is minimal on channels without fading (Schrage, Operations Research
+    1968), but the last flow waits for all others.
     """
 
     per_slot: ClassVar[bool] = True

@@ -7,11 +7,11 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class Bands(CountedSelector):
-    """Choose devices with similar channels, band after band, so that near devices do not wait for far ones.
+    """Select devices with similar path gains, one group after another, so that near devices do not wait for far ones.
 
-    Devices sorted by path gain are cut into bands; each round starts with the first device of the next band, and
-    continues into the band after it if the band is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
-    measured latency.
+    Devices sorted by path gain are divided into bands. Each round starts with the first device of the next band, and
+    continues into the following band if that band is too small. Similar to TiFL (Chai et al., HPDC 2020), which sorts
+    by measured latency.
     """
 
     bands: int = Field(3, ge=1, description="number of bands, from near to far")

@@ -1,4 +1,4 @@
-"""Make a model when most devices have answered."""
+"""Aggregate when most devices have answered."""
 
 import math
 
@@ -8,11 +8,11 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class Quorum(WeighingServer):
-    """Make a model when a share of all devices at work have answered; the others continue, and count later.
+    """Aggregate when a share of all busy devices have answered; the others continue, and count in a later model.
 
-    Devices start together, right after a model. Unlike with a deadline, the length of a round need not be known in
-    advance, and a slow device delays no other while the quorum is met. After Bonawitz et al. (MLSys 2019), whose
-    server continues with 80 % of the devices it asked, but loses the rest.
+    Devices start together, right after an aggregation. Unlike a deadline, this needs no round length in advance, and
+    a slow device delays no other device while the quorum is met. Similar to Bonawitz et al. (MLSys 2019), whose
+    server continues with 80 % of the selected devices, but discards the rest.
     """
 
     share: float = Field(0.75, gt=0, le=1, description="share of the devices at work that must answer")

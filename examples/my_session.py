@@ -12,9 +12,9 @@ class Plateau(BoundedPolicy):
     Early stopping - but when?, 1998.
     """
 
-    patience: int = Field(5, ge=1, description="rounds without a new lowest loss")
+    patience: int = Field(5, ge=1, description="number of rounds without a new lowest loss")
     least_fall: float = Field(
-        0.01, ge=0, lt=1, description="smallest fall that counts, relative to the lowest loss"
+        0.01, ge=0, lt=1, description="minimum decrease that counts, relative to the lowest loss"
     )
 
     @property

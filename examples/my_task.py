@@ -1,4 +1,4 @@
-"""A loss that focuses on samples that are still wrong."""
+"""A loss that focuses on samples that are still misclassified."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Focal(Classification):
-    """Focal loss, (1 - p)^gamma times the cross-entropy -log p: samples that are already right count less.
+    """Focal loss, (1 - p)^gamma times the cross-entropy -log p: correctly classified samples count less.
 
-    Lin et al., Focal Loss for Dense Object Detection, ICCV 2017. The score stays accuracy; gamma = 0 is
+    Lin et al., Focal Loss for Dense Object Detection, ICCV 2017. The score is still accuracy; gamma = 0 gives the
     cross-entropy.
     """
 

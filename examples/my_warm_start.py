@@ -9,14 +9,14 @@ from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 
 
 class Nearest(WarmStart):
-    """Take the saved model of the session with the most similar gradient, without mixing.
+    """Use the saved model of the session with the most similar gradient, without mixing models.
 
-    One probe round, from the last pilot session's model, measures a session's gradient. `similarity` with cosine
-    distance approaches this as its scale grows, but has no `least_cosine`.
+    One probe round, which starts from the last pilot session's model, measures a session's gradient. `similarity`
+    with cosine distance approaches this as its scale grows, but has no `least_cosine`.
     """
 
     least_cosine: float = Field(
-        0.0, ge=-1, le=1, description="if even the nearest is less similar, the last model stays"
+        0.0, ge=-1, le=1, description="the last model stays if all past sessions are less similar"
     )
 
     @property
@@ -29,7 +29,7 @@ class Nearest(WarmStart):
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         nearest, most = None, self.least_cosine
         for past in saved:
-            if gradient is None or past.gradient is None:  # none of its probes arrived
+            if gradient is None or past.gradient is None:  # no probe of the session arrived
                 continue
             cosine = float(cosine_similarity(past.gradient, gradient, dim=0))
             if cosine >= most:

@@ -1,4 +1,4 @@
-"""The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
+"""The `edgefl` command line. Invalid input ends with one clear message and exit code 2."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer clicks suggest by themselves
-    pretty_exceptions_enable=False,  # an error in edgefl itself shows Python's traceback
+    pretty_exceptions_enable=False,  # a bug in edgefl shows Python's traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # the panels of `edgefl --help`, and the commands in each, in order
@@ -65,10 +65,10 @@ app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _n
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the `edgefl` command, by default with the arguments of this process."""
-    if sys.stdout is None:  # the caller closed the output
+    if sys.stdout is None:  # the reader of the output closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
-        # file names may have characters that the output cannot encode
+        # file names may contain characters that the output cannot encode
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _without_tilde(argument: str) -> str:
-    """Replace a tilde in an argument by the home folder, also after `--out=`, where shells leave it."""
+    """Replace a tilde in an argument by the home folder, including after `--out=`, where shells do not expand it."""
     option, sign, path = argument.partition("=") if OPTION.match(argument) else ("", "", argument)
     if path != "~" and not path.startswith("~/"):
         return argument
@@ -107,7 +107,7 @@ def _without_tilde(argument: str) -> str:
 
 
 def _require_folder() -> None:
-    """Refuse to work in a deleted folder: libraries that look up the current folder would end the process."""
+    """Refuse to work in a deleted folder, since libraries that look up the current folder would end the process."""
     try:
         os.getcwd()
     except OSError as error:
@@ -117,7 +117,7 @@ def _require_folder() -> None:
 
 
 def _lost(stream: TextIO) -> bool:
-    """Return whether a stream cannot be written, such as on a full disk; if so, discard its remaining output."""
+    """Return whether writing to a stream fails, as on a full disk; if so, discard its remaining output."""
     try:
         print(file=stream, flush=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""Write the last two lines of a run, with its costs and scores, and the command that shows more."""
+"""Write the last two lines of a run: its costs and scores, and the command that shows more."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def of_study(report: Round | Path) -> Round | Reached:
 def _reached_in(path: Path) -> Sequence[str]:
     try:
         return _reached(about_of(path), [run.look() for run in watching.find(path)])
-    except EdgeflError as error:  # the study's other runs go on
+    except EdgeflError as error:  # the study's other runs continue
         return [str(error)]
 
 
@@ -59,7 +59,7 @@ def _epsilons(path: Path) -> list[str]:
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
     private = [table for table in tables if table.is_file() and column in _columns(table)]
     if not private:
-        return []  # most runs add no noise, and then need not load pandas, which takes a second and 70 MB
+        return []  # most runs add no noise and do not need pandas, which takes a second and 70 MB to load
     import pandas as pd
 
     spent = max(pd.read_csv(table, usecols=[column])[column].max() for table in private)

@@ -29,7 +29,7 @@ def list_(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """List the components of a kind, with a line on each.
+    """List the components of a kind, one line each.
 
     Examples:
 
@@ -92,7 +92,7 @@ def describe(
 def schema(
     of: Annotated[str, typer.Argument(metavar="[scenario|study]", help="The kind of file.")] = "scenario",
 ) -> None:
-    """Print the JSON Schema of scenario or study files, which lets editors complete and check as you type.
+    """Print the JSON Schema of scenario or study files, which lets editors complete and check keys as you type.
 
     Shipped files name their schema in their first lines. For other files, write the schema beside them and begin with
     `# yaml-language-server: $schema=scenario.schema.json` (VS Code, Neovim) or `# $schema: scenario.schema.json`

@@ -1,4 +1,4 @@
-"""Write the text of `edgefl describe` and `edgefl list`, on meaning and values of components, sections and keys."""
+"""Write the text of `edgefl describe` and `edgefl list`: meaning and values of components, sections and keys."""
 
 import inspect
 import re
@@ -29,9 +29,9 @@ from edgefl.studies.study_file import Study
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 WHOLE: dict[str, type[BaseModel]] = {"scenario": Scenario, "study": Study}
-MOST_NAMES = 8  # maximum number of names that contain the word and that an error suggests
-DIGITS = 12  # digits of a number; a longer number, such as 2 / 3, is rounded
-SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds by their names in annotated_types
+MOST_NAMES = 8  # maximum number of names containing the word that an error suggests
+DIGITS = 12  # maximum digits of a number; others, such as 2 / 3, are rounded
+SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds, by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
 
@@ -162,7 +162,7 @@ def _key(dotted: str, file: Path | None) -> str:
 
 
 def _parameter(kind: str, dotted: str) -> str:
-    """Describe a key of a kind's components, together for components in which the key means the same."""
+    """Describe a key of a kind's components, once for all components in which the key means the same."""
     same: dict[str, list[str]] = {}
     for name in registry.names(kind):
         with suppress(EdgeflError):  # a broken installed package must not hide the others
@@ -203,7 +203,7 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """Yield every section of a scenario: its dotted key, its description, and the facts of its keys."""
+    """Yield the dotted key and the description of every section of a scenario, with facts about its keys."""
     for before, section in tree():
         about = (inspect.getdoc(section) or "").partition("\n\n")[0]
         yield before.removesuffix(".") or "scenario", about, facts_of(section, before)
@@ -222,7 +222,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """Yield each kind of component, and a scenario's dotted key that holds one."""
+    """Yield each kind of component, with a scenario's dotted key for that kind."""
     for before, section in tree():
         for name, field in section.model_fields.items():
             if (named := named_in(field)) is not None:
@@ -278,7 +278,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
 
 
 def _kind(field: FieldInfo, key: str) -> str:
-    """Describe a parameter's kind unless it is a plain number or text."""
+    """Describe a parameter's type unless it is a plain number or text."""
     named = named_in(field)
     if named:
         return f"see edgefl list {named.kind}"
@@ -291,7 +291,7 @@ def _kind(field: FieldInfo, key: str) -> str:
 
 
 def _default(field: FieldInfo, dotted: str) -> str:
-    """Return a key's default as text; if presets have different defaults, name each."""
+    """Return a key's default as text, or the default in each preset if presets differ."""
     if field.is_required():
         return "none; the key is required"
     if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:

@@ -1,4 +1,4 @@
-"""The command `edgefl doctor`: check whether edgefl can work on this machine."""
+"""The command `edgefl doctor`, which checks whether edgefl can work on this machine."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.version import __version__
 
 DISTRIBUTION = "edgefl-cosim"
-LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
+LEAST_FREE = 1e9  # bytes of a disk that a study may fill
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
 OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps", "kernels")
 
@@ -179,7 +179,7 @@ def _data() -> Iterator[_Finding]:
     for name in registry.names("datasets"):
         kind = registry.get("datasets", name)
         if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
-            continue  # this data set needs the user's own files
+            continue  # this data set consists of the user's own files
         dataset = kind()
         assert isinstance(dataset, Dataset)
         try:
@@ -240,7 +240,7 @@ def _nearest(folder: Path) -> Path:
 
 
 def _in_the_way(folder: Path) -> str:
-    """Return why a folder, which may not exist yet, cannot be written to; '' if it can."""
+    """Return why a folder, which may not exist yet, is not writable; '' if it is."""
     there = _nearest(folder)
     if not there.is_dir():
         return f"{there} is not a folder"

@@ -1,4 +1,4 @@
-"""Examples of keys and components, taken from the shipped scenarios."""
+"""Find examples of keys and components in the shipped scenarios."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -12,12 +12,12 @@ from edgefl.config.units import yaml_number
 from edgefl.config.yaml_source import Dumper, Source
 
 MOST_LINES = 12  # maximum number of lines of an example; longer examples are avoided
-FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred, since users know these
-SOME = 3  # parameters in an example of a component that no scenario uses
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred, as well-known files
+SOME = 3  # maximum number of parameters in an example of a component that no scenario uses
 
 
 def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None = None) -> list[str]:
-    """Return an example of a key or of a component, as a shipped scenario writes it or with its defaults.
+    """Return an example of a key or of a component, from a shipped scenario or with defaults.
 
     Args:
         name: name of the component.
@@ -60,7 +60,7 @@ def _name(value: Any) -> str | None:
 
 
 def _nested(dotted: str, value: Any) -> list[str]:
-    """Write a value as YAML below its nested keys; a short value takes one line."""
+    """Write a value as YAML below its nested keys; short values take one line."""
     *above, last = dotted.split(".")
     flow = _dumped({last: value}, default_flow_style=True, width=10_000).strip()[1:-1]
     text = [flow] if len(flow) <= 90 else _dumped({last: value}).rstrip().split("\n")

@@ -1,4 +1,4 @@
-"""Fold long lines on a terminal; leave them whole in pipes and files, so that grep finds them."""
+"""Wrap long lines on a terminal, but not in pipes and files, so that grep finds them."""
 
 import re
 import shutil
@@ -7,20 +7,20 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 COLUMN = re.compile(r" *\S+ {2,}")  # a name, and the blanks before its description
-POINT = "  "  # indentation of the further lines of a bullet point
+POINT = "  "  # indentation of a bullet point's continuation lines
 NAMED = (" ", "- ")  # beginnings of lines outside a paragraph
-DEEPEST = 24  # a text that starts further right moves below its name
+DEEPEST = 24  # maximum column of a description; otherwise it starts below its name
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Print lines, folded to the terminal's width."""
+    """Print lines, wrapped to the terminal's width."""
     if sys.stdout.isatty():
         lines = folded(lines, shutil.get_terminal_size().columns)
     print("\n".join(lines))
 
 
 def folded(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Fold lines to a width: refill paragraphs, and align a description in the column where it begins."""
+    """Wrap lines to a width: refill paragraphs, and align a description with the column where it begins."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
         below = bool(paragraph) and paragraph[0].startswith("- ")  # true within a bullet point

@@ -23,9 +23,9 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Create a folder that runs: a scenario, a study, a notebook, editor schemas, and optionally parts of your own.
+    """Create a folder with a scenario, a study, a notebook, editor schemas and, optionally, parts of your own.
 
-    In a terminal the command asks for missing options.
+    In a terminal, the command asks for missing options.
 
     Examples:
 

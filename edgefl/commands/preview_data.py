@@ -1,7 +1,7 @@
 """Collect the data of `edgefl preview`: the world at the start, devices' tracks, and a few rounds without training.
 
 Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
-and joules come from a probe (`edgefl.run.probe`) without training.
+and joules are measured by a probe (`edgefl.run.probe`) without training.
 """
 
 import math
@@ -34,16 +34,16 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
-PLAN = "{plan}"  # placeholder for the command or call that makes a plan
+PLAN = "{plan}"  # placeholder for the command or call that plans the run
 PROBE_S = 1.5  # processor time of the probe, s
 WALK_S = 1.0  # processor time of the walk, s
 TIMES = 150  # number of times at which the devices of each cell are counted
-WAYS = 20  # maximum number of places of a device between two of these times
-WAY_S = 5.0  # minimum time between two of these places
-MOST_PLACES = 3_000_000  # maximum number of places of all devices together
+WAYS = 20  # maximum number of positions of a device between two of these times
+WAY_S = 5.0  # minimum time between two of these positions
+MOST_PLACES = 3_000_000  # maximum number of positions of all devices together
 GRID = 110  # number of points along each side of the map
 MOST_SESSIONS = 8  # maximum number of sessions with labels in the picture
-OPEN_END_S = 3600.0  # length that is shown if a run has no foreseeable end
+OPEN_END_S = 3600.0  # time that is shown if a run has no foreseeable end
 MOST_SWITCHES = 1_000_000  # maximum number of switching times of all devices together
 
 
@@ -55,12 +55,12 @@ class Preview:
         forecast: the forecast of the run without training.
         ground: the map's cells, areas and streets. clock: the run's hours of the day.
         times_s: [times] of the tracks. tracks_m: [times, devices, 2] positions, NaN while a device is absent.
-        counted_s: [counts] times of counting. population: [counts, cells] number of switched-on devices.
+        counted_s: [counts] times of the counts. population: [counts, cells] number of switched-on devices.
             serving: [devices] each device's strongest cell at the start, NaN if there is no such cell.
-        handovers_m: [n, 2] places of handovers. borders: number of borders between cells that devices crossed.
+        handovers_m: [n, 2] positions of handovers. borders: number of borders between cells that devices crossed.
             walked_s: time over which handovers and crossed borders were counted.
         snr_db: [GRID, GRID] SNR of the strongest cell, NaN outside all cells. reach_m: half the map's side.
-        mix: session -> label -> how many samples of this label all devices together hold.
+        mix: session -> label -> number of samples with this label on all devices.
     """
 
     forecast: Forecast
@@ -189,7 +189,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 
 
 def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
-    """Return half the side of a square map that holds the cells, tracks, sites, areas and streets, m."""
+    """Return half the side, m, of a square map that contains the cells, tracks, sites, areas and streets."""
     shown_m = max(float(np.abs(points_of(ground)).max()), float(np.nanmax(np.abs(tracks_m), initial=1.0)))
     if world.scenario.layout.sites is None:
         return max(world.extent.radius_m, 1.02 * shown_m)
@@ -211,9 +211,9 @@ def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
 def _tracks(
     world: World, times_s: np.ndarray, every: int, on: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return tracks [times, devices, 2], the devices in each cell [counts, cells], and the first cells [devices]."""
+    """Return tracks [times, devices, 2], numbers of devices [counts, cells], and cells at the start [devices]."""
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
-    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent, is not within
+    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN (absent) is not within
     if world.scenario.layout.several:
         tracks_m[~within] = np.nan
     population = []
@@ -242,7 +242,7 @@ def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray
 
 
 class _Handovers(Nowhere):
-    """A recorder that collects the devices that were handed over; it receives handovers as columns."""
+    """A recorder that collects the ids of devices that were handed over; it receives handovers as columns."""
 
     def __init__(self) -> None:
         self.devices: list[int] = []

@@ -1,4 +1,4 @@
-"""Draw the map, devices per cell over time, and labels of `edgefl preview`. Drawing needs no display."""
+"""Draw the picture of `edgefl preview`: map, devices per cell over time, and labels. Drawing needs no display."""
 
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
 WHOLE, TOP, BOTTOM = (0.55, 0.135, 0.41, 0.72), (0.55, 0.565, 0.41, 0.29), (0.55, 0.088, 0.41, 0.31)
 SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # a weak signal is dark
 SHADES = "Blues"
-SAME_DB = 0.5  # an SNR that varies less over the map has one tick
-MOST_CELLS = 5  # maximum number of cells drawn as lines; more become rows of a heat map
-MOST_LABELS = 20  # maximum number of labels with names
+SAME_DB = 0.5  # if the SNR varies less than this over the map, the bar has one tick
+MOST_CELLS = 5  # maximum number of cells drawn as lines; more are drawn as a heat map
+MOST_LABELS = 20  # maximum number of labels that are named
 FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
 
 
@@ -45,7 +45,7 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 
 
 def _costs(preview: Preview) -> str:
-    """Return the mean time and energy of the first rounds, and of how many rounds each is the mean."""
+    """Return the mean time and energy of the first rounds, with the number of rounds of each mean."""
     probe = preview.forecast.probe
     latency_s, energy_j = (f"{float(f'{each:.3g}'):,g}" for each in (probe.latency_s, probe.energy_j))
     timed, counted = (
@@ -67,7 +67,7 @@ def _explained(preview: Preview) -> str:
 
 
 def _so_far(preview: Preview) -> str:
-    """Return the words that limit a statement to the time shown; '' if no device ever moves."""
+    """Return the phrase that limits a statement to the time shown; '' if no device ever moves."""
     kinds = preview.world.scenario.devices.kinds()
     return "" if all(isinstance(kind.mobility, Static) for kind in kinds) else " in the time shown"
 
@@ -100,7 +100,7 @@ def _ways(preview: Preview) -> list[np.ndarray]:
 def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     """Shade the map by the SNR of the strongest cell, with a bar of SNR and payload rate below."""
     reach_m = preview.reach_m
-    # without these limits a few places close to sites would use half of the shades
+    # without these limits, a few places close to sites would use half of the shades
     low, high = np.nanpercentile(preview.snr_db, [2, 98])
     same_db = round(float(low + high) / 2, 1) if high - low < SAME_DB else None
     if same_db is not None:
@@ -121,7 +121,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     bar.outline.set_edgecolor("#9aa0a6")
     bar.set_label("SNR without fading (dB); above: bit/s/Hz at this SNR", fontsize=8.5, color=INK)
     ticks_db = [tick for tick in bar.get_ticks() if low <= tick <= high] if same_db is None else [same_db]
-    bar.set_ticks(ticks_db)  # else the bar chooses others later than the axis above it
+    bar.set_ticks(ticks_db)  # otherwise the bar changes its ticks after the axis above it is drawn
     carried = [f"{each:.1f}" for each in preview.carried(np.array(ticks_db))]
     if len(set(carried)) == 1:
         above_db, carried = [float(np.mean(ticks_db))], carried[:1]
@@ -157,7 +157,7 @@ def _links(axes: Axes, preview: Preview) -> None:
 
 
 def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
-    """Draw the number of devices in each cell over time: few cells as lines, many as rows."""
+    """Draw the number of devices in each cell over time, few cells as lines, many as rows of a heat map."""
     population, cells = preview.population, preview.population.shape[1]
     plain(axes)
     times = time_axis((axes,), preview.clock, float(preview.times_s[-1]), ticks=8)(preview.counted_s)
@@ -209,7 +209,7 @@ def _bar(axes: Axes, image: Any, *, integer: bool = False) -> None:
 
 
 def _labels(axes: Axes, preview: Preview) -> None:
-    """Draw the share of each label among the devices' samples: by session, or once if all sessions are alike."""
+    """Draw the share of each label among the devices' samples, by session or once if all sessions are alike."""
     sessions = list(preview.mix)
     labels = sorted({label for mix in preview.mix.values() for label in mix})
     shares = np.array(

@@ -17,10 +17,10 @@ def preview(
     *,
     device: str = "auto",
 ) -> Picture:
-    """Draw a scenario before it runs: map, tracks, handovers, population, labels; also estimate time and energy.
+    """Draw a scenario before it runs: map, tracks, handovers, population and labels; also estimate time and energy.
 
-    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without
-    training give the time and energy of a round.
+    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a round's time and energy
+    are measured in a few rounds without training.
 
     Args:
         scenario: result of `load_scenario`, or an argument for `load_scenario`: a file's path or a dict.
@@ -28,7 +28,7 @@ def preview(
         device: name of the torch device, as in `simulate`.
 
     Returns:
-        The picture: a path object, whose `.text` holds the preview's lines of text. Notebooks show both.
+        The picture: a path object with the preview's lines of text as `.text`. Notebooks show both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
@@ -45,8 +45,8 @@ def validate(
 ) -> Lines:
     """Check scenarios and studies without running them: build devices, radio, data and model, and describe them.
 
-    Nothing is trained, downloaded or written, except with `plan` in a scratch directory. What a run would reject at
-    its start is rejected here.
+    Nothing is trained, downloaded or written, except with `plan` in a scratch directory. Everything that a run would
+    reject at its start is rejected here.
 
     Args:
         scenarios: files of scenarios or studies, or scenarios as `simulate` takes them.

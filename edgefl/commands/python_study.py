@@ -1,4 +1,4 @@
-"""Studies from Python, as `edgefl study` runs them."""
+"""Run studies from Python, as `edgefl study` does."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def study(
 ) -> "StudyResults":
     """Run every variant with every seed; `edgefl.compare` then compares them.
 
-    A study with a question gets further seeds until it is answered, or its budget is spent.
+    If a study has a question, seeds are added until it is answered or its budget is spent.
 
     Args:
         base: a study (file, or dict with the keys of a study file); or a scenario (object, file or dict) to run with
@@ -48,7 +48,7 @@ def study(
         reference: the variant with which other variants are compared, or None for the first variant.
         question: the question to answer, as in a study file: {"metric": "accuracy_end", "variants": ["narrow",
             "wide"], "precision": 0.01, "budget": 40}.
-        out: directory of the study: new, empty, or with part of this study, which is then continued, or None for a
+        out: directory of the study, new, empty, or with part of this study, which is then continued; None for a
             directory below runs/.
         device: name of the torch device, as in `simulate`.
         jobs: how many processes run at once, or None for one per core.
@@ -99,7 +99,7 @@ def _planned(
     reference: str | None,
     question: Mapping[str, Any] | None,
 ) -> "Iterator[studies.StudyPlan]":
-    """Yield the plan of a study file, or of a study or variants given in Python, which a temporary file holds."""
+    """Yield the plan of a study file, or of a study or variants given in Python and written to a temporary file."""
     from edgefl import studies
     from edgefl.config import shipped
     from edgefl.config.yaml_source import Source, write
@@ -135,7 +135,7 @@ def _planned(
         file.write_text(write(content), encoding="utf-8")
         try:
             plan = studies.plan(file, () if variants else seeds, scenario.source)
-        except EdgeflError as error:  # leave out the temporary file, which the caller never saw
+        except EdgeflError as error:  # omit the name of the temporary file, which the caller never saw
             text = re.sub(rf"{re.escape(str(file))}:(\d+:? )?", "", str(error))
             raise EdgeflError(text, error.place) from None
         yield plan

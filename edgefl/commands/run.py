@@ -62,7 +62,7 @@ def resume(
 ) -> None:
     """Resume a run that was killed, interrupted or failed; its tables will equal those of an uninterrupted run.
 
-    Finished training is read from the run's journal and latest snapshot, not repeated.
+    Completed training is not repeated, but read from the run's journal and latest snapshot.
 
     Examples:
 
@@ -78,7 +78,7 @@ def resume(
 def _carry_out(
     scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None, told: Told
 ) -> None:
-    """Carry out a run with a progress display, then print how the run ended."""
+    """Execute a run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
 
     notes, name = list[str](), scenario.name
@@ -99,7 +99,7 @@ def _carry_out(
 
 
 def _gather(path: Path, told: Told) -> None:
-    """Print a completed run's results for a program: one row per federation."""
+    """Print a completed run's results for a program, with one row per federation."""
     from edgefl.commands import watching
     from edgefl.run_directory.reading import about_of
 
@@ -157,7 +157,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
     every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
 ) -> None:
-    """Watch a run or study: progress, time left, last accuracy, joules, failures. Watching ends with the runs.
+    """Watch a run or study: progress, time left, latest accuracy, joules, failures. Watching ends when the runs end.
 
     The command only reads files; runs on another machine can be watched through a shared folder.
 
@@ -202,7 +202,7 @@ def record(
         float, typer.Option(min=1e-3, help="Seconds between measurements of all links.")
     ] = 10.0,
     payload_bits: Annotated[
-        list[int] | None, typer.Option(min=1, help="Size of a transfer to time; may be repeated.")
+        list[int] | None, typer.Option(min=1, help="Bits of a transfer to measure; may be repeated.")
     ] = None,
     tables: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the tables.")] = "csv",
     set_: Override = None,
@@ -211,8 +211,8 @@ def record(
 ) -> None:
     """Record the world of a scenario without training: positions, serving cells, transfer costs.
 
-    The folder gets tables that any framework can read, availability in FedScale's format, and a scenario.yaml that
-    trains on the recorded world.
+    The folder contains tables that any framework can read, availability in FedScale's format, and a scenario.yaml
+    that trains on the recorded world.
 
     Examples:
 

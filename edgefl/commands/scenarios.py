@@ -54,7 +54,7 @@ def examples(
     copy: Annotated[bool, typer.Option("--copy", help="Copy the examples to a folder.")] = False,
     folder: Annotated[Path | None, typer.Argument(help="Folder to copy to. Default: examples.")] = None,
 ) -> None:
-    """List the shipped examples, or copy them: a component of every kind, notebooks, and files of a small town.
+    """List the shipped examples, or copy them: a component of every kind, notebooks, and data files of a small town.
 
     Examples:
 
@@ -73,7 +73,7 @@ def examples(
 
 
 def shipped_as(name: str) -> list[str]:
-    """Describe the shipped scenario and study of a name, with commands for them."""
+    """Describe the shipped scenario and study with this name, with the commands that run them."""
     from edgefl.config import shipped
 
     known = ((kind, shipped.names(kind).get(name), commands) for kind, commands in COMMANDS.items())
@@ -85,10 +85,10 @@ def shipped_as(name: str) -> list[str]:
 
 
 def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
-    """If asked to, copy shipped files to a folder and print their number; return whether files were copied.
+    """If requested, copy shipped files to a folder and print their number; return whether files were copied.
 
     Raises:
-        EdgeflError: a folder is given, but nothing is to be copied.
+        EdgeflError: a folder is given without the request to copy.
     """
     from edgefl.config import shipped
 

@@ -1,4 +1,4 @@
-"""The sections of a scenario as types, and the full names matching a bare name."""
+"""List a scenario's sections as types, and find the full names that match a bare name."""
 
 import inspect
 from collections import defaultdict
@@ -50,7 +50,7 @@ def tree() -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def model_of(field: FieldInfo) -> type[BaseModel] | None:
-    """Return the type of the section that a field holds, as a value or a mapping's, or may read from a file."""
+    """Return the type of the section that a field contains, directly or in a mapping, or may read from a file."""
     kinds = list(types_of(field.annotation))
     kinds += [kind for each in kinds if get_origin(each) is dict for kind in get_args(each)]
     kinds += [mark.section for mark in marks_of(field) if hasattr(mark, "section")]
@@ -58,7 +58,7 @@ def model_of(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def marks_of(field: FieldInfo) -> Iterator[Any]:
-    """Yield a key's annotations, that is, bounds and kinds, including those of each type in a union."""
+    """Yield the annotations of a key (bounds and kinds), including those of each type in a union."""
     inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
     for mark in (*field.metadata, *inner):
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]

@@ -36,14 +36,14 @@ def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]
 
 
 def _settings(incomplete: str) -> list[str]:
-    """Complete KEY=VALUE: keys level by level, and then the choices of a key."""
+    """Complete KEY=VALUE: first the keys, level by level, and then the choices of a key."""
     from edgefl.commands.completing import settable
 
     return list(settable(incomplete))
 
 
 def _in_one_word(settings: list[str] | None) -> list[str] | None:
-    """Refuse `--set KEY VALUE` before its second word is taken for an argument."""
+    """Refuse `--set KEY VALUE`, in which VALUE would be taken for an argument."""
     for text in settings or ():
         if "=" not in text:
             raise EdgeflError(

@@ -11,7 +11,7 @@ from edgefl.scenario.scenario import Scenario
 
 
 def cells(scenario: Scenario | None) -> Iterator[str]:
-    """Yield a line per cell of a scenario; without a scenario, of a hexagonal layout with one ring."""
+    """Yield a line for each cell of a scenario or, without a scenario, of a hexagonal layout with one ring."""
     layout = scenario.layout if scenario else LayoutSettings(rings=1)
     if scenario:
         yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"
@@ -29,7 +29,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
 
 
 def size(model: Any) -> list[str]:
-    """Describe a model's size for its typical input and number of classes, if the model's class states these."""
+    """Describe a model's size for the typical input and number of classes, if the model's class states them."""
     from edgefl.learning.federation.cell_building import build_module  # this import loads PyTorch
     from edgefl.learning.local.cost import flops_per_sample
     from edgefl.learning.modules.parameters import TensorLayout
@@ -45,7 +45,7 @@ def size(model: Any) -> list[str]:
     try:
         module = build_module(model(), shape, classes, Streams(0))
         parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
-    except Exception as error:  # a user's model may raise anything
+    except Exception as error:  # a user's model may raise any error
         return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
     return [
         f"Size for {sizes}:",

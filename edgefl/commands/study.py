@@ -78,12 +78,12 @@ def study(
     A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
     Several processes may work in one directory at the same time.
 
-    A study with a `question` gets more seeds until the question is answered, or its budget is spent; the answer is
-    printed last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
+    If a study has a `question`, seeds are added until the question is answered or its budget is spent; the answer is
+    printed last. With --seed or --shard, only these seeds or this shard are run, and the question is not answered.
 
-    A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
-    then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is not complete
-    yet. With --wait the command waits for the runs of other processes.
+    A run that fails is reported immediately and at the end; the other runs continue and are compared. The exit code
+    is then 2. The exit code is 3 if other processes are still executing some of the runs, so that the comparison is
+    incomplete. With --wait, the command waits for the runs of other processes.
 
     Examples:
 
@@ -173,7 +173,7 @@ def _carry_out(
 
 
 def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
-    """Return the error that ends the command; errors of runs that were printed at once are not repeated."""
+    """Return the error that ends the command, without errors of runs that were already printed."""
     if not said:
         return error
     first, *_ = str(error).splitlines()
@@ -183,7 +183,7 @@ def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Print an error without raising it, since the command already fails for another reason."""
+    """Print an error without raising it, because the command already fails for another reason."""
     try:
         yield
     except EdgeflError as error:
@@ -268,13 +268,13 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
+            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name runs left out
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:
                 more = ("Settings", "settings.md", ": the variants in each setting")
                 report = replace(report, look=[*report.look, more])
-            # failed runs have been named at once
+            # failed runs were reported when they failed
             said = [one for one in report.sentences if ": it failed (" not in one]
             show(replace(report, sentences=said))
     except ValueError as error:
@@ -310,7 +310,7 @@ def merge(
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    If several directories hold the same run, the most advanced copy is taken. `edgefl study` executes the missing
+    If several directories contain the same run, the most advanced copy is used. `edgefl study` executes the missing
     runs in the new directory.
 
     Examples:

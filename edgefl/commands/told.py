@@ -1,4 +1,4 @@
-"""Print the output of a command as it comes, or collect it for a program."""
+"""Print a command's output immediately, or collect it for a program."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """The answers, notes and numbers of a command, printed immediately for people, or at the end for a program.
+    """A command's answers, notes and numbers, printed immediately for people or at the end for a program.
 
     Args:
         command: name of the command. json, quiet: the command's options with these names.
@@ -37,7 +37,7 @@ class Told:
             console.print(sentence, soft_wrap=True)
 
     def add(self, *, notes: Sequence[str] = (), table: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Collect notes and table rows that only the JSON document contains."""
+        """Collect notes and table rows that are only in the JSON document."""
         self._notes += notes
         self._table += table
 

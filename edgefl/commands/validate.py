@@ -29,8 +29,8 @@ def validate(
 ) -> None:
     """Check scenarios and studies without running them: build devices, radio, data and model, and describe them.
 
-    Nothing is trained, downloaded or written, except by --plan in a scratch directory. A run that would be rejected
-    at its start is rejected here.
+    Nothing is trained, downloaded or written, except by --plan in a scratch directory. Everything that a run would
+    reject at its start is rejected here.
 
     Examples:
 
@@ -84,10 +84,10 @@ def preview(
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Draw a scenario before it runs: map, tracks, handovers, population, labels; also estimate time and energy.
+    """Draw a scenario before it runs: map, tracks, handovers, population and labels; also estimate time and energy.
 
-    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without
-    training give the time and energy of a round.
+    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a round's time and energy
+    are measured in a few rounds without training.
 
     Examples:
 

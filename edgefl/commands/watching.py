@@ -1,4 +1,4 @@
-"""Read the state of running runs from their directories, without writing anything."""
+"""Read the state of runs in progress from their directories, without writing anything."""
 
 import csv
 import math
@@ -31,11 +31,11 @@ from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
-GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by rich
+GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
-SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
+SILENT_S = 60.0  # wall time since the last heartbeat, which is written after a round, at most every 10 s
 DAMAGED = "damaged"
-KILLED = "killed"  # run.json has the status running, but the run's process on this machine is gone
+KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
 SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 
@@ -46,8 +46,8 @@ class Standing:
 
     Attributes:
         share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
-        silent_s: wall time since the run's last heartbeat; once the watching process has seen a heartbeat, it
-            measures this time by its own clock, since clocks of machines differ and are adjusted.
+        silent_s: wall time since the run's last heartbeat; after seeing a heartbeat, the watching process measures
+            this time by its own clock, since the clocks of machines differ and are adjusted.
     """
 
     label: str
@@ -69,7 +69,7 @@ class Standing:
 
 
 class _Watched:
-    """A run directory that is read repeatedly, each time from where the last reading ended.
+    """A run directory that is read repeatedly, each time from where the previous read ended.
 
     Args:
         scenarios: object that loads the run's scenario, shared by the runs of a study.
@@ -92,7 +92,7 @@ class _Watched:
         self._joules = 0.0
 
     def standing(self) -> Standing:
-        """Read a run's new rounds and return its state; if its files are damaged, the state says what is wrong."""
+        """Read a run's new rounds and return its state; if its files are damaged, the state describes the fault."""
         try:
             return self.look()
         except EdgeflError as error:
@@ -106,7 +106,7 @@ class _Watched:
         """
         about = about_of(self.path)
         if gone := _is_killed(about):
-            about = about_of(self.path)  # the process may have written its end before it was gone
+            about = about_of(self.path)  # the process may have recorded its end before it exited
             gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
@@ -138,7 +138,7 @@ class _Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how to continue a run if its process is gone, or may be gone on another machine; otherwise None."""
+        """Return how to continue a run if its process is gone or may be (on another machine); otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:
@@ -182,7 +182,7 @@ class _Watched:
 
 
 def _is_killed(about: dict[str, Any]) -> bool:
-    """Return whether a run's process on this machine is gone and has not written how the run ended."""
+    """Return whether a run's process on this machine has ended without recording the run's end."""
     return about["status"] == "running" and is_gone(about.get("process") or {})
 
 
@@ -193,7 +193,7 @@ class _Scenarios:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; the returned seed may be another run's of the same study.
+        """Return a run's scenario; its seed may be that of another run of the same study.
 
         Raises:
             EdgeflError: the scenario's file cannot be read.
@@ -239,7 +239,7 @@ def planned(path: Path) -> int | None:
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:
             if all(setting["why"] for setting in csv.DictReader(answer)):
-                return None  # an answered question adds no seeds
+                return None  # an answered question adds no more seeds
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
         listed = len(data["seeds"])
         further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
@@ -255,7 +255,7 @@ def _points(axis: Any) -> int:
 
 
 def _study(path: Path) -> dict[str, Any]:
-    """Return the content of a folder's study.yaml; empty without such a file."""
+    """Return the content of a folder's study.yaml; empty if there is none."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
@@ -264,7 +264,7 @@ def _study(path: Path) -> dict[str, Any]:
 
 
 def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> Group:
-    """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
+    """Show all runs in a table that is readable without colour: names and numbers first, bars if there is room.
 
     Args:
         of: maximum number of runs, or None if unknown.
@@ -290,7 +290,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     longest = max((len(run.label) for run in runs), default=0)
     heads = [len(str(column.header)) for column in shown.columns[1:]]
     room = _room(width, heads, cells)
-    if room < longest:  # without room for bars, percentages remain
+    if room < longest:  # without room for bars, only percentages are shown
         cells = [(*row[:-1], row[-1].rpartition(", ")[2]) for row in cells]
         room = _room(width, heads, cells)
     bars = room >= longest + GAP + BAR

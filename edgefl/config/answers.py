@@ -1,4 +1,4 @@
-"""Refuse a wrong result of a component's method, naming the method, its file and line, and the required result."""
+"""Refuse a wrong result of a component's method; the error names method, file, line and the required result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ def must_be_shaped(
     """Raise an error unless a method's result is an array or tensor of one of the given shapes.
 
     Raises:
-        EdgeflError: the result has a different shape, or none; the message gives the shapes.
+        EdgeflError: the result has a different shape, or none; the message states the shapes.
     """
     if getattr(answer, "shape", None) not in shapes:
         right = " or ".join(map(str, shapes))

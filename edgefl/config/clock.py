@@ -1,4 +1,4 @@
-"""Hours of the day and dates in settings, each a number or a text such as 8:30."""
+"""Types for hours of the day and dates in settings, given as a number or a text such as 8:30."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Mark a field with a number that may also be written as text, such as a date.
+    """Mark a numeric field that may also be written as text, such as a date.
 
     read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
     schema: JSON Schema that describes the text, apart from `type`.
@@ -46,7 +46,7 @@ def epoch_s(text: str) -> float:
     """Return the seconds from 1970 to a date and time, which is in UTC if the text names no zone.
 
     Args:
-        text: date and time in ISO 8601; a blank may stand for the T, and slashes for the hyphens.
+        text: date and time in ISO 8601; a blank may replace the T, and slashes the hyphens.
 
     Raises:
         ValueError: the text is not a date.
@@ -57,7 +57,7 @@ def epoch_s(text: str) -> float:
 
 def _seconds(value: Any) -> float:
     try:
-        return epoch_s(str(value) if isinstance(value, date) else value)  # from another YAML reader
+        return epoch_s(str(value) if isinstance(value, date) else value)  # other YAML readers return dates
     except (ValueError, OverflowError, AttributeError) as error:
         raise _slip(
             f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"
@@ -102,5 +102,5 @@ def _remedy(value: Any) -> str:
 
 
 def _slip(message: str) -> PydanticCustomError:
-    # braces are the syntax of pydantic's templates
+    # pydantic's templates interpret braces
     return PydanticCustomError("strict", "{message}", {"message": message})

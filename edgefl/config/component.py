@@ -20,8 +20,8 @@ from edgefl.config.strict import Strict
 class Component(Strict):
     """Base class of edgefl's components, each with frozen, validated parameters and one or two methods.
 
-    A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. Methods take and return state, and take a random generator.
+    A component's name in YAML is that of its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
+    `edgefl/learning/algorithms/fedprox.py`. Methods receive and return state, and receive a random generator.
     """
 
 

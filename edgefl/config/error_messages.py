@@ -1,4 +1,4 @@
-"""Turn pydantic's errors into edgefl's messages, one short line for each wrong key."""
+"""Translate pydantic's errors into edgefl's messages, with one short line for each wrong key."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ Place = tuple[str, ...]
 LONGEST_KEY = 40
 LONGEST_LINE = 600
 LONGEST_MESSAGE = 2_000
-MOST_PLACES = 3  # a message names at most this many places of a key
-MOST_SLIPS = 20  # at most this many unknown keys are compared with missing ones
+MOST_PLACES = 3  # maximum number of places of a key in a message
+MOST_SLIPS = 20  # maximum number of unknown keys that are compared with missing ones
 _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
@@ -51,7 +51,7 @@ class _Fault:
 
 
 def dotted(place: Place) -> str:
-    """Join the parts of a key's place by dots; quote and cut parts that are long or not printable."""
+    """Join the parts of a key's place by dots; quote and truncate parts that are long or not printable."""
     return ".".join(
         part if len(part) <= LONGEST_KEY and part.isprintable() else quoted(part) for part in place
     )
@@ -94,7 +94,7 @@ def flat(
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of several keys stores the wrong key in its error
+            # a check of several keys names the faulty one in its error
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -176,7 +176,7 @@ def _message(
     text = _WORDS.get(error["type"]) or str(error["msg"])
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
-    if error["type"] != "strict":  # a strict error's message already has the value
+    if error["type"] != "strict":  # the message of a strict error already contains the value
         remedy = _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error)
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
@@ -189,9 +189,9 @@ def _unknown(
     unnamed: tuple[str, str] | None,
     root: type[BaseModel] | None,
 ) -> str:
-    if key.isdigit() and error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
+    if key.isdigit() and error["input"] is None:  # YAML reads {mu: 0,1} as a mapping of mu and 1
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
-    if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} are mappings of one key
+    if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} map a key to null
         return f"unknown key; {colon_missing(key)}"
     if unnamed and not nearest(key, known):
         kind, default = unnamed
@@ -214,10 +214,10 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's key for another tool's key, if documents of this kind have it; a study has no `stop`."""
+    """Return edgefl's key for another tool's key, if documents of this kind have the key; a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
-    there = top in root.model_fields if root else bool(below)  # without root, the document is unknown
+    there = top in root.model_fields if root else bool(below)  # without root, the kind of document is unknown
     return here if there or top in known else ""
 
 
@@ -243,7 +243,7 @@ def _places(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each place that has a key, as its dotted name and [], or as a component's place and the components.
 
-    If the key is a component's name, yield what to write to name the component there, and [].
+    If the key is a component's name, yield the text that names the component there, and [].
     """
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
@@ -273,7 +273,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest adding a name if a section's key stands where the name of a section is expected; otherwise ''."""
+    """Suggest adding a name if a section's key is where the name of a section is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

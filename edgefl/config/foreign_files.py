@@ -1,6 +1,6 @@
 """Read untrusted files within bounded memory.
 
-A kilobyte of gzip may hold a megabyte of blanks, a table one endless line, and an XML file one endless comment.
+A kilobyte of gzip can expand to a megabyte of blanks; a table or an XML file can be one endless line or comment.
 """
 
 import gzip
@@ -16,7 +16,7 @@ from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError
 
 LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
-LONGEST_WORD = 1_000  # maximum length of a text in a Parquet table, in characters
+LONGEST_WORD = 1_000  # maximum length of a string in a Parquet table, in characters
 LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
 PIECE = 1 << 16  # number of bytes read at a time
 GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
@@ -45,7 +45,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file to read its content; decompress the content if it begins like gzip, whatever the file's name."""
+    """Open a file for reading; decompress it if its first bytes are those of gzip, whatever its name."""
     file = path.open("rb")
     if file.read(len(GZIP)) != GZIP:
         file.seek(0)
@@ -77,9 +77,9 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file, plain or compressed by gzip; raise as `opened` and `lines` do."""
+    """Yield the lines of a UTF-8 text file, plain or compressed by gzip; `opened` and `lines` document the errors."""
     with opened(path) as file:
-        # utf-8-sig, since spreadsheets write a byte-order mark
+        # utf-8-sig, since spreadsheets write byte-order marks
         yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
@@ -98,9 +98,9 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
-    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that a caller may stop.
+    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that callers may stop.
 
-    Unlike iterparse, expat keeps no elements, and reports line numbers.
+    Unlike iterparse, expat keeps no elements in memory, and it reports line numbers.
 
     Raises:
         OSError: the file cannot be read, or names an unknown encoding, or a tag is longer than LONGEST_LINE bytes.
@@ -123,11 +123,11 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # a handler raised it, not Python's codecs
+        if isinstance(error, KeyError | IndexError):  # the error is a handler's, not one of Python's codecs
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:
-        fault = f"not well-formed XML ({expat.ErrorString(error.code)}); perhaps the file is cut off"
+        fault = f"not well-formed XML ({expat.ErrorString(error.code)}); perhaps the file is truncated"
         raise EdgeflError(f"{path}:{error.lineno}: {fault}") from error
 
 
@@ -136,7 +136,7 @@ class ForeignParquet:
 
     Raises:
         EdgeflError: pyarrow is not installed.
-        OSError: the file is not a Parquet table, or a column holds neither numbers nor short words.
+        OSError: the file is not a Parquet table, or a column contains neither numbers nor short texts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -185,7 +185,7 @@ class ForeignParquet:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a Parquet column; raise if a text is longer than LONGEST_WORD characters."""
+    """Return the values of a Parquet column; raise if a string is longer than LONGEST_WORD characters."""
     dictionary = getattr(column, "dictionary", None)
     if dictionary is not None and any(len(word) > LONGEST_WORD for word in dictionary.to_pylist() if word):
         raise OSError(f"a text is longer than {LONGEST_WORD} characters")

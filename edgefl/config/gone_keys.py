@@ -28,7 +28,7 @@ GONE = {
         ("local.memory_gb", "learning.memory_gb"),
         "devices trained together now always take at most 5.5 MB on a CPU and 4 GB on a GPU",
     ),
-    "mobility.surplus": "a trace may have more devices than devices.count, which takes the first ones",
+    "mobility.surplus": "if a trace has more devices than devices.count, the first ones are used",
     "mobility.headway_s": "vehicles in a lane are now independent",
     "mobility.centre": "name an area in the rhythm instead of centre, as in to: {market: 0.5}",
     "model.channels": "set the number in arguments, as in_chans: 1; grey images then get a channel axis",
@@ -47,7 +47,7 @@ GONE = {
         ("selector.least_power", "selector.least_clock_hz"),
         "fedl now sets any power and clock up to the maximum",
     ),
-    "server.at_session_end": "work under way when a session ends is always cut off",
+    "server.at_session_end": "work in progress when a session ends is always aborted",
     **dict.fromkeys(
         ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
         "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with areas next to home, work and centre",

@@ -2,7 +2,7 @@
 
 A scenario may come from an untrusted source, and importing a module runs its code. A scenario's modules are therefore
 imported only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules
-that this process has already imported, such as a notebook's own, and for installed packages that register their
+that this process has already imported, such as a notebook's own, or for installed packages that register their
 components as entry points.
 """
 
@@ -24,7 +24,7 @@ from edgefl.errors import EdgeflError, clipped
 ALLOW = "EDGEFL_ALLOW_CODE"
 _OURS = "edgefl."
 _folder: ContextVar[Path | None] = ContextVar("folder of the scenario being read", default=None)
-_loaded: set[str] = set()  # files of modules imported because a scenario names them
+_loaded: set[str] = set()  # files of the modules that were imported because a scenario names them
 
 
 def allow() -> None:
@@ -72,8 +72,8 @@ def load_function(path: str) -> Callable[..., Any]:
     """Import the function named by `module:function`, to be called with arguments from the scenario.
 
     Raises:
-        EdgeflError: code is not allowed to run, not even code of a module that is already imported, as in
-            `os:system`; or the module lacks the function.
+        EdgeflError: the user has not allowed code to run (needed even if the module is already imported, as in
+            `os:system`), or the module lacks the function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():
@@ -91,7 +91,7 @@ def require_methods(path: str, component: type, base: type) -> None:
     """Check that a component's class has all methods that its kind requires.
 
     Raises:
-        EdgeflError: methods are missing; the message gives their signatures.
+        EdgeflError: methods are missing; the message states their signatures.
     """
     lacking = sorted(getattr(component, "__abstractmethods__", ()))
     if lacking:
@@ -115,7 +115,7 @@ def place_of(code: CodeType | None) -> str:
 
 
 def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
-    """Return file, line and name of a user's method that could not be called with edgefl's arguments; '' if none."""
+    """Return file, line and name of the user's method that does not accept edgefl's arguments; '' if none."""
     named, bracket, _ = str(error).partition("()")
     owner, _, method = named.rpartition(".")
     if not (isinstance(error, TypeError) and bracket):
@@ -141,7 +141,7 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # append the folder, so that none of its files hides a package
+        # append the folder, so that none of its files shadows a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:
@@ -152,7 +152,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
         where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
         remedy = where if itself else f", which {module_name} imports: install it"
         raise EdgeflError(f"cannot load '{path}': {error}{remedy}") from error
-    except Exception as error:  # importing a user's file may raise anything
+    except Exception as error:  # importing a user's file may raise any error
         where = _line(error.__traceback__, error)
         raise EdgeflError(
             f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
@@ -164,7 +164,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
 
 
 def _mismatched(error: BaseException) -> str:
-    """Suggest a remedy if a torchvision for another PyTorch, which timm imports, caused the error; otherwise ''."""
+    """Suggest a remedy if timm imported a torchvision that was built for another PyTorch; otherwise ''."""
     frames = traceback.extract_tb(error.__traceback__)
     if not any("torchvision" in Path(frame.filename).parts for frame in frames):
         return ""
@@ -177,7 +177,7 @@ def _mismatched(error: BaseException) -> str:
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Raise if Python imported another module of the same name instead of the one in the scenario's folder."""
+    """Raise if Python imported another module of the same name instead of that in the scenario's folder."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():

@@ -1,8 +1,8 @@
 """Hash the code of the user's own components, since a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
-imported. For a module of an installed distribution the hash covers only name and version. Data that the code reads,
-and modules in other folders, are left out.
+imported. For a module of an installed distribution the hash covers only name and version. It does not cover data that
+the code reads, or modules in other folders.
 """
 
 import ast
@@ -17,9 +17,9 @@ from types import CodeType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-LENGTH = 16  # hexadecimal digits of a hash, with which a million versions collide with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash; a million versions collide with probability 3e-8
 OURS = "edgefl"
-INSTALLED = {"site-packages", "dist-packages"}  # in any environment, virtual or the system's
+INSTALLED = {"site-packages", "dist-packages"}  # names of these folders in any environment, virtual or not
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -38,7 +38,7 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 
 
 def of_learner(learner: Any) -> dict[str, str]:
-    """Return module -> hash for a user's learner, or a function that makes one, and for its `own_parts`."""
+    """Return module -> hash for a user's learner or its factory, and for its `own_parts`."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
     return {part.__module__: of_part(part) for part in map(_defined, parts) if not _is_ours(part.__module__)}
 
@@ -63,7 +63,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Return whether a module belongs to edgefl; the version of results stands for edgefl's own code."""
+    """Return whether a module belongs to edgefl; the version of results represents edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
 
@@ -105,10 +105,10 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a source file imports; `from a import b` yields a.b, even if b is no module."""
+    """Yield the dotted names that a source file imports; `from a import b` yields a.b, even if b is not a module."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # no error, as the file may never be imported
+    except SyntaxError:  # not an error, since the file may never be imported
         return
     package = source.parent.relative_to(root).parts
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Read records, which map names to values, from CSV, JSON and YAML, and keep each record's place in the file."""
+"""Read records, which map names to values, from CSV, JSON and YAML, with each record's position in the file."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MOST_BYTES = {".json": 500_000_000, ".yaml": 10_000_000, ".yml": 10_000_000}
 
 
 class Record(NamedTuple):
-    """A record of a file, with its place there as a line (int), or as the record's name or number (str)."""
+    """A record with its position in the file: a line (int), or the record's name or number (str)."""
 
     path: Path
     place: int | str
@@ -22,7 +22,7 @@ class Record(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The file and the record's place in it, with which error messages about the record begin."""
+        """The file and the record's position in it, as error messages about the record begin."""
         if isinstance(self.place, int):
             return f"{self.path}:{self.place}"
         return f"{self.path}: entry {quoted(self.place)}"
@@ -31,8 +31,8 @@ class Record(NamedTuple):
 def records(path: Path) -> list[Record]:
     """Read the records of a CSV, JSON or YAML file.
 
-    A CSV file has a line of names, then one record per line, with texts as values. A JSON or YAML file holds a list
-    of objects, or an object of objects.
+    A CSV file has a line of names, then one record per line, with texts as values. A JSON or YAML file contains a
+    list of objects, or an object of objects.
 
     Raises:
         EdgeflError: the file is faulty; the message names the file, the line or entry, and the remedy.
@@ -45,7 +45,7 @@ def records(path: Path) -> list[Record]:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file strictly: refuse NaN, and objects with the same name twice.
+    """Read a JSON file strictly: refuse NaN, and objects with duplicate names.
 
     Raises:
         EdgeflError: the file is faulty; the message names file, line and fault.

@@ -1,6 +1,6 @@
-"""The registry of components, which are named in YAML by their files, so that a new one edits no other file.
+"""The registry of components, named in YAML by their files; adding a component changes no other file.
 
-Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
+A name is looked up in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
 in the scenario, with the module in the scenario's folder or the current folder (`edgefl.config.outside`).
 """
@@ -91,7 +91,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """Return the known word most similar to a word, or None; capitals, hyphens and underscores do not count."""
+    """Return the known word most similar to a word, or None; ignore case, hyphens and underscores."""
     by_letters = {_letters(each): each for each in reversed(known)}
     near = difflib.get_close_matches(_letters(word), by_letters, n=1, cutoff=0.75)
     return by_letters[near[0]] if near else None

@@ -1,4 +1,4 @@
-"""Base class of a scenario's sections, and the mark of fields that hold components."""
+"""Base class of a scenario's sections, and the annotation of fields that contain a component."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Section(Strict):
 
 
 def given_keys(section: object) -> dict[str, Any] | None:
-    """Return the keys given in a section or mapping, also keys that are null; None for any other value."""
+    """Return the keys given in a section or mapping, including null ones; None for any other value."""
     if isinstance(section, Section):
         return {
             key: getattr(section, key)
@@ -31,9 +31,9 @@ def given_keys(section: object) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Named:
-    """Mark a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
+    """Mark a field that contains a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
-    Parameters without a name belong to the field's default component, if it has one.
+    Parameters without a name are those of the field's default component, if it has one.
     """
 
     kind: str

@@ -28,7 +28,7 @@ def beside(folder: Path) -> Iterator[None]:
 def located(value: Any, kind: Any) -> Any:
     """Return the absolute path of a file that a scenario names, so that scenario.yaml can be loaded from anywhere.
 
-    Values that are not paths, missing files and shipped files are returned unchanged.
+    Values that are not paths, and paths of missing or shipped files, are returned unchanged.
     """
     folder = _folder.get()
     if folder is None or Path not in (kind, *get_args(kind)) or not isinstance(value, str | Path):

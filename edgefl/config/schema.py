@@ -16,7 +16,7 @@ def complete(raw: Json) -> Json:
     """Add every component with its parameters, and the keys' units, to a scenario's JSON Schema.
 
     Args:
-        raw: schema from pydantic; fields that hold a component are marked.
+        raw: schema from pydantic; fields that contain a component are marked.
     """
     definitions = raw.setdefault("$defs", {})
     kinds: set[str] = set()
@@ -26,7 +26,7 @@ def complete(raw: Json) -> Json:
 
 
 def filled_in(node: Any, definitions: Mapping[str, Any], kinds: set[str], key: str = "") -> Any:
-    """Return part of a JSON Schema with references in place of marked fields, scalar defaults, and units."""
+    """Return part of a JSON Schema, with marked fields replaced by references, and with scalar defaults and units."""
     if isinstance(node, list):
         return [filled_in(each, definitions, kinds) for each in node]
     if not isinstance(node, dict):
@@ -55,7 +55,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
     kind, default = mark["kind"], mark["default"]
     kinds.add(kind)
     options: list[Json] = [{"$ref": f"#/$defs/{kind}"}]
-    if default:  # parameters without a name belong to the default component
+    if default:  # parameters without a name are those of the default component
         options.append(_parameters(kind, default, named=False))
     if mark["optional"]:
         options.append({"type": "null"})
@@ -66,7 +66,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
 
 
 def _kind(kind: str) -> Json:
-    """Return the JSON Schema of all components of a kind, each written as a name alone or with parameters."""
+    """Return the JSON Schema of all components of a kind, each written as a bare name or with parameters."""
     names = registry.names(kind)
     keys = {name: parameters_of(registry.get(kind, name)).model_fields.values() for name in names}
     alone = [name for name in names if not any(key.is_required() for key in keys[name])]

@@ -44,13 +44,13 @@ def find(wanted: Path, kind: Kind) -> Path:
 
 
 def data(path: Path) -> Path:
-    """Return a path, or for a missing path below `scenarios/` the path of the shipped file."""
+    """Return the path itself, or for a missing path below `scenarios/` the path of the shipped file."""
     own = HOME / path
     return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy shipped files to a folder; files that are there already and identical are kept.
+    """Copy shipped files to a folder; identical files that are already there are kept.
 
     Args:
         folder: name of the folder to copy: FOLDER (all scenarios, studies and traces) or EXAMPLES.
@@ -76,6 +76,6 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the shipped files below a folder, without by-products of Python or of a run."""
+    """Return the shipped files below a folder, without files that Python or a run has generated."""
     whole = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
     return [file for file in whole if file.name not in ("__init__.py", "digits.npz")]

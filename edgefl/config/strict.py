@@ -53,7 +53,7 @@ class Strict(BaseModel):
         if slip := _slip(value, field.annotation):
             wrong, right = slip
             remedy = _of_none(value, field) or _remedy(wrong, right, info.field_name)
-            # braces are the syntax of pydantic's templates
+            # pydantic's templates interpret braces
             message = {"message": f"must be {right}, got {quoted(wrong)}{remedy}"}
             raise PydanticCustomError("strict", "{message}", message)
         value = located(value, field.annotation)
@@ -64,8 +64,7 @@ class Strict(BaseModel):
 def one_of(model: Model, what: str) -> Model:
     """Return the model if exactly one of its fields is given.
 
-    Args:
-        what: what the error calls a field, such as `shape`.
+    Args: what: the error's word for a field, such as `shape`.
 
     Raises:
         ValueError: no field is given, or several are; the message names the fields.
@@ -78,7 +77,7 @@ def one_of(model: Model, what: str) -> Model:
 
 
 def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
-    """Replace American spellings of keys by the British ones that are known, such as `center_m` by `centre_m`."""
+    """Replace American spellings of known keys by the British ones, such as `center_m` by `centre_m`."""
     read = {}
     for key, value in keys.items():
         ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key
@@ -95,7 +94,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return a value's first part of a wrong type, and the right type in words; None if all types are right."""
+    """Return the first part of a value that has a wrong type, and the right type in words; None if all are right."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])
@@ -115,7 +114,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Return whether a number with given annotations may be written as text, which class `Words` then checks."""
+    """Return whether annotations allow a number to be written as text, which class `Words` then checks."""
     return any(isinstance(mark, Words) for mark in metadata)
 
 

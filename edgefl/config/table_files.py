@@ -44,9 +44,9 @@ def rows(
 
 
 class Table:
-    """A table with the names of its columns, from the first row, and all other rows with their line numbers.
+    """A table, with its column names from the first row, and the other rows with their line numbers.
 
-    Cells are texts separated by commas, semicolons or tabs, or a Parquet table's values, with column names as line 1.
+    Cells are strings separated by commas, semicolons or tabs, or a Parquet table's values; column names are line 1.
 
     Args:
         place: the file's key in the scenario.
@@ -62,7 +62,7 @@ class Table:
         self.names = [str(name).strip() for name in names]
 
     def error(self, line: int, message: str) -> EdgeflError:
-        """Return an error about a line of the table, with the file's path."""
+        """Make an error about a line of the table, with the file's path."""
         return EdgeflError(f"{self._path}:{line}: {message}", self._place)
 
     def column(self, wanted: Sequence[str], *, exact: bool = False, named: str = "") -> int:
@@ -105,7 +105,7 @@ class Table:
 
 
 def number(value: Any) -> float | None:
-    """Convert a cell to a number; return None if the cell holds no finite number."""
+    """Convert a cell to a number; return None if the cell does not contain a finite number."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -114,7 +114,7 @@ def number(value: Any) -> float | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Convert a cell with a number or an ISO 8601 date (UTC if it names no zone) to seconds; None for others."""
+    """Convert a number or an ISO 8601 date (UTC if it names no zone) in a cell to seconds; None for other cells."""
     found = number(value)
     if found is not None:
         return found

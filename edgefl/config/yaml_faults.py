@@ -1,7 +1,7 @@
-"""Explain PyYAML's errors in everyday words, and find the line that the user has to change.
+"""Translate PyYAML's errors into plain messages, and find the line that the user has to change.
 
-A parser names the place where parsing stops. If a bracket is not closed or a line's indent is off, the line to
-change is usually further up.
+A parser reports where parsing failed. If a bracket is not closed or a line's indent is off, the line to change is
+usually further up.
 """
 
 import re
@@ -33,7 +33,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
 
     Args:
         error: the error that PyYAML's loader raised.
-        last: the scalar that was read last, or None if another part of the text was.
+        last: the scalar that was read last, or None if a different part was read last.
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
         return loader.line + 1, "not valid YAML: a number or escape out of range"
@@ -64,7 +64,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
     first = last.start_mark.line + 1 if last and last.start_mark else line
     if last and last.end_mark and last.style in ("'", '"') and first < last.end_mark.line + 1 == line:
         return first, f"the quote opened here is closed only in line {line}"
-    # a line that is only text, though a key follows, is itself a key without its colon
+    # a line of text that is followed by a key is itself a key without its colon
     key_follows = "mapping values" in problem or "found '<block mapping start>'" in problem
     if key_follows and last and last.start_mark and not last.style and first < line:
         text_before = lines[first - 1][: last.start_mark.column].strip(" -")
@@ -85,7 +85,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.Sca
 
 
 def colon_missing(text: str) -> str:
-    """Return what to write instead of a line with a key that lacks its colon, or the space after the colon."""
+    """Return the correction of a line with a key that lacks its colon, or the space after the colon."""
     if bare := _BARE.match(re.sub(r"\s+#.*", "", text)):
         key, value = bare.groups()
         return f"a key needs a colon and a space after it: write {quoted(f'{key}: {value}'.strip())}"
@@ -93,7 +93,7 @@ def colon_missing(text: str) -> str:
 
 
 def _second_colon(text: str) -> str:
-    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for a text."""
+    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for text."""
     key, _, value = text.strip().partition(": ")
     if BRACKET.match(key):
         return colon_missing(text)
@@ -111,9 +111,9 @@ def _spaces(number: int) -> str:
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line indented unlike its block, given the line at which the parser noticed the mistake.
+    """Find the line that is not indented like its block, given the line at which the parser noticed the mistake.
 
-    Of two neighbouring indents, the one with fewer lines is taken to be wrong.
+    Of two adjacent indentations, the one with fewer lines is assumed to be wrong.
     """
     indents = [
         (number, len(text) - len(text.lstrip(" ")))

@@ -2,8 +2,8 @@
 
 The reader supports what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
 numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90, off as
-false, 2026-01-01 as a date) are text, as in YAML 1.2; where a number or a choice is expected, text is rejected with a
-remedy.
+false, 2026-01-01 as a date) are text, as in YAML 1.2; where a number or a choice is expected, text is rejected with
+an error that says what to write.
 """
 
 import re
@@ -17,7 +17,7 @@ from edgefl.config.yaml_faults import BRACKET, colon_missing, explain
 from edgefl.errors import quoted
 
 DEEPEST = 50  # maximum number of levels of nesting
-MOST_UNFOLDED = 100_000  # maximum number of values that all aliases together may stand for
+MOST_UNFOLDED = 100_000  # maximum number of values to which all aliases together may expand
 LONGEST_NUMBER = 300  # maximum length of a number in characters; no setting needs more
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*(_\d+)*)")
@@ -131,7 +131,7 @@ class _Composer:
         try:
             event: yaml.Event = self._loader.get_event()
         except (yaml.YAMLError, ValueError, OverflowError) as error:
-            # ValueError, OverflowError: a number in an escape or version out of range
+            # ValueError, OverflowError: a number in an escape or version is out of range
             raise FaultyText(*explain(error, self._text, self._loader, self._last)) from error
         if not isinstance(event, yaml.DocumentEndEvent):
             self._last = event if isinstance(event, yaml.ScalarEvent) else None
@@ -243,7 +243,7 @@ def _key(event: yaml.Event) -> str:
 
 
 def _check_characters(event: yaml.ScalarEvent) -> None:
-    odd = Reader.NON_PRINTABLE.search(event.value)  # characters from escapes such as "\0"
+    odd = Reader.NON_PRINTABLE.search(event.value)  # a character that an escape such as "\0" produced
     if odd:
         raise _fault(
             event, f"{quoted(event.value)} contains the character {_name(odd.group())}, which is not text"

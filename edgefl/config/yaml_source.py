@@ -12,8 +12,8 @@ from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import LONGEST_PATH, EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
-LARGEST_FILE = 10_000_000  # bytes; a settings file usually has a few hundred
-MOST_FILES = 5  # files of a folder that a message names
+LARGEST_FILE = 10_000_000  # bytes; a typical settings file has a few hundred
+MOST_FILES = 5  # maximum number of a folder's files in a message
 
 
 class Source:
@@ -38,7 +38,7 @@ class Source:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "Source":
-        """Make a document from data that come from no file; its errors name keys, but neither file nor line."""
+        """Make a document from data that were not read from a file; its errors name keys, but no file or line."""
         source = cls.__new__(cls)
         source.path, source._node = Path("scenario"), Node(0, kind=dict)
         source.data, source._overrides = _plain_copy(data), {}
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the document's file, in which files that the document names may lie; None without a file."""
+        """The folder of the document's file, searched for files that the document names; None without a file."""
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
@@ -88,7 +88,7 @@ class Source:
             line, node = node.lines[part], node.children[part]
         below = [origin for key, origin in self._overrides.items() if place and key[: len(place)] == place]
         place_in_file = f"{self.path}:{line if self._node.line else ''}"
-        # an override is the likelier cause, so it comes first
+        # an override is the more likely cause, so it comes first
         return f"{' '.join(below)} (on {place_in_file})" if below else place_in_file
 
     def error(self, place: Place, message: str) -> EdgeflError:

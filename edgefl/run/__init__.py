@@ -1,1 +1,1 @@
-"""Check, compose and record one run, carry it out in processes, and resume it."""
+"""Check, compose, execute, record and resume one run."""

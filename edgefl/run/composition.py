@@ -1,4 +1,4 @@
-"""Build the simulation of a scenario's world, and a server per federation."""
+"""Build the simulation of a scenario's world, with a server per federation."""
 
 import itertools
 import math
@@ -120,7 +120,7 @@ def _server(
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,
         learning,
-        lambda made: rounds.choice.note(made),  # a lambda: `choice` examines all devices when it is built
+        lambda made: rounds.choice.note(made),  # a lambda, since building `choice` examines all devices
     ]
     return Server(
         simulation,

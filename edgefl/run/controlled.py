@@ -1,4 +1,4 @@
-"""Run a scenario in a thread that waits for each decision from outside."""
+"""Run a scenario in a thread that waits for decisions from another thread."""
 
 import queue
 import threading
@@ -24,7 +24,7 @@ class _Handover:
     """Pass one question and one answer at a time between the run's thread and the thread that decides.
 
     Attributes:
-        questions: the candidates of each decision; at the end the exception that ended the run, or None.
+        questions: the candidates of each decision; at the end, the exception that ended the run, or None.
         answers: the decisions, or the request to stop the run.
     """
 
@@ -33,7 +33,7 @@ class _Handover:
         self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
     def ask(self, candidates: Candidates) -> Decision:
-        """Ask for a decision on the candidates, in the run's thread, and wait for the answer."""
+        """Request a decision on the candidates, in the run's thread, and wait for the answer."""
         self.questions.put(candidates)
         answer = self.answers.get()
         if isinstance(answer, _Stopped):
@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Ask the caller outside the run for each decision; in a rehearsal all devices take part."""
+    """Request each decision from the caller outside the run; in a rehearsal, select all devices."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)
@@ -78,7 +78,7 @@ class ControlledWithReports(Controlled):
 
 
 class _Rounds(Nowhere):
-    """A recorder that keeps the rows of rounds in memory, and drops all other rows."""
+    """A recorder that keeps rows of rounds in memory, and discards all other rows."""
 
     def __init__(self) -> None:
         self.rows: list[Round] = []
@@ -128,8 +128,8 @@ class ControlledRun:
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
     def go_on(self, decision: Decision) -> Candidates | None:
-        """Carry out a decision; return the next round's candidates, or None once the run is over."""
-        self.waiting = None  # a run that has failed no longer waits for a decision
+        """Apply a decision; return the next round's candidates, or None once the run is over."""
+        self.waiting = None  # a failed run no longer waits for a decision
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()
         return self.waiting

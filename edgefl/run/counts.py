@@ -1,4 +1,4 @@
-"""Sum up a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
+"""Count and sum a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections
 
-HUGE_LOSS = 1e6  # training begins with a cross-entropy near ln C for C classes, or a squared error near 1
+HUGE_LOSS = 1e6  # training starts with a cross-entropy near ln C for C classes, or a squared error near 1
 # a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
@@ -38,7 +38,7 @@ class Extremes:
 
     latencies_s: the latency of each round. huge: place and value of the first loss above HUGE_LOSS. not_finite:
     column -> place of the first number that is not finite; rows_of: column -> number of rows with such a number.
-    unusable, unusable_j: how many updates were not finite, and the joules spent on these.
+    unusable, unusable_j: how many updates were not finite, and the joules spent on them.
     """
 
     latencies_s: list[float] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Extremes:
 
 
 def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
-    """Yield a note on each number that exploded, with its place and a remedy that the scenario does not use yet."""
+    """Yield a note on each diverging quantity, with its place and a remedy that the scenario does not use yet."""
     yield from _of_length(extremes, federations, radio)
     trained = [one.learning.local for one in federations if one.learning is not None]
     clips = bool(trained) and all(local.clip_norm is not None for local in trained)
@@ -164,18 +164,18 @@ class Counts:
     """
 
     events: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions that ended for it
+    ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions it ended
     sessions: int = 0  # largest session number
-    warm: int = 0  # number of sessions that began with saved models
+    warm: int = 0  # number of sessions that started from saved models
     rounds: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
     trained: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds of its global model
     longest: int = 0  # largest number of rounds of the global model in a session
-    uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
+    uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link at its start
     extremes: Extremes = field(default_factory=Extremes)
-    timers: int = 0  # rounds whose last upload or download was given up because its link failed
+    timers: int = 0  # rounds whose last upload or download was abandoned because its link failed
     of: dict[str, "Counts"] = field(default_factory=dict)
 
     @classmethod

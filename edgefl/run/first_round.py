@@ -24,21 +24,21 @@ from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # number of rounds in about a day of back-to-back rounds, which take hours of wall time
+MANY_ROUNDS = 100_000  # about a day of back-to-back rounds, which takes hours of wall time
 SHORTEST_ROUND_S = 1e-9
-SLOWEST = 4  # links of a cell whose transfers are timed
-DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the mean
+SLOWEST = 4  # number of links of a cell whose transfers are timed
+DEEP_FADE = 1e-4  # power relative to the mean, below which one slot in 10,000 falls
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all
-LONGEST_S = 1e9  # some 30 years; a longer computing time of a device in a round must be a mistake
+LONGEST_S = 1e9  # some 30 years; a device that computes longer in a round must be a mistake
 
 
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
-    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn. Only devices
-    of different tiers, which have separate first rounds in the run, share one round here.
+    The opened round is exactly the run's round 1, since random streams are identified by name, not by order of use.
+    However, devices of different tiers, which have separate first rounds in the run, share one round here.
 
     Returns:
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
@@ -89,24 +89,24 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 def _check_first_round(
     own: OwnSections, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> tuple[float, float]:
-    """Return the times of a cell's fastest and slowest device in its first round, s, at the links' mean SNR."""
+    """Return the times, s, of the fastest and the slowest device in a cell's first round, at the links' mean SNR."""
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
     task = own.learning.local if own.learning else own.workload
     assert task is not None  # the schema requires a workload or learning
     work = task.steps * task.batch
     with refused("radio"):
-        # the workload is the same for all devices; a learner cannot state its work before its session has begun
+        # the workload is the same for all devices; a learner's work is unknown before its session has begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
-        links = opened.links.at(opened.in_sync())  # links that carry no bits would fail, so they are left out
+        links = opened.links.at(opened.in_sync())  # leave out links that carry no bits, which would fail
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
-        if not radio.air.dynamic and len(links):  # in a dynamic band one transfer's end depends on all others
+        if not radio.air.dynamic and len(links):  # in a dynamic band, transfers depend on each other
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     moves_s = np.zeros(len(links))
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
@@ -117,7 +117,7 @@ def _check_first_round(
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
-    """Estimate each link's transfer time, s [links]; in a dynamic band as if each link were alone."""
+    """Estimate each link's transfer time, s [links]; with a dynamically shared band, as if each link were alone."""
     share = 1.0 if air.dynamic else links.share[direction]
     taken_s = air.carriers[direction].seconds(bits, share, links.snr[direction], static=True)
     return np.asarray(np.ceil(taken_s / air.slot_s) * air.slot_s)
@@ -145,8 +145,8 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, so that all transfers do; timing thousands would take seconds."""
-    # a link without Doppler keeps the power of its first slot
+    """Check that a round's slowest transfers end, and so all others do; timing thousands would take seconds."""
+    # without Doppler, a link keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)
     for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):

@@ -1,7 +1,7 @@
-"""Describe a run before it begins, by building its parts and probing the costs of its first rounds.
+"""Describe a run before it begins, by building it and probing the costs of its first rounds.
 
 Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk space
-are measured by the probe. Rounds of later sessions may take longer or shorter, so the figures are rough.
+are measured by the probe. Later sessions may have longer or shorter rounds, so the figures are rough.
 """
 
 import math
@@ -23,7 +23,7 @@ from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-PYTORCH_BYTES = 180e6  # memory of PyTorch's code, if loaded only when the run begins; measured
+PYTORCH_BYTES = 180e6  # memory of PyTorch's code, if it is loaded only when the run begins; measured
 
 
 class Range(NamedTuple):
@@ -42,7 +42,7 @@ def total(parts: Iterable[tuple[Range, Range]]) -> Range:
     """Return the sum of ranges, each multiplied by a number."""
     least = most = 0.0
     for number, amount in parts:
-        least += number.least * amount.least if number.least else 0.0  # 0 even if the amount is unbounded
+        least += number.least * amount.least if number.least else 0.0  # 0 x inf is 0 here
         most += number.most * amount.most if number.most else 0.0
     return Range(least, most)
 
@@ -55,7 +55,7 @@ class Forecast:
         devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
             memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
-        probe: costs of the run's first rounds, if probed. own: share of training that is not reused from another run.
+        probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
     """
 
     scenario: Scenario
@@ -153,7 +153,7 @@ def _rounds_of_sessions(policy: SessionPolicy) -> Range:
 
 
 def _probes_of_sessions(own: OwnSections) -> int:
-    """Return the number of probe rounds of all sessions of a federation, as far as they are known."""
+    """Return the known number of probe rounds in all sessions of a federation."""
     policy, learning = own.sessions, own.learning
     if learning is None or policy.count is None or policy.longest is None:
         return 0
@@ -235,7 +235,7 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
-    """Note devices that follow a daily clock in a run that may last only minutes."""
+    """Note devices with a daily rhythm in a run that may last only minutes."""
     lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
     if scenario.day is None or lasts or scenario.sessions.longest is None:
         return []

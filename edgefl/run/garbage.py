@@ -1,11 +1,11 @@
-"""Thresholds of Python's garbage collector, which finds cycles of unused objects."""
+"""Set the thresholds of Python's garbage collector, which finds cycles of unused objects."""
 
 import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Number of new objects that triggers a collection of the youngest, and how often older generations follow.
+# Number of new objects that triggers a collection of the youngest generation, and the ratios for older ones.
 USUAL = gc.get_threshold()  # Python's defaults are 700, 10 and 10
 AT_START = (50_000, *USUAL[1:])
 WHILE_A_RUN_GOES = (2_000, 10, 100)
@@ -15,8 +15,8 @@ WHILE_A_RUN_GOES = (2_000, 10, 100)
 def seldom_at_start() -> Iterator[None]:
     """Make garbage collection rare in a command's process, and skip it at the end of the process.
 
-    Everything that a command loads stays until its process ends. By default Python scans these objects repeatedly
-    while loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
+    Everything that a command loads stays in memory until its process ends. By default Python scans these objects
+    repeatedly while loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
     """
     atexit.register(gc.freeze)
     gc.set_threshold(*AT_START)
@@ -31,7 +31,7 @@ def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer during a run, unless the caller has made it rarer still or disabled it.
 
     Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
-    need no collector. It must not be as rare as at a command's start: large tensors in cycles would stay in memory.
+    need no collector. It must not be as rare as at a command's start, or large tensors in cycles would remain.
     """
     before = gc.get_threshold()
     if before[0]:

@@ -1,4 +1,4 @@
-"""A run as a Gymnasium environment, with a round as a step; an action chooses participants and their resources.
+"""A run as a Gymnasium environment: a step is a round, and an action chooses participants and their resources.
 
 Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written. Importing
 this module registers `RoundEnv` with Gymnasium as `edgefl/Round-v0`.
@@ -44,8 +44,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
-    `info` has these three quantities, and the round as a dict of the columns of rounds.csv, with radio tails up to
-    its end; later tails count in the joules of the next step. An episode is the whole run.
+    `info` contains these three quantities, and the round as a dict of the columns of rounds.csv, with radio tails up
+    to its end; the joules of the next step include later tails. An episode is the whole run.
 
     Args:
         scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; actions replace the scenario's
@@ -80,7 +80,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if set(controls) & {
             "shares",
             "power",
-        }:  # by default, radio.sharing follows a selector that sets shares or power
+        }:  # the default of radio.sharing depends on what the selector sets
             self._scenario = self._scenario.with_(rounds__selector=self._decider())
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:

@@ -7,14 +7,14 @@ import numpy as np
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.scenario.world import World
 
-# more handovers per crossed border than in any real network; with fewer than FEWEST_HANDOVERS the ratio means nothing
+# more handovers per crossed border than in any real network; below FEWEST_HANDOVERS, the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 LARGEST_OFFSET_DB = 15.0  # a larger a3_offset_db is suggested up to here
 UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1
 
 
 def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> Iterator[str]:
-    """Note handovers that come from ping-pong rather than from devices that move between cells."""
+    """Note handovers that are ping-pongs rather than caused by movement between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
         *rest, last = _remedies(world) or [""]
@@ -26,7 +26,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
 
 
 def _remedies(world: World) -> list[str]:
-    """Return settings that would lower the number of handovers and that the scenario lacks, the strongest first.
+    """Return settings that the scenario lacks and that would reduce handovers, the most effective first.
 
     docs/network.md describes the effect of each setting.
     """

@@ -1,4 +1,4 @@
-"""Write a run's notes at its end, above all on settings of the scenario that never took effect.
+"""Write the notes at a run's end, mainly on settings of the scenario that never took effect.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -35,7 +35,7 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# a smaller share of a cell's devices, or of all participations, does not change results noticeably
+# smaller shares of a cell's devices, or of all participations, do not change results noticeably
 MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
@@ -43,7 +43,7 @@ CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 def of_run(
     world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
 ) -> Iterator[str]:
-    """Yield a sentence for each fact that a reader of the results must know."""
+    """Yield a sentence for each fact that readers of the results must know."""
     settings, kinds = world.extent.radio, world.devices.kinds()
     each = [(one, counts.of[name]) for name, one in world.federations.items()]
     yield from radio.air.regime.notes
@@ -76,7 +76,7 @@ def of_run(
 
 
 def of_stop(several: Mapping[str, OwnSections], stopped: Mapping[Any, Stopped | None]) -> Iterator[str]:
-    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when.
+    """Yield a sentence for each federation with `stop`, on which scores ended its servers, and when.
 
     Args:
         stopped: cell and federation of each server -> how scores ended it.
@@ -148,10 +148,10 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
 
 
 def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Note movement that took no device across a cell's edge, or a simulated day longer than the run."""
+    """Note movement in which no device crossed a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever entered, left or changed its cell"
-    # give a note only once, even if several classes have the same plan
+    # give a note only once, even if several classes have the same mobility
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)
@@ -220,7 +220,7 @@ def _warm_start_that_never_acted(
     if learning is None or counts.warm:
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
-    # no warm start, or a note that was given before the run
+    # there is no warm start, or the note was given before the run
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
@@ -308,7 +308,7 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
 
 
 def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
-    """Note a band that carries both directions at once at a frequency where bands are TDD."""
+    """Note a band that is used in both directions simultaneously at a frequency where bands are TDD."""
     if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz carry both directions at once, but bands at "
@@ -332,4 +332,4 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
             " distance was used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at its end was used"
+        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at that range was used"

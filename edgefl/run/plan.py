@@ -69,7 +69,7 @@ class RunPlan:
         return about
 
     def untrained(self) -> "RunPlan":
-        """Return the plan of the same run without training, in which learners only send bits and compute."""
+        """Return the plan of the same run without training, in which devices only compute and send bits."""
         return replace(self, learners={name: self._untaught(name) for name in self.learners}, training=None)
 
     def _untaught(self, federation: str) -> Mapping[int, Any]:
@@ -82,7 +82,7 @@ class RunPlan:
 
 
 class _Untaught(Untrained):
-    """A stand-in for a learner, which trains nothing and lets all devices report the same loss and norm."""
+    """A stand-in for a learner that trains nothing; all devices report the same loss and norm."""
 
     def session(self, start: SessionStart) -> Iterator[Untrained]:
         asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}
@@ -102,7 +102,7 @@ def prepare(
     sizes_only: bool = False,
     learner: Maker | Learner | None = None,
 ) -> RunPlan:
-    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+    """Build a run's world, data, models and radio, and check everything that can be checked before it begins.
 
     Args:
         device, threads: as in `simulate`.

@@ -1,7 +1,7 @@
 """Check the built world of a run before it begins: refuse numbers that do not fit, and write notes.
 
 Keys that contradict each other are refused when the scenario is read (`edgefl/scenario/`); these checks need the
-drop of the devices, their places, the data or the model.
+dropped devices, the data or the model.
 """
 
 import copy
@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check what depends on the random placement of the devices, before any data are read.
+    """Check everything that depends on the random drop of the devices, before any data are read.
 
     Args:
         reports: whether the workload is replaced by a learner that may report losses.
@@ -48,25 +48,25 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
 
 
 def _of_masts(world: World) -> Iterator[str]:
-    """Note how many rows of a file of sites became sites, and which rows were left out."""
+    """Note how many rows of a sites file became sites, and which rows were left out."""
     scenario, source = world.scenario, world.scenario.source
     sites = (given_keys(source.data.get("layout")) or {}).get("sites")
     if isinstance(sites, Mapping):
         with scenario_files.beside(source.folder or Path.cwd()):
             file = SitesFile.model_validate(sites)
-            world.places.used.add("plane")  # the sites were put into the plane when the scenario was read
+            world.places.used.add("plane")  # reading the scenario has projected the sites
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
 def _check_task(own: OwnSections, *, reports: bool) -> None:
-    """Check that a federation's selector and session policy get the reports they use."""
+    """Check that a federation's selector and session policy receive the reports they use."""
     rounds, sessions = own.rounds, own.sessions
     if reports and rounds.overlap:
         raise EdgeflError(
             "an external learner works round by round, but rounds of this server overlap: use synchronous",
             ("rounds", "server"),
         )
-    # not checked by the schema, since in a test's small world a workload may stand for a learner that reports
+    # the schema does not check this, since in a small test world a workload may replace a learner that reports
     if own.workload is None or reports:
         return
     if own.stop is not None:
@@ -78,14 +78,14 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
-            f"{name} sessions end by the devices' losses, but a workload trains nothing: set schedule or "
-            "membership, or learning instead of workload",
+            f"{name} ends sessions by the losses that devices report, but a workload trains nothing: set schedule "
+            "or membership, or learning instead of workload",
             ("sessions",),
         )
     if own.reports.bits > 0:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
-            f"{name} chooses by what devices report about their training, but a workload trains nothing: "
+            f"{name} selects devices by reports on their training, but a workload trains nothing: "
             "set learning instead of workload, or another selector",
             ("rounds", "selector"),
         )
@@ -126,8 +126,8 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
-    """Deal samples for the sessions after the first, to find errors in label sets that only these sessions have."""
-    # all cells deal alike, so any cell's data will do; a copy leaves the samples of the first session as dealt
+    """Deal samples for the sessions after the first, to find errors in label sets that only these sessions use."""
+    # all cells deal alike, so any cell's data will do; a copy leaves the samples dealt to the first session unchanged
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
@@ -142,13 +142,13 @@ def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: rang
     most = max(device_data.sizes(devices).values(), default=0)
     if batch > most:
         yield (
-            f"learning.local.batch {batch:,} exceeds the {most:,} samples of the device with the most: each local"
-            " step of a device uses all of its samples"
+            f"learning.local.batch {batch:,} exceeds the number of samples of every device (at most {most:,}): each"
+            " local step of a device uses all of its samples"
         )
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
-    """Note devices' reports that are sent without noise."""
+    """Note reports that devices send without noise."""
     asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
@@ -172,9 +172,8 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
-            f"learning.algorithm {name}: accuracy is that of the global model, and no table has that of "
-            "personal models; to test these, set learning.evaluation.tested_on: devices (accuracy_personal in "
-            "rounds.csv and devices.csv)"
+            f"learning.algorithm {name}: only the global model is tested; to test personal models too, set "
+            "learning.evaluation.tested_on: devices (accuracy_personal in rounds.csv and devices.csv)"
         )
 
 
@@ -192,19 +191,19 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield the parts of a transfer that the costs leave out, which are all parts besides one model."""
+    """Yield the parts of a transfer that the costs leave out, that is, all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all but one of the models in the downlink"
+        yield "all models but one in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "a further vector in the downlink until a device's first update of a session"
+        yield "an additional vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out: passes through models other than local training's."""
+    """Yield the computation that the costs leave out: forward and backward passes besides local training's."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

@@ -27,8 +27,8 @@ class Probe:
     Attributes:
         rounds: how many rounds the probe ran.
         latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round. energy_rounds,
-            participants: how many rounds this energy is the mean of, and their mean number of participants.
-        connecting_s: by how much a server's first round, in which devices connect, is longer than the next one.
+            participants: how many rounds this mean covers, and their mean number of participants.
+        connecting_s: how much longer a server's first round, in which devices connect, takes than the next one.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
@@ -49,7 +49,7 @@ class Probe:
 
     @property
     def later_s(self) -> float:
-        """Mean simulated latency of a round in which devices are connected already."""
+        """Mean simulated latency of a round in which devices are already connected."""
         return self.latency_s - self.connecting_s / PROBE_ROUNDS
 
 
@@ -59,11 +59,11 @@ UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 def probe(
     plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
-    """Carry out the first rounds of a plan in a temporary directory; the plan cannot be carried out again.
+    """Execute the first rounds of a plan in a temporary directory; the plan cannot be executed again.
 
     Args:
         most_s: wall time after the end of the first round at which the probe stops.
-        clock: returns the wall time, s.
+        clock: function that returns the wall time, s.
     """
     rows: list[Round] = []
     walls_s: list[float] = []
@@ -81,7 +81,7 @@ def probe(
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        # process all first rounds that end at this time
+        # let all first rounds that end at this time be recorded
         all_began = len(rows) >= servers or row.end_s > rows[0].end_s
         if len(rows) >= most_rounds or (all_began and over()):
             raise ProbeEnds
@@ -92,7 +92,7 @@ def probe(
             carry_out(plan, run, on_round=note)
         energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
-    first = min(servers, len(rows) - 1)  # rounds that began with the run
+    first = min(servers, len(rows) - 1)  # rounds that began at the run's start
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s = 0.0
     if access and len(rows) == most_rounds:  # every server has had its first round and another one
@@ -115,9 +115,9 @@ def probe(
 
 
 def _round_energies(tables: Sequence[Path], cells: int) -> tuple[list[float], list[int]]:
-    """Return the energy of each round, and its number of participants.
+    """Return each round's energy and number of participants.
 
-    With radio tails, each server's last round is left out: no round follows that would cut its tails short.
+    With radio tails, each server's last round is left out, since no later round cuts its tails short.
 
     Args:
         tables: the table of rounds of each federation. cells: the cells with a server.

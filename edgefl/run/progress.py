@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from edgefl.engine.records import Round
     from edgefl.scenario.scenario import Scenario
 
-MOST_BARS = 12  # with more runs, only those under way and a total are shown
-WIDE = 110  # columns of a terminal from which on a line shows everything
+MOST_BARS = 12  # with more runs, only the running ones and a total are shown
+WIDE = 110  # minimum columns of a terminal in which a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
 Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class ProgressDisplay:
-    """A live display with a bar per run, and its session, rounds, accuracy, time of day, and wall time left.
+    """A live display with a bar per run, and the run's session, rounds, accuracy, time of day and wall time left.
 
     Without a terminal, such as in a log, each finished run prints a line.
     """
@@ -80,7 +80,7 @@ class ProgressDisplay:
         ]
 
     def update(self, label: str, row: "Round | Reached") -> None:
-        """Show that a round of a run has ended, or that the run is complete, with its time and scores."""
+        """Show that a round of a run has ended, or that the run is complete, with time and scores."""
         if self._live:  # the display starts late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]
@@ -90,7 +90,7 @@ class ProgressDisplay:
             if label in self._latest:
                 latest = progress.text(self._latest[label], self._narrow, row())
                 self._print(label, latest)
-            else:  # the run was complete before, and its tables may be long
+            else:  # the run was already complete, and its tables may be long
                 latest = "complete"
                 self._print(label, "complete before")
             self._progress.update(task, completed=1.0, latest=latest)
@@ -121,7 +121,7 @@ class ProgressDisplay:
         took = f" in {wall_time(elapsed)} of wall time" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
-        self._console.file.flush()  # a log is read while the study runs
+        self._console.file.flush()  # users read a log while the study runs
 
     def _end(self, task: TaskID) -> None:
         ended = self._done + self._failed

@@ -66,7 +66,7 @@ class _Directory(PathView):
 
     @property
     def sessions(self) -> "pd.DataFrame":
-        """One row per session: why it began, its devices and labels, its warm start."""
+        """One row per session: the reason for its start, its devices and labels, its warm start."""
         return self._runs.sessions
 
     @property
@@ -108,7 +108,7 @@ class _Directory(PathView):
 
     @in_python
     def replay(self) -> Page:
-        """Write the report; a notebook shows its replay alone: devices and cells over time."""
+        """Write the report; a notebook shows only its replay of devices and cells over time."""
         page = self.report()
         page.only = "replay"
         return page
@@ -131,10 +131,10 @@ class _Directory(PathView):
 class Results(_Directory):
     """A run directory, which is a path (`results / "rounds.csv"`) with tables that are pandas data frames.
 
-    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
+    Column names end with units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
-    Tables are read on first use; an EdgeflError or a ValueError names what a directory lacks. A notebook shows the
-    run's answer in words, a table and a figure. The documentation's page on run directories explains each column.
+    Tables are read on first use; an EdgeflError or a ValueError names what is missing in a directory. A notebook
+    shows the run's answer in words, a table and a figure. The page on run directories explains each column.
 
     Example:
         results = edgefl.simulate(scenario)
@@ -180,7 +180,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. Its tables cover all runs, by variant (with the setting) and seed.
+    """The directory of a study, a path. Its tables contain all runs, by variant (with the setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 
@@ -209,7 +209,7 @@ class StudyResults(_Directory):
 
     @in_python
     def plot(self) -> "Figure":
-        """Draw the figure of the study's comparison or, if its grid sweeps a key, the costs along the key."""
+        """Draw the figure of the study's comparison or, if its grid sweeps a key, costs as a function of that key."""
         return self._found.plot()
 
     @cached_property
@@ -232,10 +232,10 @@ class StudyResults(_Directory):
 
 
 def _if_readable(write: Callable[[], str]) -> str:
-    """Return a directory's description, or '' if the directory cannot be read, since a description must not raise."""
+    """Return a directory's description, or '' if the directory cannot be read, since repr() must not raise."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
+            warnings.simplefilter("ignore", UserWarning)  # the notes name the runs that are left out
             return write()
     except (ValueError, OSError):
         return ""

@@ -24,7 +24,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
         learner: the external learner that the run began with, if any.
 
     Raises:
-        EdgeflError: the run is complete or under way, the directory holds no run, run.json is damaged, or the run
+        EdgeflError: the run is complete or under way, the directory contains no run, run.json is damaged, or the run
             began with another learner.
     """
     about = run_status.resumable(path)
@@ -48,7 +48,7 @@ def device_of(path: Path) -> str:
 
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
-    """Refuse to resume with a learner other than the run's own."""
+    """Refuse to resume with a learner other than the run's."""
     theirs = (about_of(path).get("learner") or {}).get("name")
     ours = None if learner is None else own_code.name_of(learner)
     if theirs != ours:
@@ -61,7 +61,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:
-    """Return whether a directory holds an unfinished run of a scenario, with training from which it can resume."""
+    """Return whether a directory contains an unfinished run of a scenario, with training from which it can resume."""
     described, journal, values = path / SCENARIO, path / FILE, written(scenario)
     if not (described.is_file() and journal.is_file()):
         return False

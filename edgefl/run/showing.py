@@ -1,6 +1,6 @@
 """Show progress and notes in a terminal or a notebook.
 
-A first display appears before the modules of a run are imported, since importing takes more than a second.
+The first display appears before the modules of a run are imported, since importing takes more than a second.
 """
 
 import html
@@ -52,7 +52,7 @@ class Showing:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        """Begin to show runs, given by label, in place of the runs shown before."""
+        """Show runs, given by label, in place of the runs shown before."""
 
     def update(self, label: str, row: "Round | Reached") -> None:
         """Show that a round has ended, or that the run is complete, with its time and scores."""
@@ -77,7 +77,7 @@ class Showing:
 
 
 class _InTerminal(Showing):
-    """A progress display of bars in the terminal of stderr, with notes above the bars."""
+    """A progress display with bars on a terminal's stderr, and notes above the bars."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -113,7 +113,7 @@ class _InTerminal(Showing):
 
 
 class _InNotebook(Showing):
-    """A progress display in one output of a notebook's cell, which is replaced as the runs go on."""
+    """A progress display in one output of a notebook's cell, which is updated while runs are in progress."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []

@@ -35,7 +35,7 @@ from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 
 ALONE = TrainingReuse()
-ROWS_AT_ONCE = 50_000  # rows of ledger.csv formatted together, 50 MB of text
+ROWS_AT_ONCE = 50_000  # rows of ledger.csv that are formatted together, 50 MB of text
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
 
 
@@ -50,7 +50,7 @@ def carry_out(
     resumes: bool = False,
     sharing: TrainingReuse = ALONE,
 ) -> Results:
-    """Carry out a prepared run; a plan can be carried out only once.
+    """Execute a prepared run; a plan can be executed only once.
 
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.
@@ -112,7 +112,7 @@ def _journaled(
     """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
     The training of another run (`sharing`) is reused; run.json counts the reused rounds. Federations that train
-    nothing have no journal: their learners' answers follow from the engine's questions.
+    nothing have no journal, since their learners' answers follow from the engine's calls.
     """
     training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {
@@ -163,7 +163,7 @@ def _journaled(
 
         @process.done
         def keep_models() -> None:
-            journal.replays()  # if all answers were recorded, brings the learners to the journal's end
+            journal.replays()  # if all answers were recorded, this brings the learners to the journal's end
             keeper.finish(borrowed)
 
         journaled = {

@@ -37,9 +37,9 @@ class StudyMembership:
 class TrainingReuse:
     """The training that a run shares with other runs of its study.
 
-    lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
-    train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after the
-    pilot sessions, after these and also after the next two sessions, or before every session.
+    lender: run directory whose answers are reused as long as this run's learners would receive the same calls; None
+    to train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after
+    the pilot sessions; after them and again after the next two sessions; or before every session.
     """
 
     lender: Path | None = None
@@ -80,7 +80,7 @@ class TrainingReuse:
             return loan(self.lender, here, training, sessions=pilots)
 
         def opened(session: int, opening: Opening) -> Opening:
-            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # at first there is no saved model
+            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # session P + 1 has none
             return replace(opening, warm_start=own.plain, weights=weights)
 
         return loan(self.lender, here, training, sessions=pilots + AS_PREVIOUS, opened=opened)

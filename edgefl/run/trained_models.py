@@ -1,4 +1,4 @@
-"""Load the models that a run has trained, as modules with their parameters and the scaling of their inputs."""
+"""Load the models that a run has trained, as PyTorch modules with the scaling of their inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class TrainedModule:
     """A trained model, with its module, in evaluation mode on the CPU, and its inputs and outputs.
 
     Args:
-        module: PyTorch module for inputs [n, *input_shape] that `normalised` has made from raw inputs.
+        module: PyTorch module for inputs [n, *input_shape] that `normalised` returned.
         inputs: shape and scaling of the inputs, and names of the labels.
         about: cell, session, phase and round that made the model.
 
@@ -47,7 +47,7 @@ class TrainedModule:
         return torch.as_tensor(x).to(torch.float32).sub(mean).mul(1.0 / std)
 
     def numbers(self, outputs: "Tensor") -> "Tensor":
-        """Return the values [n] that a regression's outputs [n, 1] stand for, in the units of the targets."""
+        """Convert a regression's outputs [n, 1] to values [n] in the units of the targets."""
         return self.inputs.target_mean + self.inputs.target_std * outputs[..., 0]
 
 
@@ -62,11 +62,12 @@ def load_model(
     """Load a model that a run has trained, from its directory.
 
     Args:
-        run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
+        run: the run directory, or a federation's directory in it; `record.models` of its scenario determines what was
+        kept.
         cell: the model's cell, by default the only cell that has a server.
-        kept: which model to load: `last`, `best`, or a round's number, as far as `record.models` kept these models.
+        kept: which model to load: `last`, `best`, or a round's number, if `record.models` kept that model.
         device: id of a device, to load its own model or its cluster's model, or None for the global model.
-        served: number of a model, if the cell serves its devices with several models, or None for the global model.
+        served: index of a model, if the cell keeps several models for its devices, or None for the global model.
 
     Returns:
         The module, with its inputs' scaling and the names of the labels.
@@ -117,7 +118,7 @@ def load_model(
 
 
 def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
-    """Return the parameters of a device's own model, or of one of several models that the cell serves."""
+    """Return the parameters of a device's own model, or of one of a cell's several models."""
     from edgefl.learning.federation import kept_models
 
     rows = _rows(path, kept_models.PERSONAL) if device is not None else {}

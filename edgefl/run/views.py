@@ -1,4 +1,4 @@
-"""Show a text, a page or a picture as lines in a terminal, or rendered in a notebook."""
+"""Show a text, a page or a picture, as lines in a terminal or rendered in a notebook."""
 
 import html
 from base64 import b64encode
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     PathView = Path
 else:
-    PathView = type(Path())  # before Python 3.12 Path itself cannot be extended
+    PathView = type(Path())  # before Python 3.12, Path itself cannot be subclassed
 
 KINDS = {".png": "png", ".svg": "svg+xml", ".webp": "webp"}
 FRAME_PX = 800
@@ -32,7 +32,7 @@ class Page(PathView):
 
 
 class Picture(PathView):
-    """The file of a picture, which a notebook shows below its text.
+    """A picture's file; a notebook shows the picture below its text.
 
     Attributes:
         text: what the picture shows, in lines.
@@ -49,7 +49,7 @@ class Picture(PathView):
 
     def _repr_html_(self) -> str:
         kind = KINDS.get(self.suffix)
-        if kind is None:  # a PDF cannot be shown
+        if kind is None:  # notebooks cannot show a PDF
             return self.text._repr_html_() + f"<p>{html.escape(str(self))}</p>"
         coded = b64encode(self.read_bytes()).decode()
         look = "max-width: 100%; width: 900px; background: white; border-radius: 4px"
@@ -58,7 +58,7 @@ class Picture(PathView):
 
 
 class Lines(str):
-    """A text of several lines; Python and notebooks show such a text as it is, without quotes."""
+    """A multi-line string that Python and notebooks show verbatim, without quotes."""
 
     __slots__ = ()
 

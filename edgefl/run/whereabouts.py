@@ -15,18 +15,18 @@ from edgefl.scenario.world import World
 
 MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
-DAY_S = 86_400.0  # longest time for which a mobility model is checked; a file is checked to its end
+DAY_S = 86_400.0  # longest time for which a mobility model is checked; a trace file is checked to its end
 # number of times at which all devices are checked, and its multiplier for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
 MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
 MOST_NAMED = 20  # maximum number of cells that a note names
-UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
+UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """Look for a device in the cells, if none is there at time 0, up to the run's end or its longest wait.
+    """If no device is in the cells at time 0, look for one up to the run's end or its longest wait.
 
-    A device may still enter a cell between two of the checked times, or later. Left out: switches and batteries.
+    A device may still enter a cell between two of the checked times, or later. Switches and batteries are ignored.
 
     Yields:
         A note if no device is seen in a cell, with the devices' places and the remedy.
@@ -57,10 +57,10 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
 def never_served(world: World) -> Iterator[str]:
     """Look for moving devices in each cell with a server, over the longest wait of a run without a duration.
 
-    Devices in a handover, switches and batteries are left out; a device may enter a cell between two checks.
+    Handovers in progress, switches and batteries are ignored; a device may enter a cell between two checks.
 
     Yields:
-        A note on cells in which no device is seen; without devices there, their servers cannot go on.
+        A note on cells in which no device is seen, so that their servers cannot continue.
     """
     gains, cells = world.gains, set(world.served)
     own = world.sections
@@ -82,8 +82,8 @@ def never_served(world: World) -> Iterator[str]:
         yield (
             f"layout.federations: no device is seen in {named}"
             f" at {looks} times in the first {until_s:,.0f} s; a server there waits for rounds.max_wait_s,"
-            f" {own.rounds.max_wait_s:g} s, and the run fails if no server can go on: give servers only to the other"
-            f" cells{f', {kept},' * (len(kept) <= MOST_NAMED)} or set duration_s"
+            f" {own.rounds.max_wait_s:g} s, and the run fails if no server can continue: give servers only to the"
+            f" other cells{f', {kept},' * (len(kept) <= MOST_NAMED)} or set duration_s"
         )
 
 
@@ -149,7 +149,7 @@ def in_range(world: World) -> Iterator[str]:
 
 
 def _looks(world: World, gains: SpatialGains, end_s: float, looks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Count how often each device is in the world, and how often it is in range of a site; both [devices]."""
+    """Count at how many times each device is in the world, and in range of a site; both [devices]."""
     here = np.zeros(world.count, dtype=int)
     reached = np.zeros(world.count, dtype=int)
     for time_s in np.linspace(0.0, end_s, looks + 1).tolist():

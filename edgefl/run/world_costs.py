@@ -1,4 +1,4 @@
-"""Compute the costs of a recorded world: seconds and joules of its links at a time, and of its devices."""
+"""Compute the costs of a recorded world: the seconds and joules of its links at given times, and of its devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def links(
     """Yield the present links of each cell, with each payload, as rows of LINK_COLUMNS.
 
     Args:
-        number: number of this measurement of the links, from 0.
+        number: index of this measurement of the links, from 0.
     """
     for cell in cells:
         present = simulation.network.present(cell)
@@ -62,7 +62,7 @@ def links(
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of a downlink and an uplink transfer on each link, begun now; None without rate."""
+    """Return seconds and joules of a transfer each way on each link, starting now; None if the rate is 0."""
     costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
         carrying = [link.row for link in opened if link.carries(direction)]

@@ -13,12 +13,12 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     availability.json   when each device is present in some cell, in the format documented by FedScale
     switched.json       when each device is switched on, in the same format
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
-    record.json    what was recorded, at which resolution, by which version
+    record.json    what was recorded, at what resolution, by which version
 
 Presence is observed once per sample. One sample per tick of the network, the default, is exact: training on
-scenario.yaml then finds the same devices in the same cells in every round that begins at the same time. Left out:
-batteries are drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its
-device's mean speed, so that fading is drawn differently and transfers take different times.
+scenario.yaml then finds the same devices in the same cells in every round that begins at the same time. Two effects
+are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's Doppler
+shift follows from its device's mean speed, so that fading and transfer times differ.
 """
 
 import csv
@@ -50,7 +50,7 @@ from edgefl.scenario.world import World
 from edgefl.version import __version__
 
 NOWHERE = -1
-BEHIND_S = 1e-9  # because of rounding, a tick of the network may come slightly late
+BEHIND_S = 1e-9  # because of rounding, a tick of the network may be slightly late
 DEFAULT_BITS = 1_000_000
 SHORTEST_S = 1e-3
 MOST_SAMPLES = 200_000_000  # maximum number of positions in memory, 16 bytes each
@@ -180,7 +180,7 @@ class _Seen(Nowhere):
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Store events given by column; without servers and recorded positions there are no other rows."""
+        """Store events given by column; other rows do not occur without servers and recorded positions."""
         if row_type is not Event:
             return
         columns = vars(Event(**columns))
@@ -207,7 +207,7 @@ class _Seen(Nowhere):
         device, sample = np.nonzero(there)
         places = self.positions_m[sample, device]
         never = np.flatnonzero(~there.any(axis=1))
-        # a device that never comes gets a row before the beginning, as ids are numbered in order of appearance
+        # a device that never appears gets a row before the start, since ids are numbered in order of appearance
         device, times_s = np.append(device, never), np.append(self.times_s[sample], np.full(len(never), -1.0))
         places = np.concatenate([places, np.zeros((len(never), 2))])
         order = np.argsort(device, kind="stable")
@@ -287,7 +287,7 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
-    # churn that lists devices by session, not by time, is kept
+    # keep churn that lists devices by session, not by time
     listed = world.fleet.members(1) is not None
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)

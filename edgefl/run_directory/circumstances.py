@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 SCENARIO = "scenario.yaml"
-KEYS_SHOWN = 3  # number of keys of an edited scenario in a message
+KEYS_SHOWN = 3  # maximum number of keys of an edited scenario in a message
 
 
 def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # args holds both, since pickle rebuilds an exception from its args
+        # args must contain both, since pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_
@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            continue  # nohup, or a background job, ignores the signal
+            continue  # nohup and background jobs ignore the signal
         try:
             before[number] = signal.signal(number, interrupt)
         except ValueError:
@@ -71,7 +71,7 @@ def interrupt(number: int, frame: FrameType | None = None) -> None:
     """Raise `Interrupted` for a signal, once no code inside `held` is running.
 
     Raises:
-        Interrupted: at once, unless code inside `held` is still running.
+        Interrupted: immediately, unless code inside `held` is still running.
     """
     _holder.arrived(number, frame)
 

@@ -1,4 +1,4 @@
-"""The journal of a run, which has every call to its learners and every answer, in order.
+"""The journal of a run, which records every call to its learners and every answer, in order.
 
 The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
 again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
@@ -33,7 +33,7 @@ NEVER: Lends = lambda session: False  # noqa: E731
 
 @dataclass
 class _Recovered:
-    """The readable part of a journal that may have been cut off.
+    """The readable part of a journal, which may be truncated.
 
     Args:
         entries: entries before the snapshot; empty if there is no snapshot, so that training starts again.
@@ -51,7 +51,7 @@ class _Recovered:
 class Journal:
     """The journal of a run in progress, to be used as a context manager.
 
-    If the directory already holds the journal of an unfinished run, the answers recorded there come first.
+    If the directory already contains the journal of an unfinished run, its recorded answers are used first.
 
     Args:
         directory: the run directory.
@@ -95,7 +95,7 @@ class Journal:
         self._restorable = recovered.snapshot
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
-        self._last_present: tuple[Any, Any] = (None, None)  # the argument, and the JSON written for it
+        self._last_present: tuple[Any, Any] = (None, None)  # the argument, and its JSON
         # whether the learners are in the state after the last entry
         self._settled = not recovered.entries
         with writing(path):
@@ -119,7 +119,7 @@ class Journal:
         """Return the recorded answer to the next call.
 
         Raises:
-            EdgeflError: the recorded call is a different one; the message says how the two calls differ.
+            EdgeflError: the recorded call is different; the message states how the two calls differ.
         """
         entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):
@@ -137,7 +137,7 @@ class Journal:
         return decoded(self._recorded.popleft()["answered"])
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
-        """Append an answered call to the journal; return the answer as a resumed run will read it."""
+        """Append a call and its answer to the journal; return the answer as a resumed run will read it."""
         line = self._taken()
         if line is None:
             entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}

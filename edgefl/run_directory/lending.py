@@ -1,7 +1,7 @@
 """Reuse the answers of another run of a study as long as both make the same calls in the same order.
 
-Learners are a function of their settings and of the calls they receive. Two runs whose learners have the same
-settings share training for as long as their calls are the same, in all cells together: each call is compared with the
+A learner's answers are a function of its settings and of the calls it receives. Two runs whose learners have the same
+settings therefore share training for as long as their calls are the same in all cells; each call is compared with the
 lender's journal. At the first difference the borrower's own learners take over, from the lender's nearest earlier
 snapshot or from the beginning; the calls since then are repeated, and their answers are compared with the lender's.
 
@@ -36,8 +36,8 @@ PROBE, TRAIN = "probe", "train"  # names of phases
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal before the first that might not apply to the borrower. written: the line
-    of each entry. ends: number of journal entries up to the end of each entry, including those left out here.
+    entries: entries of the lender's journal before the first one that might not apply to the borrower. written: the
+    line of each entry. ends: number of journal entries up to and including each entry, counting those omitted here.
     snapshots: the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the
     number of reused rounds when the borrower's own learners take over.
     """
@@ -52,7 +52,7 @@ class Loan:
     over: bool = False  # the borrower's own learners have taken over
     rounds: int = 0  # number of rounds reused so far
     _next: int = 0
-    _answered: bool = False  # whether the previous entry gave the last answer
+    _answered: bool = False  # whether the last answer was that of the previous entry
 
     def __post_init__(self) -> None:
         self._learners: dict[int, _BorrowingLearner] = {}
@@ -114,7 +114,7 @@ class Loan:
                 )
         self.on_end(self.rounds)
 
-    # snapshots of the borrower's own training, for its own journal
+    # the borrower's own journal takes snapshots of its own training only
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the training state of the borrower's own learners, for a snapshot."""
         return self.training.state()
@@ -180,7 +180,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
 
 
 class _BorrowingLearner(Answering):
-    """A cell's learner that answers from a loan, and then trains by itself.
+    """A cell's learner that takes its answers from a loan, and then does its own training.
 
     Args:
         learner: the cell's learner; not called before the loan's end.
@@ -217,8 +217,8 @@ def _without_probes(
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
 
-    A session then opens with its training. Stop before a session whose probes included a device that was absent at
-    the session's start: such a device becomes a member of the session, and counts in its tests.
+    Without probe rounds, a session opens with its training. Stop before a session whose probes included a device that
+    was absent at the session's start: that device becomes a member of the session, and counts in its tests.
 
     Args:
         opened: returns a session's opening in a run without probes, given its number and the lender's opening.

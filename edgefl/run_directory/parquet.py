@@ -76,10 +76,10 @@ class ParquetTable:
             self._put()
 
     def flush(self) -> None:
-        """Do nothing, since a file is written once it is full."""
+        """Do nothing, since a file is written only when it is full."""
 
     def close(self) -> None:
-        """Write a Parquet table's remaining rows; an empty table gets a file without rows."""
+        """Write a Parquet table's remaining rows; for an empty table, write a file without rows."""
         if self._blocks or not self._files:
             self._put()
 

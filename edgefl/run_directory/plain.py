@@ -1,4 +1,4 @@
-"""Convert the contract's values to JSON and back, exact to the last digit, and short if devices' values are equal."""
+"""Convert the contract's values to JSON and back, exactly, and compactly if devices have equal values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass

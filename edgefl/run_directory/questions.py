@@ -1,4 +1,4 @@
-"""Express a learner's calls as questions (names and arguments), which are recorded, compared and repeated."""
+"""Express a learner's calls as questions (names and arguments), which can be recorded, compared and repeated."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """A base class for a server's learners that answer calls as questions, which can be recorded.
+    """Base class of a server's learners that turn every call into a question, which can be recorded.
 
     Args:
         cell: as in `Place`.

@@ -1,6 +1,6 @@
-"""Read and check what a run has written: run.json, claims and the rows of rounds.csv.
+"""Read and check the files that a run has written: run.json, claims and the rows of rounds.csv.
 
-Values read have the types that a run writes; otherwise an EdgeflError names the file, the fault, and a remedy.
+If a value is not of the type that a run writes, an EdgeflError names the file, the fault and a remedy.
 """
 
 import csv
@@ -21,7 +21,7 @@ from edgefl.run_directory.score import ACCURACY, field_name
 FILE = "run.json"
 ROUNDS = "rounds.csv"
 STATUSES = ("running", "completed", "interrupted", "failed")
-# keys that identify a run; a run that got no further than its claim has none of them
+# keys that identify a run; a run that stopped after its claim has none of these
 NAMES = ("schema_version", "name", "seed")
 SHOWN = 60  # maximum number of characters of a wrong value in a message
 LARGEST_PID = 2**31 - 1
@@ -41,7 +41,7 @@ ABOUT: Kinds = {
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
 }
-# keys that these parts must have
+# required keys of these mappings
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
 # columns of text; all others of a Round are numbers or empty cells
 WORDS = {"phase"}
@@ -76,7 +76,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if it is gone."""
+    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if missing."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -95,7 +95,7 @@ class RoundRows:
 
     def __init__(self, path: Path) -> None:
         self._file = path / ROUNDS
-        self._read = self._lines = 0  # bytes and lines that have been read
+        self._read = self._lines = 0  # bytes and lines that have been read so far
         self._head: list[str] = []
 
     def began_anew(self) -> bool:

@@ -1,4 +1,4 @@
-"""Learners of a resumed run, which answer from the journal as far as the journal goes."""
+"""Learners of a resumed run, which answer from the journal up to the journal's end."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -50,7 +50,7 @@ class JournaledLearner(Answering):
         return answered
 
     def _go_on(self) -> None:
-        """Bring the learner to the journal's end; in the middle of a session it continues from a snapshot.
+        """Advance the learner to the journal's end; in the middle of a session, it continues from a snapshot.
 
         Snapshots do not contain updates that can be trained again; these updates are trained here.
         """
@@ -66,7 +66,7 @@ class JournaledLearner(Answering):
             asked, moment, recorded = self._untrained
             self._untrained = None
             again: LocalRound = self._own.ask("train", asked, moment)
-            # a device that has changed its cell may differ, since its update does not arrive here
+            # the update of a device that has changed its cell may differ, since it does not arrive here
             self._unlike = {
                 id_: f"makes {now} iterations, but made {then}"
                 for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)

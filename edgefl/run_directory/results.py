@@ -48,11 +48,11 @@ GROWING = {DeviceRound, Round, LedgerRow}
 
 
 def require_free(path: Path) -> None:
-    """Raise an error if a path holds something; a path that does not exist is free.
+    """Raise an error unless a path is free, that is, does not exist or is an empty directory.
 
     Raises:
-        EdgeflError: the path is a file or a directory that is not empty; the remedy for an unfinished run is first to
-            resume it.
+        EdgeflError: the path is a file or a directory that is not empty; the message suggests resuming an unfinished
+            run.
     """
     if path.is_dir() and any(path.iterdir()):
         how = "choose another --out, or delete it"
@@ -69,7 +69,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing directory must be empty.
 
     Args:
-        claim: a file in the directory, created empty, so that a second process that wants the directory fails.
+        claim: name of an empty file that is created in the directory, so that a second process that claims it fails.
 
     Raises:
         EdgeflError: the directory is not empty, or cannot be written.
@@ -225,7 +225,7 @@ class RunDirectory:
             fresh_directory(path)
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
-            except EdgeflError:  # such as a full disk; leave the folder free for the next attempt
+            except EdgeflError:  # the disk may be full; leave the folder free for the next attempt
                 for part in scenario.parts:
                     shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
@@ -257,7 +257,7 @@ class RunDirectory:
                 replace(self.path / part / MAP, json.dumps(drawing))
 
     def tell(self, **about: Any) -> None:
-        """Write entries to run.json at once."""
+        """Write entries to run.json immediately."""
         self._status.tell(**about)
 
     def complete(self, **about: Any) -> None:
@@ -277,7 +277,7 @@ class RunDirectory:
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
         """Mark the run as interrupted; return the `Interrupted` to raise."""
-        # the main process may get several signals: one sent to the whole job, then others from two of its processes
+        # the main process may receive several signals: one sent to the whole job, and more from two of its processes
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)
@@ -288,7 +288,7 @@ class RunDirectory:
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
-        """Close a run's files after an error; suppress further errors, so that the first one is reported."""
+        """Close a run's files after an error; suppress further errors, so that the first error is reported."""
         for tables in self.tables.values():
             with suppress(EdgeflError):
                 tables.close()

@@ -1,4 +1,4 @@
-"""JSON lines that end in a checksum, which shows whether they are complete."""
+"""JSON lines that end in a checksum, by which damaged or incomplete lines are detected."""
 
 import json
 import re

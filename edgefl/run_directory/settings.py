@@ -1,4 +1,4 @@
-"""Settings of what a run records besides its rounds."""
+"""Settings that determine what a run records besides its rounds."""
 
 from typing import Annotated, Any, Literal
 
@@ -30,15 +30,15 @@ class RecordSettings(Section):
     )
     positions_s: Literal["auto", "none"] | Annotated[float, Field(ge=1e-3, le=1e9)] = Field(
         "auto",
-        description="simulated time between two rows of a device in positions.csv, 40 bytes each; auto: about 400"
-        " times in the run, fewer for more than 500 devices, with position and cell only; none: no such table",
+        description="simulated time between a device's rows in positions.csv, of 40 bytes each; auto: about 400"
+        " rows per device, fewer with more than 500 devices, with position and cell only; none: no positions.csv",
     )
 
     models: KeptModels = Field(
         "last",
-        description="models to save, 4 bytes per parameter and cell; last: those at the end; personal: also the"
-        " devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a number n:"
-        " also those after every n-th round",
+        description="models to save, of 4 bytes per parameter and cell; last: the models at the run's end; personal:"
+        " also the devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a"
+        " number n: also the models after every n-th round",
     )
 
     energy_excess: bool = Field(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 KEPT = 2
-# Share of a run's time; if a snapshot takes long, the next one is delayed beyond the requested interval.
+# Maximum share of a run's time; if a snapshot takes long, the next one is delayed beyond the requested interval.
 LARGEST_SHARE = 0.05
 
 

@@ -21,7 +21,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEARTBEAT_S = 10.0
-# The only sign of life of a process on another machine is a heartbeat after each round, and rounds may be long.
+# A process on another machine is known to be alive only by its heartbeat after each round, and rounds may be long.
 SILENT_S = 3600.0
 # The file is padded to this size, so that it can be overwritten in place when the disk is full.
 ROOM = 4096
@@ -64,7 +64,7 @@ class RunStatus:
         """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the run directory is gone; `tell` and `end` raise this error, too.
+            EdgeflError: the run directory is missing; `tell` and `end` raise this error, too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
@@ -76,7 +76,7 @@ class RunStatus:
             self._folder = self._folder or _which(self._file.parent)
 
     def tell(self, **about: Any) -> None:
-        """Write entries to run.json at once."""
+        """Write entries to run.json immediately."""
         self._require_own()
         self._about |= about
         with writing(self._file):
@@ -92,7 +92,7 @@ class RunStatus:
             self._write()
 
     def _require_own(self) -> None:
-        """Raise if the run's folder is gone, or was replaced by another run's folder."""
+        """Raise if the run's folder is missing, or was replaced by another run's folder."""
         path = self._file.parent
         if self._folder is None or (self._file.exists() and _which(path) == self._folder):
             return
@@ -100,7 +100,7 @@ class RunStatus:
             if self._file.exists() and (about_of(path).get("process") or {}).get("pid") == os.getpid():
                 return
         raise EdgeflError(
-            f"{path}: does not exist any more: the run's folder was moved, renamed or deleted during the run;"
+            f"{path}: no longer exists: the run's folder was moved, renamed or deleted during the run;"
             " continue it in its new place with: edgefl resume FOLDER"
         )
 
@@ -155,7 +155,7 @@ def resumable(path: Path) -> dict[str, Any]:
             if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is running it; let it finish, or end it first")
         elif silent_s < SILENT_S:
-            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
+            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of this clock"
             raise EdgeflError(
                 f"{path}: process {pid} on {host} was still running it {ago}; resume the run there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
@@ -199,7 +199,7 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:
-    """Mark a run as interrupted in place of its process, which is gone.
+    """Mark a run as interrupted on behalf of its process, which has ended.
 
     Args:
         damaged: whether to replace an unreadable run.json; a resuming process writes the rest of its content.
@@ -237,7 +237,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot on Linux; None if the process is gone or a zombie."""
+    """Return a process's start in clock ticks since boot, on Linux; None if the process has ended or is a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -250,7 +250,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Let only one process at a time take over a run; a second process waits."""
     handle = None
     if fcntl is not None:
-        with suppress(OSError):  # some file systems have no locks
+        with suppress(OSError):  # some file systems do not support locks
             handle = os.open(path, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
     try:

@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.score import ACCURACY, column_name
 
-# Times are multiples of a slot plus compute times; sums of floats have noise far below a nanosecond.
+# Times are multiples of a slot plus compute times; rounding errors of their sums are far below a nanosecond.
 TIME_DIGITS = 9
 # In this range nine decimals without trailing zeros are the shortest text of the rounded float.
 DECIMALS_TO_S = 1e6
@@ -88,7 +88,7 @@ class Table:
             self._unflushed = False
 
     def close(self) -> None:
-        """Write a CSV table's remaining rows; an empty table still gets its header."""
+        """Write a CSV table's remaining rows; for an empty table, write the header."""
         if self._file.closed:
             return
         with writing(self.path):
@@ -126,7 +126,7 @@ class Table:
         cells_of: list[str | list[str]] = []
         before: Any = None
         for name, values in block.items():
-            # an activity begins when the previous one ends, so two columns are often the same
+            # an activity begins when the previous one ends, so adjacent columns of times are often equal
             timed = values if isinstance(values, list) and name.endswith("_s") else None
             same = timed is not None and timed == before
             cells_of.append(cells_of[-1] if same else column(name, values))
@@ -143,7 +143,7 @@ class Table:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether values hold one entry per row, rather than one value for all rows."""
+    """Return whether values have one entry per row, rather than a single value for all rows."""
     return isinstance(values, list | tuple | np.ndarray)
 
 
@@ -180,7 +180,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def column(name: str, values: Any) -> str | list[str]:
-    """Format a column for a CSV table, a text per row; a single value for all rows gives a single text."""
+    """Format a column for a CSV table, as a string per row, or as a single string for a single value for all rows."""
     timed = name.endswith("_s")
     if isinstance(values, np.ndarray):
         values, timed = (values.round(TIME_DIGITS) if timed else values).tolist(), False
@@ -239,7 +239,7 @@ def _as_repr(text: str) -> str:
     mantissa, _, exponent = text.partition("e-")
     if exponent:
         return f"{mantissa}e-{int(exponent):02d}"
-    if not text.startswith("0.0000"):  # a number such as 10.00001
+    if not text.startswith("0.0000"):  # the number may be like 10.00001
         return text
     digits = text[2:].lstrip("0")
     power = len(text) - 1 - len(digits)
@@ -252,12 +252,12 @@ def _quoted(text: str) -> str:
     return text
 
 
-# Largest block to gather, and rows to gather before they are passed on (100 KB)
+# Maximum rows of a block to be gathered, and rows that are gathered before they are written (100 KB)
 _SMALL, _MOST = 100, 500
 
 
 class _Gathered:
-    """Small blocks of a table's rows, such as a moment's handovers, collected because one write per block is slow."""
+    """Small blocks of a table's rows, such as simultaneous handovers, gathered since one write per block is slow."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []

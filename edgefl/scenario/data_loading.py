@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from edgefl.config.answers import wrong
 from edgefl.errors import EdgeflError
 
-if TYPE_CHECKING:  # a run without learning does not load PyTorch
+if TYPE_CHECKING:  # a run without learning must not load PyTorch
     from edgefl.learning.datasets import Data, Dataset
 
-LARGEST_KEPT = 500_000_000  # bytes of a data set that is cached for the next run
+LARGEST_KEPT = 500_000_000  # maximum bytes of a data set that is cached for the next run
 
 
 class Loaded:

@@ -1,4 +1,4 @@
-"""Settings of several federations that share cells and band, with each one's devices and its own sections."""
+"""Settings of several federations that share cells and band: each one's devices, weight and own sections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettin
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
-# sections that set a federation's task, which has exactly one of them
+# sections that define a federation's task; each federation has exactly one of these
 TASKS = ("learning", "workload")
 # the scenario's sections that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
-SNAPSHOTS = "snapshots"  # name of a folder in every run directory, which no federation may have
+SNAPSHOTS = "snapshots"  # reserved, since a run directory has a folder of this name
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
@@ -30,7 +30,7 @@ class FederationSettings(Section):
         None,
         gt=0,
         le=1,
-        description="share of all devices that belong to the federation, drawn for each device; or set classes",
+        description="share of all devices that belong to the federation, drawn at random; or set classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
         None, min_length=1, description="classes of devices (devices.classes) that belong to the federation"
@@ -42,10 +42,10 @@ class FederationSettings(Section):
         description="weight by which the band is shared while several federations have data to send",
     )
     learning: LearningSettings | None = Field(
-        None, description="the federation's learning, instead of the scenario's whole learning or workload"
+        None, description="the federation's learning, which replaces the scenario's learning or workload"
     )
     workload: WorkloadSettings | None = Field(
-        None, description="radio and compute only, instead of the scenario's learning or workload"
+        None, description="workload without training, which replaces the scenario's learning or workload"
     )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
         None, description="the federation's session policy, instead of the scenario's"
@@ -63,7 +63,7 @@ class FederationSettings(Section):
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's document after filling in the keys of `rounds` that federations leave out."""
+    """Fill in the keys of `rounds` that federations leave out of a scenario's document."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data
@@ -103,7 +103,7 @@ def size_of(
         of_each = zip(federations.values(), sizes(list(federations.values()), count), strict=True)
         return next(int(size) for each, size in of_each if each is one)
     if devices.classes_by == "types":
-        return None  # only the trace knows how many devices each type has
+        return None  # only the trace determines how many devices each type has
     classes = devices.classes or {}
     of_classes = dict(zip(classes, class_sizes(classes, count), strict=True))
     return int(sum(of_classes[each] for each in one.classes))

@@ -1,7 +1,7 @@
 """Refuse parts of a scenario that clash, by a table of needs and of the settings that conflict with each need.
 
-Components declare what they need and provide by attributes of their base classes (`Algorithm.uses`, `one_round`,
-`Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
+Components declare their needs and abilities in attributes of their base classes (`Algorithm.uses`, `one_round`,
+`Decider.sets`, ...), which a user's subclass inherits. Checks that concern a single section are in that section.
 """
 
 from collections.abc import Collection
@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # minimum joules are computed for shares that are fixed for a round; changing shares may need fewer
+        # the minimum energy is computed for shares that are fixed for a round; changing shares may need less
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }
@@ -107,20 +107,20 @@ def _beside_others(s: Sections) -> Broken:
         yield ("cloud",), "a cloud joins the cells of one federation", "leave cloud out"
     if s.radio.background is not None:
         remedy = "leave background out, or make its users a federation"
-        yield ("radio", "background"), "background traffic has no weight in sharing the band", remedy
+        yield ("radio", "background"), "background traffic has no weight in the sharing of the band", remedy
     if s.energy_excess:
         what = "the minimum energy assumes a federation that has the band to itself"
         yield ("record", "energy_excess"), what, "leave this key out"
     if isinstance(s.own.rounds.selector, Decider):
         name = registry.name_of("selectors", s.own.rounds.selector)
-        yield ("rounds", "selector"), f"{name} decides about the whole band", "use another selector"
+        yield ("rounds", "selector"), f"{name} assumes the whole band", "use another selector"
 
 
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         name = s.named("algorithm")
         remedy = f"use {fitting(lambda one: one.uses == 'models')}"
-        yield ("learning", "algorithm"), f"{name} makes its model otherwise", remedy
+        yield ("learning", "algorithm"), f"{name} computes its model differently", remedy
 
 
 def _of_single_rounds(s: Sections) -> Broken:
@@ -150,7 +150,7 @@ def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
         name = s.named("algorithm")
         remedy = f"set privacy.where: device, or use {fitting(lambda one: one.uses != 'updates')}"
-        yield ("learning", "privacy"), f"{name} makes its model from individual updates", remedy
+        yield ("learning", "privacy"), f"{name} uses individual updates", remedy
     if s.own.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
         yield ("learning", "privacy"), f"{s.server} weights each update by its staleness", remedy
@@ -283,7 +283,7 @@ ROWS = (
     ),
     Row(
         "rounds_of_theory",
-        "rounds that all devices begin together",
+        "rounds that all devices begin at the same time",
         lambda s: _if(
             s.own.rounds.overlap, "learning.theory", f"with {s.server} rounds overlap", "leave theory out"
         ),

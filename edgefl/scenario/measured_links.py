@@ -8,7 +8,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.scenario.sections import Broken, Place, Sections
 
 FREE = ("preset", "measured", "slot_s", "access")  # keys of `radio` that are allowed with measured rates
-SERVER = ("server_power_dbm", "power_over_share")  # allowed keys of `radio.budget`: the base stations' energy
+SERVER = ("server_power_dbm", "power_over_share")  # allowed keys of `radio.budget`, for the sites' energy
 # keys of other sections from which rates or cells would be computed
 COMPUTED = {
     "cell": ("bs_height_m", "ut_height_m"),
@@ -19,7 +19,7 @@ COMPUTED = {
 
 
 def beside_measured_rates(s: Sections) -> Broken:
-    """Yield each setting that would compute rates, cells or powers although a table gives them."""
+    """Yield each setting that would compute rates, cells or powers although they come from a table."""
     if s.several:
         yield ("federations",), "several federations share a band", "leave federations out"
     if s.energy_excess:

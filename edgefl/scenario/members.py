@@ -13,8 +13,8 @@ from edgefl.scenario.world import World
 class Members:
     """The devices of a federation, with indices from 0 in ascending order of id.
 
-    A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
-    were alone, with the same number of devices, it would learn the same model.
+    A federation's data, first model and mini-batches therefore do not depend on other federations' devices: without
+    other federations, and with the same number of devices, it would learn the same model.
 
     Args:
         ids: [devices] ids in the run, ascending; None if the federation has all devices, whose indices are their ids.

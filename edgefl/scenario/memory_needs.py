@@ -1,6 +1,6 @@
 """Compute the minimum memory that a scenario's run needs, before its world is built.
 
-Only allocations that are sure to occur are counted, so that a scenario that might fit is never refused: a run that
+Only allocations that are certain to occur are counted, so that a scenario that might fit is never refused. A run that
 passes this check may still need several times as much.
 """
 
@@ -23,7 +23,7 @@ from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # bytes of the objects and arrays of a device; measured 330 to 360
 CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is stronger (8), and measured power (4)
-REUSED_WEIGHTS = 20  # FLOPs per sample and parameter; more mean convolutions, whose freed memory is kept
+REUSED_WEIGHTS = 20  # FLOPs per sample and parameter; more mean convolutions (freed memory is kept)
 STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # bytes of a number in a model
 
@@ -72,9 +72,9 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return the memory needed for a world's line of sight and shadowing, a few bytes per site and square metre.
+    """Return the memory for maps of line of sight and shadowing, a few bytes per site and square metre.
 
-    Both are drawn at the first measurement; the need includes the memory for drawing.
+    Both maps are drawn at the first measurement; the result includes the memory for drawing.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):

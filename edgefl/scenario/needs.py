@@ -119,7 +119,7 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "without resource blocks, a dynamically shared band goes whole to a device that sends alone: leave"
+                "without resource blocks, a device that sends alone gets a dynamically shared band as a whole: leave"
                 " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
                 (*place, "max_bandwidth_hz"),
             )
@@ -158,7 +158,7 @@ def check_metres(
     """Refuse places with coordinates that look like degrees instead of metres.
 
     Raises:
-        EdgeflError: a key's places look like degrees; the message gives them in metres if the origin is known.
+        EdgeflError: a key's places look like degrees; the message converts them to metres if the origin is known.
     """
     for place, points in _of_sections(layout, areas, streets, devices):
         if look_like_degrees(points, origin_lon_lat):
@@ -174,7 +174,7 @@ def check_metres(
 def _of_sections(
     layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
 ) -> Iterator[tuple[tuple[str, ...], Points]]:
-    """Yield each key that holds places in metres, and these places; all discs' centres count as one key."""
+    """Yield each key that contains places in metres, with these places; the centres of all discs are one key."""
     yield ("layout", "sites"), layout.sites or ()
     discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
     for name, area in areas.items():
@@ -191,7 +191,7 @@ def _of_sections(
 
 
 def _converted(points: Points, origin_lon_lat: tuple[float, float] | None) -> str:
-    """Return a remedy with places in degrees converted to metres; '' if the origin is unknown or too far away."""
+    """Suggest the places in degrees converted to metres; '' if the origin is unknown or too far away."""
     if origin_lon_lat is None:
         return ""
     try:

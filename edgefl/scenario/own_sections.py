@@ -1,4 +1,4 @@
-"""The sections of a scenario that apply to one federation, its own and those that all federations share."""
+"""The sections of a scenario that apply to one federation: its own, and those that all federations share."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ class OwnSections:
 
     @property
     def reports(self) -> Reports:
-        """The reports that each participant sends besides its update."""
+        """The reports that each participant sends with its update."""
         return Reports.of(self.rounds.selector, self.sessions)
 
     @property

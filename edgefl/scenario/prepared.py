@@ -1,8 +1,8 @@
 """A scenario with its checksums and hashes, which follow from its values and files and are computed once.
 
-Runs with equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it
-reads, the code of its external components, and the version of results. A learner's hash covers everything it receives
-besides the calls made to it, which a journal records.
+Runs with equal hashes produce identical results. A run's hash covers its resolved scenario, the files and samples
+that it reads, the code of its external components, and the version of results. A learner's hash covers everything it
+receives besides the calls made to it, which a journal records.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ class Identity:
     """Everything that determines a run's results: settings, data, the user's code and the version of results.
 
     Args:
-        scenario: dotted key -> value, all keys that can change results; a file counts by its content, which `data`
-            covers, and not by its path.
+        scenario: dotted key -> value, all keys that can change results; a file is identified by its content, which
+            `data` covers, and not by its path.
         data: name of a file or data set -> its checksum.
         results_version: version of results, as in `RESULTS_VERSION`.
         code: module of external components -> hash of the module's code, see `edgefl.config.own_code`.
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that also states how many more there are."""
+    """Join the first few differences between runs into a phrase that also states the number of the others."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -163,13 +163,13 @@ class Prepared:
         data = {
             key: _of_file(key, Path(value))
             for key, value in keys.items()
-            # if a data set's path is a folder, or a name on a hub, the checksum of its samples stands for it
+            # if a data set's path is a folder, or a name on a hub, the checksum of its samples represents it
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
         if self._learner is not None:  # the same scenario without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
-        # the path of a file whose content is hashed does not count; any other path counts by its text
+        # the path of a file whose content is hashed is ignored; any other path is hashed as text
         hashed = {key for key in keys if key in data or DATASET in key}
         counted = {
             key: value
@@ -185,7 +185,7 @@ class Prepared:
         """Hash everything that determines training, except the calls made to learners.
 
         Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
-        there are several federations, since the band then sets the order of the questions to their learners.
+        there are several federations, since the band then determines the order of the calls to their learners.
 
         Args:
             world: the scenario's world.
@@ -215,7 +215,7 @@ class Prepared:
         warm_start = own.learning.warm_start
         one_model = len(world.served) == 1 and not joined and own.learning.drift is None
         # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
-        # reorder the cells' questions; declared by the class itself, since a subclass may open differently
+        # reorder the cells' calls; the class itself must declare it, since a subclass may open sessions differently
         as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
         return LearningIdentity(
             whole=_hash_of([settings, *told]),

@@ -1,7 +1,7 @@
-"""The values that `radio.preset` gives to keys that a scenario leaves out, in every section.
+"""The values that `radio.preset` determines for omitted keys, in every section of a scenario.
 
 `nr`, the default, is a realistic radio on which everything that is sent and computed costs time and energy; `journal`
-is the journal paper, with its radio and its accounting. A key that a preset does not name has its field's default.
+has the radio and the accounting of the journal paper. A key that a preset does not name has its field's default.
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
@@ -55,8 +55,8 @@ FOLLOWS = {
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
-    Sections, also those of federations, may be mappings or objects. 38.901 defines penetration losses only for UMi
-    and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
+    Sections, including those of federations, may be mappings or objects. 38.901 defines penetration losses only for
+    UMi and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
     """
     radio = given_keys(data.get("radio")) or {}
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
@@ -68,7 +68,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
-    if radio.get("measured") is not None:  # measured rates include all of these
+    if radio.get("measured") is not None:  # measured rates include all of these effects
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
@@ -85,7 +85,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
-    """Return a dotted key's default in each preset; `own` is the default of the key's field."""
+    """Return a dotted key's default in each preset; `own` is the default that the key's field declares."""
     whole = dotted.removeprefix("federations.")
     section, _, key = whole.rpartition(".")
     # the key may also be a section that only a preset fills

@@ -26,7 +26,7 @@ def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s
 
 
 def share(learning: LearningSettings, round_: int, longest: int | None, *, of_run: int) -> float:
-    """Return a round's learning rate as a share of `learning.local.lr`; in unlimited sessions, round 1's rate.
+    """Return a round's learning rate as a fraction of `learning.local.lr`; in unlimited sessions, round 1's rate.
 
     Args:
         round_: number of the round in its session, from 1. longest: maximum number of rounds in a session. of_run:

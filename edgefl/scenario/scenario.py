@@ -1,7 +1,7 @@
 """The scenario of a run, which is frozen, validated and complete, with units in the keys' names.
 
-`load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
-`scenario.yaml` gives the same run again. A key that is left out has the preset's value, or the field's default.
+`load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's `scenario.yaml`
+reproduces the run. A key that is left out has the preset's value, or the field's default.
 """
 
 import copy
@@ -62,9 +62,9 @@ AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 class Scenario(Shown):
     """A complete description of one run, including its seed.
 
-    Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is a changed copy. A key's name ends with its unit:
-    `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
+    `edgefl.load_scenario` makes it from a file or a dict. Its sections are frozen attributes
+    (`scenario.radio.bandwidth_hz`), and `scenario.with_(seed=7, learning__local__lr=0.01)` returns a changed copy. A
+    key's name ends with its unit: `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains the keys.
 
     Raises:
         EdgeflError: `load_scenario` or `with_` found faults; the message names place and remedy of each.
@@ -76,8 +76,8 @@ class Scenario(Shown):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="simulated time at which the run ends, unless its sessions end earlier: no round begins from then"
-        " on, and a round under way is completed; null: after the last session",
+        description="simulated time at which the run ends, unless its sessions end earlier; no round begins after"
+        " this time, but a round under way is completed; null: the run ends after its last session",
     )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
@@ -185,7 +185,7 @@ class Scenario(Shown):
         }
 
     def members(self, own: OwnSections, count: int | None) -> int | None:
-        """Return the number of a federation's devices out of `count` in all; None if it is not known yet."""
+        """Return the number of a federation's devices out of `count` in total; None if it is not known yet."""
         return size_of(own.settings, self.federations, self.devices, count)
 
     @property
@@ -234,12 +234,12 @@ def load(
     """Load a scenario from a YAML file, or from a dict of the same keys.
 
     Args:
-        scenario: the file, or the dict; in a dict a component may also be an object.
+        scenario: the file or the dict; in a dict, a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
         seed: seed of the run, or None for the scenario's own seed.
 
     Returns:
-        The scenario: frozen, checked, with all defaults; a key's name ends with its unit.
+        The frozen, validated scenario, with all defaults filled in; a key's name ends with its unit.
 
     Raises:
         EdgeflError: the scenario is faulty; the message names file, line, key and remedy of each fault.
@@ -274,7 +274,7 @@ def from_source(source: Source) -> Scenario:
     """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key of the scenario, but the source of the places in later errors
+    scenario._source = source  # not a key of the scenario, but the source of lines in later errors
     return scenario
 
 
@@ -286,14 +286,14 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # null is written if leaving the key out would give it another value: a preset's, for a class the value in
-    # `devices`, or for a federation the value in the scenario's rounds
+    # write null if an omitted key would have another value: the preset's, for a class the value in `devices`, or for
+    # a federation the value in the scenario's rounds
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values
         for name in outer:
             section = section.get(name, {})
-        own = section.setdefault(last, None)  # a whole section may be null, too
+        own = section.setdefault(last, None)  # entire sections may also be null
         if own is not None:
             own |= {key: None for key in keys if key not in own}
     for name, one in (scenario.devices.classes or {}).items():

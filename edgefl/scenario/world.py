@@ -40,7 +40,7 @@ from edgefl.scenario.federation_settings import sizes
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 
-# between two checks of whether devices have crossed the edge of the only cell, s; a car moves 3 m in it
+# s between two checks of whether devices have crossed the edge of the only cell; a car moves 3 m meanwhile
 EDGE_TICK_S = 0.1
 
 
@@ -152,7 +152,7 @@ class World:
             name, place = self.fleet.first_with("mobility", mobility)
             with moved(("devices", "mobility"), place):
                 if mobility.own_numbers:
-                    # the class takes the first devices of a file or a road, which have separate random streams
+                    # a file or a road numbers the class's devices from 0, and they have separate random streams
                     mine, rows = self.streams.below("class", name), np.arange(len(ids))
                     movement = self._start(mobility, len(ids), mine) if len(ids) else None
                 else:
@@ -214,8 +214,8 @@ class World:
     def federation_of(self) -> np.ndarray:
         """The federation of each device [devices], an index in `scenario.federations`.
 
-        With shares, every device draws a number from a separate random stream, and federations take the devices in
-        ascending order of these numbers.
+        With shares, a number is drawn for each device from a separate random stream, and devices are assigned to
+        federations in ascending order of these numbers.
         """
         settings = [one.settings for one in self.federations.values() if one.settings]
         of = np.zeros(self.count, dtype=np.intp)
@@ -231,7 +231,7 @@ class World:
         return of
 
     def of_federation(self, name: str) -> "World":
-        """Return this world as one of several federations sees it, with the federation's sections and devices."""
+        """Return this world as seen by one of several federations, with the federation's sections and devices."""
         if not name:
             return self
         other = copy.copy(self)
@@ -242,12 +242,12 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """The world as each federation sees it, by the federation's name; a single federation's name is empty."""
+        """The world as seen by each federation, by the federation's name; a single federation's name is empty."""
         return {name: self.of_federation(name) for name in self.federations}
 
     @property
     def _groups(self) -> Groups | None:
-        """The federations as groups of devices that share the band by weight, or None with a single federation."""
+        """The federations as groups of devices that share the band by weight, or None for a single federation."""
         weights = [one.settings.weight for one in self.federations.values() if one.settings]
         if not weights:
             return None

@@ -1,7 +1,7 @@
 """Add seeds to both variants of a study's question until it is answered, or its budget is spent.
 
-The number of further seeds depends only on the runs: however often a study is interrupted and continued, on any
-number of processors, it ends with the same seeds.
+The number of further seeds depends only on the runs' results. However often a study is interrupted and continued, and
+on any number of processors, it ends with the same seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ def ask(
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
     """Answer a study's question from the seeds so far, write the answer, and return how many seeds settings need."""
     from edgefl.analysis.reports import (
-        question as analysis,  # this import loads pandas and matplotlib, for a question only
+        question as analysis,  # this import loads pandas and matplotlib, which only a question needs
     )
 
     assert plan.question is not None
@@ -74,6 +74,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return the seeds, after the largest present one, that bring the number of seeds to `count`."""
+    """Return further seeds, numbered after the largest present one, that raise the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

@@ -1,4 +1,4 @@
-"""Find or make the directory of a study, check that it holds this study, and divide the study into parts."""
+"""Find or make the directory of a study, and check that its runs are those of this study."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -26,11 +26,11 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else
-            or only variants that the study does not have.
+        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` contains something else, or only
+            variants that the study does not have.
 
     Raises:
-        EdgeflError: the directory holds something other than this study; the message names what differs.
+        EdgeflError: the directory contains something other than this study; the message names the difference.
     """
     if out is not None:
         path = without_tilde(Path(out))
@@ -46,10 +46,10 @@ def place(
 
 
 def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
-    """Make a study's directory, or with `only_check` find out whether it can be made, unless the study is there.
+    """Make a study's directory unless it exists; with `only_check`, only check whether it can be made.
 
     Raises:
-        EdgeflError: the directory holds something other than this study, or cannot be written.
+        EdgeflError: the directory contains something other than this study, or is not writable.
     """
     if not (go_on and _holds_a_study(path)):
         try:
@@ -70,7 +70,7 @@ def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
 
 
 def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
-    """Refuse a directory that holds a different run under the name of one of this study's runs.
+    """Refuse a directory that contains a different run under the name of one of this study's runs.
 
     Returns:
         Path of each run -> the contents of the run's run.json.
@@ -91,11 +91,11 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # the run ended before it wrote its identity
         if about.get("status") == State.FAILED:
-            continue  # a failed run may differ: --retry discards it
+            continue  # a failed run may differ, since --retry discards it
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
-        # keys that are newer than the run have their defaults, which leave the run the same
+        # keys that are newer than the run have defaults that leave it unchanged
         if difference := _difference(directory / path, recorded, own):
             wrong.append(f"{path}: {difference}")
     if wrong:

@@ -1,4 +1,4 @@
-"""List the runs of a study with their states and the remaining cost, without running any."""
+"""List the runs of a study with their states, and estimate the remaining cost, without running any."""
 
 import time
 from collections import Counter
@@ -22,9 +22,9 @@ from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
-CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
+CHECKS_S = 20.0  # wall time for building runs, after which no further runs are checked
 FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
-Costs = list[tuple[Range, Forecast]]  # number of runs, and the forecast of one
+Costs = list[tuple[Range, Forecast]]  # pairs of a number of runs and the forecast of one
 Found = tuple[set[tuple[str, str]], Probe]
 
 
@@ -37,9 +37,9 @@ class _Forecasts:
 
     def __init__(self, device: str, load: Loaded, *, several: bool) -> None:
         self._device, self._load, self._several = device, load, several
-        self._loading_s = 0.0  # wall time that a process spends only once, on loading PyTorch and data
+        self._loading_s = 0.0  # wall time that a process spends once, on loading PyTorch and data
         self._of_cases: dict[tuple[bool, tuple[str, ...]], Probe] = {}
-        # probes without training, and with training, each with its scenario's keys and values
+        # probes by whether they train, each with its scenario's keys and values
         self._probes: tuple[list[Found], list[Found]] = [], []
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
@@ -50,7 +50,7 @@ class _Forecasts:
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run, reuse: ReusePlan) -> None:
-        """Build a run as at its real start, either to probe its first rounds or only to check it."""
+        """Build a run as for a real start, either to probe its first rounds or only to check it."""
         if self._known(run, not reuse.whole) is None:
             self._probe(run, not reuse.whole)
             return
@@ -66,7 +66,7 @@ class _Forecasts:
         return Forecast(run.scenario, probe=made, own=own)
 
     def wall_time(self, costs: Costs) -> str:
-        """Write the wall time of runs that one process carries out."""
+        """Format the wall time that one process needs for the runs."""
         once = (ONE, Range(self._loading_s, self._loading_s))
         return total([once, *((number, cost.wall_s) for number, cost in costs)]).text(wall_time)
 
@@ -107,10 +107,10 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
-    """Yield lines on the runs that a study is about to do; two rounds of some cases run in a scratch directory.
+    """Yield lines about a study's remaining runs; two rounds of some cases are run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory holds something other than this study; or, after the last line, runs would fail.
+        EdgeflError: the directory contains something other than this study, or, after the last line, runs would fail.
     """
     load = Loaded(download=True)
     prepared = plan.prepared(load)
@@ -161,7 +161,7 @@ def _failing(
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
-    """Describe the cost of a study with the seeds that its question may add, or give the answer."""
+    """Describe the cost of a study with the seeds that its question may add, or its answer."""
     question = plan.question
     assert question is not None
     answer = None if costs else StudyResults(directory).answer

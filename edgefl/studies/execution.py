@@ -1,4 +1,4 @@
-"""Execute the remaining runs of a study, alone or alongside other processes in the same directory."""
+"""Execute the remaining runs of a study, alone or together with other processes in the same directory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,11 +33,11 @@ TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question gets further seeds until the question is answered, or its budget is spent. If only a shard
+    If a study has a question, seeds are added until the question is answered or its budget is spent. If only a shard
     is run, or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
-        out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,
+        out: new or empty directory, or one with part of this study; by default `runs/NAME` in the current folder,
             numbered if that name is taken.
 
     Returns:
@@ -45,14 +45,14 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
 
     Raises:
         IncompleteStudy: runs have failed.
-        EdgeflError: the directory holds something other than this study; the message names what differs.
+        EdgeflError: the directory contains something other than this study; the message names the difference.
         Interrupted: Ctrl-C or SIGTERM ended the study; runs under way are marked `interrupted`.
     """
     load = Loaded(download=True)
     with interruptible():
         directory = _carry_out(plan, out, options, load)
         if plan.question is not None and options.shard[1] == 1:
-            # added runs go into the same directory
+            # added runs are written to the same directory
             add = partial(_carry_out, out=directory, options=replace(options, go_on=True), load=load)
             ask(plan, directory, add, partial(answered, plan))
         return StudyResults(directory)
@@ -64,16 +64,16 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)
-    make(directory, go_on=options.go_on, only_check=True)  # fails before the slow builds below
+    make(directory, go_on=options.go_on, only_check=True)  # fail early, before the slow builds below
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     alone = {path: ReusePlan() for path in states}
     reuse = plan_reuse(prepared, states) if options.share else alone
     cluster = options.executor if callable(options.executor) else None
-    # other machines need the absolute path of this one's current folder
+    # other machines do not know this machine's current folder, so they need an absolute path
     there = directory.resolve() if cluster else directory
     scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
-    # check builds before writing anything, so that each shard of a study has the same runs
-    device = "auto" if cluster else options.device  # on a cluster the device belongs to another machine
+    # check all new runs before writing anything, so that every shard of a study has the same runs
+    device = "auto" if cluster else options.device  # on a cluster, another machine has the device
     check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):

@@ -18,9 +18,9 @@ FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERR
 
 
 def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
-    """Copy the runs of study directories into one, which may already exist; the parts stay unchanged.
+    """Copy the runs of several study directories into one, which may already exist; the sources stay unchanged.
 
-    If several parts have the same run, the most advanced copy is taken. Runs under way are skipped.
+    If several parts contain the same run, the most advanced copy is used. Runs under way are skipped.
 
     Returns:
         The number of runs by state.
@@ -34,7 +34,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
             )
     for file in (file for part in parts for file in part.rglob("*")):
-        if file.is_symlink() or not (file.is_file() or file.is_dir()):  # a link's target would be copied
+        if file.is_symlink() or not (file.is_file() or file.is_dir()):  # copying a link would copy its target
             raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")
     _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
@@ -51,7 +51,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
-            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # first one on ties
+            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first, on ties
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in _runs_in(out)]
@@ -102,12 +102,12 @@ def _name(about: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a run directory; until the copy is complete, it does not count as a run."""
+    """Copy a run directory; an incomplete copy is not taken for a run."""
     draft = draft_of(target)
     clear(draft)
     try:
         shutil.copytree(source, draft)
-    except shutil.Error as error:  # lists all files that could not be copied
+    except shutil.Error as error:  # the error lists all files that could not be copied
         file, _, why = error.args[0][0]
         clear(draft)
         raise EdgeflError(f"{file}: cannot be copied ({why}); make it readable, or delete it") from error

@@ -1,8 +1,8 @@
 """Execute a study's runs on a Ray cluster, each as a task with one core and a share of a GPU.
 
-All machines need edgefl, and see the study's directory under the same path. If Ray reports that a task's process or
-node is gone, its run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a cluster
-is requested.
+All machines need edgefl, and must see the study's directory under the same path. If Ray reports that a task's process
+or node is lost, the task's run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a
+cluster is requested.
 """
 
 import os
@@ -24,8 +24,8 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = 3  # maximum number of lost processes of a run, which probably needs more memory than a node has
-REPORT_S = 0.5  # seconds between two messages of a run
+MOST_LOSSES = 3  # lost processes of a run, after which a node probably has too little memory for it
+REPORT_S = 0.5  # seconds between two batches of a run's reports
 GOES_ON = "results written so far are kept; the same command continues the study"
 
 
@@ -43,7 +43,7 @@ class OnRay:
     gpus: float = 0.0
 
     def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
-        """Carry out a study's runs, `jobs` at once; by default, as many as the cluster currently has room for.
+        """Execute a study's runs, `jobs` at a time; by default, as many as the cluster currently has room for.
 
         Raises:
             EdgeflError: Ray is not installed, there is no such cluster, or the cluster has no GPU.
@@ -73,7 +73,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # warnings about GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # Ray warns if tasks request no GPU
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
@@ -119,7 +119,7 @@ class _Cluster:
         here = ray.get_runtime_context().get_node_id()
         stay = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         self._mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=stay).remote()
-        # Ray does not retry lost tasks: claims decide which process continues the run
+        # Ray must not retry lost tasks, since claims decide which process continues the run
         self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
         self._sent: dict[Any, _Sent] = {}  # keys: Ray's references to the tasks' results
         self._numbers: dict[int, _Sent] = {}
@@ -166,7 +166,7 @@ class _Cluster:
                 result: str | Failure | None = self._ray.get(reference)
             except (
                 self._ray.exceptions.RayTaskError
-            ) as error:  # the task failed outside the run, such as when unpickled
+            ) as error:  # the task failed outside the run, such as while being unpickled
                 result = Failure.of(error)
             except self._ray.exceptions.RayError as error:
                 self._lose(sent, error)
@@ -229,7 +229,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has the run, or None."""
+    """Execute a run on the cluster; return its failure, ELSEWHERE if another process has claimed the run, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
@@ -237,9 +237,9 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
         return Failure(
             f"{missing}: is not on the cluster's node {this_process()['host']}; work in a folder that all nodes share"
         )
-    os.chdir(folder)  # relative paths of scenarios start at this folder
+    os.chdir(folder)  # relative paths in scenarios start from this folder
     os.environ[outside.ALLOW] = allowed
-    ray.get(mailbox.put.remote(number, this_process()))  # report the process before it claims a run
+    ray.get(mailbox.put.remote(number, this_process()))  # report the process before it claims the run
     reports = _Reports(mailbox, number)
     try:
         work(task, reports)

@@ -23,8 +23,8 @@ from edgefl.studies.planning import Run
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
-ELSEWHERE = "elsewhere"  # report on a run that another process executes
-_LOADED = Loaded(download=True)  # keep data from run to run, since the runs of a process often share them
+ELSEWHERE = "elsewhere"  # report of a run that another process is executing
+_LOADED = Loaded(download=True)  # data stay loaded between runs, since the runs of a process often share them
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RunTask:
 
 
 def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
-    """Carry out a run unless another process is doing so, and report each round."""
+    """Execute a run unless another process is doing so, and report each round."""
     claim = run_locks.take(task.directory, task.run.path)
     if claim is None:
         report(ELSEWHERE)
@@ -65,13 +65,13 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
-    """Make the directory of a run that failed before it had one, so that a comparison can name the run.
+    """Make the directory of a run that failed before creating one, so that a comparison can name the run.
 
-    No directory is made if the study's folder has been moved: the folder would be recreated with nothing else in it.
+    No directory is made if the study's folder has been moved: it would be recreated without its other content.
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
-        with suppress(EdgeflError):  # data may be unavailable
+        with suppress(EdgeflError):  # the data may be unavailable
             about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
             RunDirectory(task.path, prepared.described, about).fail(failure.error)

@@ -17,7 +17,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting: `alpha 0.3, algorithm moon, similarity`; a study's only variant by its setting."""
+    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit an only variant's name."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def case(self) -> tuple[str, ...]:
-        """The run's variant and setting, which runs of all seeds have in common."""
+        """The run's variant and setting, which are the same for all seeds."""
         return (self.member.variant, *self.member.setting.values())
 
 
@@ -65,7 +65,7 @@ class StudyPlan:
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case, or only of each case that `like` has runs of."""
+        """Return label and scenario of the first run of each case, or only of the cases of the runs `like`."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)
@@ -143,7 +143,7 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:
-    """Raise if a study with a question or a choice, which concern a single task, has several federations."""
+    """Raise if a study with several federations has a question or a choice, which concern a single task."""
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(

@@ -1,12 +1,12 @@
 """Lock runs by plain files, so that several processes, on several machines, share a study.
 
-`claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating
-file N + 1, which only one process can. The owner updates the file's time every few seconds; an owner that finds a
-newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
-so these claims count as expired.
+`claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating file
+N + 1, which only one process can do. The owner updates the file's time every few seconds; an owner that finds a claim
+newer than its own was considered dead, and exits at once. A copy made by rsync -a keeps the claims' old times, so
+these claims count as expired.
 
-Clocks of machines differ and get adjusted, so an old file time is only a reason to watch the file: another machine's
-claim is taken over once its file has not changed for longer than the interval between the owner's updates.
+The clocks of machines differ and are adjusted, so an old file time is only a reason to watch the file: another
+machine's claim is taken over once its file has not changed for longer than the owner's update interval.
 """
 
 import json
@@ -71,15 +71,15 @@ def take(directory: Path, run: Path) -> "_RunLock | None":
                 return _RunLock(path)
             except FileExistsError:
                 return None
-            except FileNotFoundError:  # the process that released it has just removed the folder
+            except FileNotFoundError:  # another process has just released its claim and removed the folder
                 continue
 
 
 def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
-    """Take a run away from a process that is reported dead.
+    """Invalidate the claim of a process that is reported dead.
 
     Args:
-        owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
+        owner: the process, as `this_process` on its machine describes it; claims of other processes are kept.
 
     Returns:
         Seconds after which the process is certainly dead: a process that is cut off from this machine but not from
@@ -114,7 +114,7 @@ class _RunLock:
         own = int(self._path.stem)
         for number in _numbers(self._path.parent):
             if number <= own:
-                with suppress(OSError):  # the claim is gone, or not a file
+                with suppress(OSError):  # the claim is gone, or is not a file
                     self._path.with_name(f"{number}.json").unlink()
         folder = self._path.parent
         with suppress(OSError):  # the folder is not empty
@@ -131,7 +131,7 @@ class _RunLock:
         while not self._ended.wait(BEAT_S):
             with suppress(OSError):
                 os.utime(self._path)
-            with suppress(EdgeflError):  # claims that cannot be read now are no evidence
+            with suppress(EdgeflError):  # unreadable claims prove nothing
                 if self.lost() and not self._ended.is_set():
                     print(
                         f"edgefl: error: {self._path}: another process has taken over this run, or the "

@@ -26,7 +26,7 @@ class RunScheduler:
 
     Args:
         directory: the study's directory.
-        runs: the runs that this process may do.
+        runs: the runs that this process may execute.
         reuse: path of each run of the study -> the training that the run reuses and keeps for others.
         states: path of each run -> the run's current state.
 
@@ -49,7 +49,7 @@ class RunScheduler:
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
-        self._elsewhere = 0  # runs of other processes at the last check
+        self._elsewhere = 0  # runs that other processes were executing at the last check
         self._failures: list[Failed] = []  # failures in this process; self._failed: earlier failures
         self.completed, self._failed, self.new = (
             [run for run in runs if states[run.path] is state]
@@ -112,7 +112,7 @@ class RunScheduler:
         return len(self.to_do) > (0 if self._options.wait else self._elsewhere)
 
     def reported(self, task: RunTask, report: Round | str) -> None:
-        """Report a run's finished round, or record that another process has taken the run."""
+        """Report a run's finished round, or record that another process has claimed the run."""
         if isinstance(report, Round):
             self._options.progress(task.run.label, report)
         elif report == ELSEWHERE:
@@ -136,7 +136,7 @@ class RunScheduler:
             return
         # the run may have failed because another process has it
         if not run_locks.held(self._directory, run.path):
-            leave_a_trace(task, failure)  # a killed process has left no record of the failure
+            leave_a_trace(task, failure)  # a killed process leaves no record of its failure
         told = any(one.error == failure.error for one in self._failures)
         trace = "" if told else failure.trace
         self._failures.append(Failed(run.label, task.path, failure.error, trace))
@@ -147,7 +147,7 @@ class RunScheduler:
 
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
-        if not run_locks.held(self._directory, task.run.path):  # another process may have taken the run over
+        if not run_locks.held(self._directory, task.run.path):  # another process may have taken over the run
             with suppress(EdgeflError):  # raised if there is no run.json yet
                 status.give_up(task.path)
         self._put_back(task.run)
@@ -169,7 +169,7 @@ class RunScheduler:
                 shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
 
     def here(self) -> None:
-        """Carry out a study's runs one after another in this process."""
+        """Execute a study's runs one after another in this process."""
         while True:
             task = self.take(threads=None)
             if task is None:
@@ -208,9 +208,9 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue, by family; runs that only reuse training follow the next family.
+    """Return each run's position in the queue, by family; runs that only reuse training follow the next family.
 
-    A run that reuses all its training from another run ends within moments: such runs fill the time in which others
+    A run that reuses all its training from another run ends within moments. Such runs are executed while others
     train, so that at the end no worker trains alone while others idle. Such runs wait for one family only, since
     lenders keep snapshots until then.
     """
@@ -224,9 +224,9 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to continue a study if its folder is gone, since a new folder would hold half a study."""
+    """Refuse to continue a study if its folder is gone, since a new folder would contain only half of the study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
-            f"{directory}: does not exist any more: the study's folder was moved, renamed or deleted while it was"
+            f"{directory}: no longer exists: the study's folder was moved, renamed or deleted while it was"
             " written; the same command with --out NEW_PLACE continues it"
         )

@@ -1,4 +1,4 @@
-"""The JSON Schema (draft 2020-12) of scenarios and studies, with which editors complete and check as you type.
+"""The JSON Schema (draft 2020-12) of scenarios and studies, for editors that complete and check keys as you type.
 
 A schema checks each key, its type, range and choices, but not how keys depend on each other; `edgefl validate` does.
 """
@@ -59,7 +59,7 @@ def _dotted(node: Json, root: Json, before: str = "") -> Iterator[tuple[str, Jso
 
 
 def _open_ended(node: Json) -> bool:
-    """Whether a dotted key may have further parts: parameters of a component, or names given by the user."""
+    """Whether a dotted key may have further parts: parameters of a component, or names that the user chooses."""
     options = [node, *(each for way in ("anyOf", "oneOf") for each in node.get(way, ()))]
     named = {f"#/$defs/{kind}" for kind in registry.KINDS}
     return any(each.get("$ref") in named or "patternProperties" in each for each in options)

@@ -14,7 +14,7 @@ from edgefl.studies import run_locks
 class State(StrEnum):
     """The state of a study's run, from `planned` to `completed`."""
 
-    PLANNED = "planned"  # nothing is written yet
+    PLANNED = "planned"  # no files have been written yet
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -55,7 +55,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
         return State.RUNNING
     if recorded in (State.FAILED, State.INTERRUPTED):
         return State(recorded)
-    # an expired claim is newer than run.json; processes on this machine are looked up
+    # an expired claim is newer than run.json; for this machine, the process table decides
     if (process := about.get("process")) and status.is_there(process, claimed=claimed is not None):
         return State.RUNNING
     return State.PLANNED if claimed is None and not about else State.STALE

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgefl.analysis.page import units  # its functions format the labels
+from edgefl.analysis.page import units  # formats the labels
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
-# also a folder's name, so it has no blanks at its ends and no path separators
+# also names a folder, so it has no leading or trailing blanks and no path separators
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
-POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid the axis precedes the label in a folder's name
-LONGEST_LABEL = 100  # a folder's name, of several labels and a number, may have 255 bytes
+POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid, a folder's name is the axis and then the label
+LONGEST_LABEL = 100  # a folder's name joins several labels and a number, and may have 255 bytes
 ZIP = "zip"
 
 
-# quantities that `edgefl.analysis.reports.question` measures: higher is better for accuracies, lower for all others
+# quantities that `edgefl.analysis.reports.question` measures; accuracies are to be maximised, all others minimised
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",
@@ -34,7 +34,7 @@ Metric = Literal[
 ]
 TO_TARGET = "_to_target"
 SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # such as `95% of average`
-BEST = "best"  # stands for the variant with the best accuracy
+BEST = "best"  # represents the variant with the best accuracy
 
 
 class QuestionSettings(Section):
@@ -67,7 +67,7 @@ class QuestionSettings(Section):
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="target of time and energy to an accuracy: 0.8, or a share of the reference's best ('95%')",
+        description="accuracy to which time or energy is measured: 0.8, or a share of the reference's best ('95%')",
     )
 
     @model_validator(mode="after")
@@ -112,7 +112,7 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant: others are compared with it, and relative targets refer to it; null: none",
+        description="the proposed variant, to which comparisons and relative targets refer; null: none",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
@@ -145,7 +145,7 @@ class Study(Section):
         written: dict[str, Any] = {}
         for key, points in grid.items():
             if points == []:
-                raise EdgeflError("has no point: list at least one value", ("grid", key))
+                raise EdgeflError("has no values: list at least one", ("grid", key))
             axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(
@@ -174,7 +174,7 @@ class Study(Section):
         for axis, points in self.grid.items():
             if not points:
                 raise EdgeflError(
-                    "has no point; give a label with overrides, or a list of values", ("grid", axis)
+                    "has no values; give a label with overrides, or a list of values", ("grid", axis)
                 )
             _check_label(("grid", axis), axis)
             for label, overrides in points.items():
@@ -281,12 +281,12 @@ def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = 
 
 
 def folder_of(label: str) -> str:
-    """Return the name of a label's folder, which has no blanks, so that shells take it as one word."""
+    """Return the name of a label's folder, without blanks, so that shells read it as one word."""
     return label.replace(" ", "-")
 
 
 def _check_distinct(place: tuple[str, ...], labels: Iterable[str]) -> None:
-    """Raise if two labels of an axis, or two variants, would get the same folder."""
+    """Raise if two labels of an axis, or two variants, would share a folder."""
     taken: dict[str, str] = {}
     for label in labels:
         if (other := taken.setdefault(folder_of(label), label)) != label:

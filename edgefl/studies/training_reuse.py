@@ -19,9 +19,10 @@ from edgefl.studies.states import State
 class ReusePlan:
     """The training that a run reuses from another run, and the training that it keeps for others.
 
-    lender: the run that trains for this run; None if this run trains by itself. whole: whether the lender does all of
-    the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots` snapshots
-    by then. lends: when this run writes snapshots for others. family: the runs that reuse one another's training.
+    lender: the run that trains for this run; None if this run does its own training. whole: whether the lender does
+    all of the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots`
+    snapshots by then. lends: when this run writes snapshots for others. family: the runs that reuse one another's
+    training.
     """
 
     lender: Path | None = None
@@ -44,12 +45,12 @@ def plan_reuse(
     """Return, by each run's path, the training that the run reuses and the training that it keeps for others.
 
     Among runs with equal learners, a completed run, or otherwise the first run, trains for all. If these training
-    runs differ only in their warm start, one of them trains the pilot sessions for the others, and also the next two
-    sessions if the other run's warm start trains these sessions as `previous` does.
+    runs differ only in their warm start, one of them trains the pilot sessions for the others, and the next two
+    sessions, too, if the other run's warm start trains these sessions like `previous`.
 
     Args:
         prepared: the scenarios of the runs, by path.
-        states: states of the runs, by path; completed runs need not run again.
+        states: states of the runs, by path; completed runs are not repeated.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {path: ReusePlan(family=[path]) for path in prepared}
@@ -79,10 +80,10 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Let one of several runs that differ only in their warm start train the first sessions for all others."""
+    """Of several runs that differ only in their warm start, let one train the first sessions for all others."""
     if len(heads) < 2:
         return
-    # the others can take two sessions from a run that probes, but not the other way round
+    # the others can reuse two sessions of a run that probes, but not vice versa
     first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
     others = [plans[head] for head in heads if head != first]

@@ -18,20 +18,20 @@ from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-MOST_OWN = 6  # number of lines that only some of a study's runs have
+MOST_OWN = 6  # maximum number of lines that only some of a study's runs have
 
 
 def check(
     path: Path, device: str = "auto", load: Loaded | None = None, overrides: Sequence[str] = ()
 ) -> list[Forecast]:
-    """Check a scenario or a study (a file with `variants`): build everything, train nothing, write nothing.
+    """Check a scenario or a study (a file with `variants`): build everything, but train and write nothing.
 
     A study is checked with its first seed.
 
     Args:
         device: as in `simulate`.
         load: function that reads the data; if None, the data must be on this machine, and nothing is downloaded.
-        overrides: `dotted.key=value` strings for a scenario; a study takes none.
+        overrides: `dotted.key=value` strings for a scenario; not allowed for a study.
 
     Returns:
         The forecast of the scenario, or of each variant in each setting.
@@ -76,7 +76,7 @@ def check_builds(
 
 
 def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Forecast:
-    """Build and check a run as `simulate` does before the first round, and stop there; see `check`."""
+    """Build and check a run as `simulate` does, and stop before the first round; see `check`."""
     load = load or Loaded(download=False)
     return forecast_of(prepare(scenario, device=device, threads=1, load=load, sizes_only=True))
 
@@ -85,7 +85,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     """Describe the runs of a file in a few lines; facts common to all runs appear once."""
     counts = Counter(line for each in checks for line in each.lines())
     held_bytes = max(each.memory_bytes for each in checks)
-    # memory is shown with no more digits than are certain
+    # show no more digits of the memory than are certain
     memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
     most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:
@@ -98,7 +98,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
 
 
 def _tried(scenario: Scenario, device: str) -> Forecast:
-    """Build a run and try its first rounds in a separate process, so that the memory measured is the run's alone."""
+    """Build a run and try its first rounds in a separate process, so that only the run's own memory is measured."""
     made, failures = list[Forecast](), list[Failure | None]()
     side_by_side(
         InOrder([(scenario, device)]),
@@ -124,7 +124,7 @@ def look(
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
-        plan: whether to estimate the runs' costs too; each case is then built and tried in a separate process.
+        plan: whether to estimate the runs' costs, too; each case is then built and tried in a separate process.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"

@@ -1,7 +1,7 @@
-"""Work on tasks in several processes, which end when the process that started them does.
+"""Work on tasks in several processes, which exit when the process that started them does.
 
-Each worker holds one end of a pipe. On every system, a pipe closes when the process at its other end ends in any way.
-A worker whose pipe closes interrupts its own work (SIGTERM), and exits at most GRACE_S later.
+Each worker keeps one end of a pipe open. On every system, a pipe closes when the process at its other end ends in any
+way. A worker whose pipe closes interrupts its own work (SIGTERM), and exits at most GRACE_S later.
 """
 
 import multiprocessing
@@ -24,12 +24,12 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
-# A run ends cleanly within moments; a worker that takes longer has hung, and a killed run can be resumed too.
+# A run ends cleanly within moments. A worker that takes longer has hung; its run can be resumed once killed.
 GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5  # seconds between two checks of other processes' work
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but
 # from a server process that loads modules once for all workers and computes nothing. Only on Linux do all libraries
-# allow that.
+# support this.
 _FORKS = multiprocessing.get_context("forkserver") if sys.platform == "linux" else None
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ Work = Callable[[T, Callable[[Any], None]], None]
 class Failure:
     """The reason why a task failed.
 
-    trace: traceback of the failure; empty if the failure is a user's error, also in their own code.
+    trace: traceback of the failure; empty if the failure is a user's error, including one in the user's own code.
     """
 
     error: str
@@ -78,7 +78,7 @@ class Supply(Protocol[Made]):
 
 
 class InOrder(Generic[T]):
-    """A supply that gives a list of tasks, in order."""
+    """A supply that returns a list of tasks, in order."""
 
     def __init__(self, tasks: Sequence[T]) -> None:
         self._tasks = deque(tasks)
@@ -151,7 +151,7 @@ def _start(work: Work[T]) -> _Worker[T]:
     process = start(target=_serve, args=(theirs, work, dict(os.environ)))
     with _without_script():
         process.start()
-    theirs.close()  # a second owner of that end would hide the worker's death
+    theirs.close()  # if another process held that end open, the worker's death would go unnoticed
     return _Worker(process, ours)
 
 
@@ -191,7 +191,7 @@ def _death(worker: _Worker[Any]) -> str:
 
 
 def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None:
-    # the environment of the calling process, which may have changed since the first task
+    # copy the environment of the calling process, which may have changed since the first task
     os.environ.clear()
     os.environ.update(environment)
     # Ctrl-C reaches all processes of a terminal, but only the starting process decides whether and when they end
@@ -219,7 +219,7 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
             break
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # signal the main thread, which alone handles signals, and which a signal to another thread would not wake
+        # signal the main thread, since only it handles signals, and a signal to another thread would not wake it
         signal.pthread_kill(main, signal.SIGTERM)
     else:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -230,6 +230,6 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
 def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
         pipe.send((over, message))
-    except OSError:  # the other process is gone, and the listening thread is about to end this process
+    except OSError:  # the other process has ended, and the listening thread is about to end this process
         while True:
-            time.sleep(0.01)  # short sleeps, as a signal just before a sleep is handled late
+            time.sleep(0.01)  # sleep briefly, since a signal just before a sleep is handled after it

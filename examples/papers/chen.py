@@ -1,18 +1,18 @@
 """Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021, on MNIST: python -m edgefl.examples.papers.chen
 
-The authors' file is FLMIN.m of github.com/mzchen0/Wireless-FL: nine users at distances drawn evenly up to 500 m, 10
-dBm, a loss of d^2, blocks of 1 MHz that differ in interference, packets lost with q = 1 - exp(-1.08 (I + N) d^2 /
-P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass each. What the text does not say:
+The authors' file is FLMIN.m of github.com/mzchen0/Wireless-FL: nine users at uniformly drawn distances up to 500 m,
+10 dBm, a path loss of d^2, blocks of 1 MHz that differ in interference, packets lost with q = 1 - exp(-1.08 (I + N)
+d^2 / P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass each. The file adds to the text,
+or differs from it:
 
 - `frozen`: the file chooses users and blocks once for all iterations, also in the random baselines;
-- `own_start`: in the file each user starts from a random model of its own, and the first global model is their
-  mean;
+- `own_start`: in the file, each user starts from a random model of its own, and the first global model is their mean;
 - the waterfall is 1.08 in the file, 0.023 dB (1.0053) in the text.
 
-Different here: steps of gradient descent (the file has scaled conjugate gradients), ReLU for tanh, users at least
-8.6 m away. The selector draws losses with the file's q, and gives a user whose packet is lost a clock so slow that
-the deadline cuts it off; seconds and joules are not compared. The file counts the model in Mbit in its energy
-budget: with bits, computing takes 25 mJ of a budget of 3 mJ, and no user may take part.
+This reproduction differs: gradient descent instead of scaled conjugate gradients, ReLU instead of tanh, users at
+least 8.6 m away. The selector draws losses with the file's q, and gives a user whose packet is lost a clock so slow
+that the deadline cuts it off; seconds and joules are not compared. The file counts the model in Mbit in its energy
+budget: in bits, computing would take 25 mJ of a budget of 3 mJ, and no user could take part.
 """
 
 import sys
@@ -42,7 +42,7 @@ LAYERS = (784 * 50, 50, 50 * 10, 10)
 
 
 class Blocks(CountedDecider):
-    """Choose users, and blocks that differ in interference, as the file's proposal or one of its baselines."""
+    """Choose users, and blocks that differ in interference, by the file's proposed scheme or a baseline of it."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"clock"})
     choose: Literal["proposed", "random blocks", "random", "least errors"] = "proposed"
@@ -64,7 +64,7 @@ class Blocks(CountedDecider):
         return Decision(ids, clock_hz=clock_hz[np.argsort(users)], memory=kept)
 
     def _chosen(self, of: Candidates, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return users and their blocks; a user that is too slow on its block counts for nothing."""
+        """Return users and their blocks; a user that is too slow on its block has no effect."""
         from scipy.optimize import linear_sum_assignment
 
         chances = arrives(of, number)
@@ -96,7 +96,7 @@ def arrives(of: Candidates, number: int) -> np.ndarray:
 
 
 class InOrder(Staying):
-    """Deal the first samples of the data, as many as the file gives each user."""
+    """Deal the first samples of the data, in the numbers per user of the authors' file."""
 
     def assign(
         self,
@@ -110,7 +110,7 @@ class InOrder(Staying):
 
 
 class OnARay(Mobility):
-    """Place users at distances drawn evenly up to the cell's radius."""
+    """Place users at uniformly drawn distances up to the cell's radius."""
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -198,7 +198,7 @@ VARIANTS = {
     "proposed, own start": ("proposed", True, True),
     "random, frozen, own start": ("random", True, True),
 }
-# pairs that the text compares, in points of accuracy: the proposal minus a baseline
+# pairs that the text compares by the gain in percentage points: the proposed scheme minus a baseline
 LEADS = ("random, frozen", "random, drawn each round", "random blocks", "least errors")
 
 
@@ -212,7 +212,7 @@ def run(seed: int, choose: str, frozen: bool, own_start: bool) -> tuple[float, f
 
 
 def main() -> None:
-    """Print the leads of the proposal, with standard deviations over seeds, as a table of comma-separated values."""
+    """Print the gains of the proposed scheme, with standard deviations over seeds, as comma-separated values."""
     found = {}
     for name, switches in VARIANTS.items():
         found[name] = [run(seed, *switches) for seed in SEEDS]

@@ -1,12 +1,12 @@
-"""FEDL's allocation on the inputs of the authors' result files: python -m edgefl.examples.papers.fedl
+"""Compute FEDL's allocation for the inputs of the authors' result files: python -m edgefl.examples.papers.fedl
 
 Dinh, Tran et al., INFOCOM 2019 and IEEE/ACM Trans. Networking 29(1), 2021; github.com/nhatminh/FEDL-INFOCOM, folder
-julia-new: data.h5 and setting.h5 (five devices), TrafficGen.jl and Setting.jl (fifty devices, by formula). Written:
-seconds and joules of computing and of sending, by the price kappa of a second. The authors' result files have these
-numbers from their closed forms in Julia, and from Ipopt.
+julia-new: data.h5 and setting.h5 (five devices), TrafficGen.jl and Setting.jl (fifty devices, by formula). The output
+is the seconds and joules of computing and of sending, by the price kappa of a second. The authors' result files
+contain these numbers from their closed forms in Julia, and from Ipopt.
 
-A device's SNR is that at 1 W on the whole band; 25,000 nats are sent in 1 MHz, with 0.2 to 1 W and 0.3 GHz at
-least.
+A device's SNR is given for 1 W on the whole band; 25,000 nats are sent in 1 MHz, with 0.2 to 1 W and at least 0.3
+GHz.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ SNR = np.array(
     [0.18003337330946112, 0.5657038012336738, 1.0495727769918888, 2.6648365907548524, 6.844845537967977]
 )
 KAPPAS = (1e-4, 1e-3, 8e-3, 0.03, 0.1, 0.3, 0.5, 0.7, 1.0, 10.0)
-# fifty devices: ratios of the smallest to the largest data set, or distance; the mean of both is fixed
+# fifty devices: ratios of the smallest to the largest data set, or distance; the mean of the two is fixed
 MANY, MEAN_BITS, MEAN_M = 50, 60.0e6, 26.0
 OF_DATA, OF_DISTANCE = (
     {"data equal": 1.0, "data 1:5": 0.2, "data 1:1000": 1e-3},
@@ -59,7 +59,7 @@ def spread(ratio: float, mean: float) -> FloatArray:
 
 
 def rows() -> list[tuple[str, str, float]]:
-    """Compute setting, quantity and value of all numbers."""
+    """Compute all numbers, as rows of setting, quantity and value."""
     found = []
     for kappa in KAPPAS:
         values = costs(CYCLES * BITS, CLOCKS, SNR, kappa)

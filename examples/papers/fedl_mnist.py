@@ -1,9 +1,10 @@
-"""FedAvg of the authors' FEDL file on MNIST: python -m edgefl.examples.papers.fedl_mnist
+"""Repeat the FedAvg run of FEDL's authors on MNIST: python -m edgefl.examples.papers.fedl_mnist
 
-github.com/CharlieDinh/FEDL_pytorch has one file of results, Mnist_FedAvg_0.005_0.2_15_10u_20b_20_avg.h5: FedAvg at
-rate 0.005, ten users a round, batches of 20, 20 passes. Written: accuracy in percent, means of the 20 rounds up to
-rounds 50 and 80. Theirs is on the users' own test data, a quarter of what each holds; ours is on MNIST's. Their
-inputs are standardised by pixel, ours by one mean and standard deviation. The users' sizes follow a more uneven law.
+github.com/CharlieDinh/FEDL_pytorch has one results file, Mnist_FedAvg_0.005_0.2_15_10u_20b_20_avg.h5: FedAvg at rate
+0.005, ten users a round, batches of 20, 20 passes. The output is the accuracy in percent, averaged over the 20 rounds
+up to rounds 50 and 80. The authors test on a quarter of each user's own data; we test on MNIST's test set. The
+authors standardise inputs per pixel; we use a single mean and standard deviation. Their users' amounts of data differ
+more.
 """
 
 import sys

@@ -1,13 +1,13 @@
-"""Liu, Zhang, Song and Letaief, ICC 2020, on MNIST: python -m edgefl.examples.papers.hierfavg
+"""Repeat Liu, Zhang, Song and Letaief, ICC 2020, on MNIST: python -m edgefl.examples.papers.hierfavg
 
-Fifty devices in five cells, each with the samples of one label; a cloud round has 60 local steps: kappa1 steps in
-each of kappa2 rounds of the cells. A cell's devices have ten labels or two (`labels_per_cell`). A local step takes
-0.022 s and 2.4 mJ, an upload 0.123 s and 62 mJ, and the exchange with the cloud 1.23 s, as a summary of the paper
-gives them; downloads take no time to speak of. Written: cloud rounds, seconds, and joules of a device, to an accuracy
+Fifty devices in five cells hold samples of one label each. A cloud round has 60 local steps: kappa1 steps in each of
+kappa2 rounds of a cell. A cell's devices together have ten or two labels (`labels_per_cell`). A local step takes
+0.022 s and 2.4 mJ, an upload 0.123 s and 62 mJ, and the exchange with the cloud 1.23 s, according to a summary of the
+paper; downloads take negligible time. The output is the cloud rounds, seconds, and joules of a device to an accuracy
 of 85 %.
 
 The model is logistic regression instead of the paper's network of 21,840 weights, which takes more than 20 s of one
-core for each cloud round; uploads take as long as those of the network. The learning rate stays at 0.01.
+core for each cloud round; uploads take as long as those of the network. The learning rate is constant, 0.01.
 """
 
 from math import log10
@@ -26,11 +26,11 @@ BITS = 7850 * 32
 STEP_S, STEP_J, UPLOAD_S, UPLOAD_J, CLOUD_S, CLOCK_HZ = 0.022, 2.4e-3, 0.123, 0.062, 1.23, 1e9
 QUANTITIES = ("cloud rounds", "seconds", "joules")
 TARGET, SEED = 0.85, 100
-LENGTHS = {1: 28, 2: 18, 4: 13, 10: 14}  # kappa2, and the cloud rounds that are run
+LENGTHS = {1: 28, 2: 18, 4: 13, 10: 14}  # kappa2 -> number of cloud rounds that are run
 
 
 class OneLabel(Staying):
-    """Give each device samples of one label, an equal part; a cell's ten devices have the given number of labels."""
+    """Give each device an equal part of one label's samples; a cell's ten devices have the given number of labels."""
 
     labels_per_cell: int = LABELS
 
@@ -48,7 +48,7 @@ class OneLabel(Staying):
 
 
 def run(kappa2: int, labels_per_cell: int) -> tuple[int, float, float]:
-    """Return the cloud rounds to the target, and the seconds and a device's joules to their end."""
+    """Return the number of cloud rounds to the target, and the seconds and joules per device that these take."""
     with TemporaryDirectory() as folder:
         links = Path(folder) / "links.csv"
         rows = [f"0,{device},{device * CELLS // DEVICES},1e11,{BITS / UPLOAD_S}" for device in range(DEVICES)]

@@ -1,8 +1,8 @@
-"""McMahan et al., AISTATS 2017, Table 2, the CNN on MNIST: python -m edgefl.examples.papers.mcmahan
+"""Repeat the CNN on MNIST of McMahan et al., AISTATS 2017, Table 2: python -m edgefl.examples.papers.mcmahan
 
-All but the network is as in `scenarios/benchmarks/mcmahan_mnist_2nn.yaml`: 100 clients with 600 of the shuffled
-samples each, ten in a round. Written: the first round whose test accuracy is at least 99 %. The paper makes its
-curves monotone, which gives the same round.
+Everything but the network is as in `scenarios/benchmarks/mcmahan_mnist_2nn.yaml`: 100 clients with 600 of the
+shuffled samples each, of which ten train in a round. The output is the first round with a test accuracy of at least
+99 %. The paper makes its curves monotone, which gives the same round.
 
 The paper chooses rates from a grid that it does not print. Here one rate serves all rows: of three rates, each
 10^(1/3) times the one before (0.0464, 0.1, 0.215), the one with the highest test accuracy after ten rounds of one
@@ -25,7 +25,7 @@ from edgefl.learning.models import Model
 
 HERE = __name__ if __name__ != "__main__" else "edgefl.examples.papers.mcmahan"
 TARGET, SEED, RATE = 0.99, 100, 0.215
-LONGEST = 1000  # rounds; the slowest row of the paper has as many
+LONGEST = 1000  # rounds; as many as the slowest row of the paper
 ROWS = (("iid", 1, 10),)  # partition, epochs, samples of a batch
 HIDDEN = 512
 
@@ -33,7 +33,7 @@ HIDDEN = 512
 class Cnn(Model):
     """5x5 convolutions of 32 and 64 filters that keep the size, each pooled 2x2; a hidden layer of 512.
 
-    1,663,370 parameters for 28x28 images and 10 classes, as many as the paper says. Representation: the hidden layer.
+    It has 1,663,370 parameters for 28x28 images and 10 classes, as in the paper. Representation: hidden layer.
     """
 
     typical_input: ClassVar = (28, 28)
@@ -44,7 +44,7 @@ class Cnn(Model):
         height, width = input_shape
         layers = [
             nn.Unflatten(1, (1, height)),
-            # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
+            # pooling precedes the ReLU: the two commute, and the ReLU then has a quarter of the work
             *(nn.Conv2d(1, 32, 5, padding=2), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Conv2d(32, 64, 5, padding=2), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Flatten(), nn.Linear(64 * (height // 4) * (width // 4), HIDDEN), nn.ReLU()),

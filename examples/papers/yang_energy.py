@@ -1,15 +1,15 @@
 """Yang, Chen, Saad et al., IEEE Trans. Wireless Commun. 20(3), 2021: python -m edgefl.examples.papers.yang_energy
 
 To end with a global accuracy, a / (1 - eta) rounds are needed in which each device iterates v log2(1 / eta) times, to
-a local accuracy eta: few long rounds, or many short ones. Minimised is the time of all rounds, or the joules of
-computing and sending until a given time, by eta, shares of the band, powers and clocks together. Written: the
-optimum over equal shares of the band with the best eta ("equal band"), over the best allocation with eta = 1/2
-("fixed eta"), and over equal shares, eta = 1/2 and the maximum power ("neither").
+a local accuracy eta: few long rounds, or many short ones. Eta, shares of the band, powers and clocks are optimised
+jointly, to minimise either the time of all rounds or the joules of computing and sending within a given time.
+The output is the ratio of the optimum to equal shares of the band with the best eta ("equal band"), to the best
+allocation with eta = 1/2 ("fixed eta"), and to equal shares, eta = 1/2 and the maximum power ("neither").
 
-We could read only the abstract, which gives the savings over "conventional" schemes at best, without saying which.
-The settings are those that later papers quote: 50 users in a square of 500 m, 128.1 + 37.6 log10(km) dB with
-shadowing of 8 dB, -174 dBm/Hz, 20 MHz, 28.1 kbit, 10 dBm, 2 GHz, 500 samples of 1e4 to 3e4 cycles, kappa 1e-28,
-accuracy 1e-3. L = gamma = 1 and xi = delta = 1/10 give a = 138 and v = 10.5; both only scale the result.
+We could read only the abstract, which states the maximum savings over "conventional" schemes without naming them. The
+settings are those that later papers quote: 50 users in a square of 500 m, 128.1 + 37.6 log10(km) dB with shadowing of
+8 dB, -174 dBm/Hz, 20 MHz, 28.1 kbit, 10 dBm, 2 GHz, 500 samples of 1e4 to 3e4 cycles, kappa 1e-28, accuracy 1e-3. L =
+gamma = 1 and xi = delta = 1/10 give a = 138 and v = 10.5; both only scale the results.
 """
 
 from statistics import mean, stdev
@@ -56,13 +56,13 @@ def uploads(gain: FloatArray, cycles: FloatArray, eta: float, band_hz: float = B
 
 
 class World:
-    """A drop of users, with the band divided optimally or equally."""
+    """A drop of users, for which the band is divided optimally or equally."""
 
     def __init__(self, seed: int) -> None:
         self.gain, self.cycles = drop(seed)
 
     def _rounds(self, eta: float, equal: bool) -> list[Uploads]:
-        """Return the uploads by part of the band: all users on the whole band, or one user on each equal part."""
+        """Return the uploads in each part of the band: all users in the whole band, or one in each equal part."""
         if not equal:
             return [uploads(self.gain, self.cycles, eta)]
         each = zip(self.gain[:, None], self.cycles[:, None], strict=True)
@@ -74,7 +74,7 @@ class World:
         return float(ROUNDS / (1 - eta) * longest)
 
     def joules(self, eta: float, end_s: float, *, equal: bool, full_power: bool = False) -> float:
-        """Return the least joules of all rounds that end in time; infinite if they cannot."""
+        """Return the minimum joules of all rounds if they end in time; infinite if they cannot."""
         rounds = ROUNDS / (1 - eta)
         total = 0.0
         for of in self._rounds(eta, equal):
@@ -91,7 +91,7 @@ class World:
         return float(rounds * total)
 
     def best(self, end_s: float | None, *, equal: bool) -> float:
-        """Return the fewest seconds, or the fewest joules until end_s, over eta."""
+        """Return the minimum over eta of the seconds, or of the joules until end_s."""
 
         def cost(eta: float) -> float:
             return self.seconds(eta, equal=equal) if end_s is None else self.joules(eta, end_s, equal=equal)
@@ -103,7 +103,7 @@ class World:
 
 
 def compared(world: World) -> dict[tuple[str, str], float]:
-    """Return the optimum's seconds, and its joules by the time given, over those of each other scheme."""
+    """Return the ratios of the optimum's seconds, and of its joules within given times, to the other schemes'."""
     conventional_s = world.seconds(HALF, equal=True)
     others_s = {
         "equal band": world.best(None, equal=True),
@@ -125,7 +125,7 @@ def compared(world: World) -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    """Print means of the ratios over drops, and the lowest of the joules over neither, as comma-separated values."""
+    """Print the mean ratios over drops, and the lowest ratio of joules to "neither", as comma-separated values."""
     each = [compared(World(seed)) for seed in SEEDS]
     found = {key: [one[key] for one in each] for key in each[0]}
     in_time = [values for key, values in found.items() if key[0] != "delay" and key[1] == "neither"]

@@ -1,15 +1,16 @@
 """Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020: python -m edgefl.examples.papers.yang_scheduling
 
-The authors' file is github.com/owen94/ScheduleFedLearn: sites by a Poisson process, 100 users in each cell, a loss
-of d^4, Rayleigh fading drawn each round, one interferer in every other cell, no noise. Five users are scheduled in a
-round: at random, in turn, or those with the largest fading (in a cell of equal mean rates, proportional fairness).
+The authors' file is github.com/owen94/ScheduleFedLearn: sites of a Poisson process, 100 users in each cell, a path
+loss of d^4, Rayleigh fading drawn each round, one interferer in each other cell, no noise. Five users are scheduled
+in a round: at random, in turn, or those with the largest fading (in a cell of equal mean rates, proportional
+fairness).
 A user's update arrives if its SIR is above a threshold. Each of the 100 users holds 30 samples of MNIST: batches of
 10, rate 0.01, ten passes before each of 50 aggregations.
 
 The engine's own threshold (`radio.link.uplink_threshold_db`) draws a fading at the upload's end that no scheduler
-sees, so proportional fairness cannot win there. Here a selector draws the fading, and gives a user that fails a
-clock so slow that the deadline cuts it off. The model is logistic regression instead of a network of 21,840
-weights, and users that are not scheduled do not train on.
+sees, so proportional fairness cannot win there. Here a selector draws the fading, and makes a user whose upload fails
+so slow that it misses the deadline. The model is logistic regression instead of a network of 21,840 weights, and
+users that are not scheduled do not continue training.
 """
 
 import sys
@@ -33,7 +34,7 @@ POLICIES = ("random", "in turn", "fair")
 
 
 def network(rng: np.random.Generator) -> np.ndarray:
-    """Draw the mean power [sites, users] with which the user of each cell reaches the typical site, its own first."""
+    """Draw the mean power [sites, users] received at the typical site from each cell's users, its own cell first."""
     sites = rng.uniform(-SIDE, SIDE, (max(2, rng.poisson(4 * SIDE**2)), 2))
     sites = sites[np.argsort(np.linalg.norm(sites, axis=1))]
     places = np.zeros((len(sites), USERS, 2))
@@ -48,7 +49,7 @@ def network(rng: np.random.Generator) -> np.ndarray:
 
 
 class Scheduled(CountedDecider):
-    """Schedule users by a policy; those below the threshold of the SIR are too late."""
+    """Schedule users by a policy; users with an SIR below the threshold miss the deadline."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"clock"})
     policy: Literal["random", "in turn", "fair"] = "random"
@@ -90,7 +91,7 @@ class First(Staying):
 
 
 def run(seed: int, policy: str, threshold_db: float) -> tuple[float, float]:
-    """Return the mean accuracy of rounds 10, 20, ... in percent, and the updates that arrive in a round."""
+    """Return the mean accuracy of rounds 10, 20, ... in percent, and the mean number of updates per round."""
     selector = {
         "name": f"{HERE}:Scheduled",
         "count": SCHEDULED,
@@ -119,7 +120,7 @@ def run(seed: int, policy: str, threshold_db: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the leads in accuracy that the paper's two statements are about, as comma-separated values."""
+    """Print the differences in accuracy on which the paper makes two statements, as comma-separated values."""
     print("setting,variant,ours,ours_std,seeds")
     for threshold_db in THRESHOLDS_DB:
         found = {policy: [run(seed, policy, threshold_db) for seed in SEEDS] for policy in POLICIES}

@@ -10,14 +10,14 @@ from edgefl.errors import EdgeflError
 from edgefl.studies.schema import schema
 
 TEMPLATES = ("scenario.yaml", "study.yaml", "first_look.ipynb")
-PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # files copied from the examples
+PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # files that are copied from the examples
 
 
 def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Path]:
     """Write the folder of a new scenario and study.
 
     Args:
-        folder: the folder to fill, which is new or empty.
+        folder: a new or empty folder.
         name: the name of scenario and study.
         own_parts: whether to add an algorithm, a model and a mobility model to edit, in place of built-in parts.
 
@@ -48,7 +48,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
 
 
 def _filled(text: str, name: str, devices: int, own_parts: bool) -> str:
-    """Fill in a template; keep `#own ` lines only with own parts, and `#built-in ` lines only without them."""
+    """Fill in a template; keep `#own ` lines only with own parts, `#built-in ` lines only without."""
     kept, other = ("own", "built-in") if own_parts else ("built-in", "own")
     text = re.sub(rf"^#{other} .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^#{kept} ", "", text, flags=re.MULTILINE)

@@ -339,7 +339,7 @@ XML_FAULTS = {
     fcd('<timestep time="0"><vehicle id="7" x="0" y="?"/></timestep>'): r":2: <vehicle id='7'> y holds '\?'",
     fcd(
         f'<timestep time="0">{CAR}'
-    ): r":3: not well-formed XML \(mismatched tag\); perhaps the file is cut off",
+    ): r":3: not well-formed XML \(mismatched tag\); perhaps the file is truncated",
     '<?xml version="1.0" encoding="klingon"?><net/>': r": cannot be read \(unknown encoding: klingon",
     "<fcd-export>\n<timestep": r":2: not well-formed XML \(unclosed token\)",
     '<!-- \n<fcd-output.geo value="true"/>\n--><fcd-export/>': (

@@ -197,7 +197,7 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
     with refused_at("", "180"):
         resumable(run.path)
     left_by(run.path, host=platform.node() + "-2", heartbeat=ago(-2 * SILENT_S))  # one of the clocks is wrong
-    with refused_at("", "ahead of the clock"):
+    with refused_at("", "ahead of this clock"):
         resumable(run.path)
     left_by(run.path, heartbeat=ago(SILENT_S + 1))
     resumable(run.path)
