@@ -29,8 +29,7 @@ HEAD = """\
 # Trust
 
 This page compares every law of the radio with its source and simulated runs with published measurements (only their
-figures, not their data), and explains the differences. Its figures are computed from the code, and a test checks
-them.
+figures, not their data), and explains the differences. The code computes its figures, and a test checks them.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If it
 says *page*, the figure deviates from the reference for the reason given below the table, and the test compares the
