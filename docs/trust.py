@@ -235,7 +235,7 @@ def walls() -> Section:
             here, name = float(np.quantile(loss_db, share)), f"{kind}, {share:.0%} quantile"
             rows.append(Row(name, law, here, "dB", 0.08, "channel.way_inside"))
     return Section(
-        "Walls",
+        "Penetration loss",
         "38.901, 7.4.3.1 at 3.5 GHz: the sum of the wall's loss, 0.5 dB/m times the smaller of two uniform distances"
         " up to 25 m, and a normal random variable",
         "`edgefl.channel.penetration`, 200,000 draws",

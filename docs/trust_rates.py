@@ -200,10 +200,10 @@ TIMES_WHY = (
     " measured, because each device has the band to itself."
 )
 SINR_WHY = (
-    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7"
-    " dB: most of the interference that phones measure comes from signals that other cells always send. Without"
-    " load only noise remains, and the SINR is 19 to 30 dB higher, since the signal of a site of 53 dBm is far"
-    " above the noise."
+    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7 dB:"
+    " most of the interference that phones measure comes from other cells' always-on signals. Without load only"
+    " noise remains, and the SINR is 19 to 30 dB higher, since the signal of a site of 53 dBm is far above the"
+    " noise."
 )
 
 
