@@ -1,4 +1,4 @@
-"""Measure what each law of the radio preset nr does, and write docs/radio.md, or only some of its sections.
+"""Measure the effect of each law of the radio preset nr, and write docs/radio.md, or only some of its sections.
 
 python docs/radio.py [laws] [quickstart] [city_day]    whole runs: ten minutes on two idle cores
 """

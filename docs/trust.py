@@ -39,7 +39,7 @@ below](#fault-injection) that makes the deviation larger than allowed.
 
 
 class Row(NamedTuple):
-    """A line of a table: what is compared, the two values, and by how much they differ.
+    """A row of a table: the quantity, the two values, and the allowed deviation.
 
     Args:
         allowed: the largest deviation, or None where the values differ for a reason; a test then compares `here` with
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A law or a measurement: where the two values come from, the lines, and why they differ."""
+    """A law or a measurement: the sources of its two values, its rows, and the reasons for deviations."""
 
     title: str
     reference: str

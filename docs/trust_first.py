@@ -1,4 +1,4 @@
-"""Measure two networks that one might set up first, and causes of their handovers, for docs/trust.md."""
+"""Measure the handovers of two typical first networks, and their causes, for docs/trust.md."""
 
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ WHY = (
 
 
 def first_networks(row: Any, section: Any) -> Any:
-    """Return the section about handovers of two networks that one might set up first, and about their causes."""
+    """Return the section about the handovers of two typical first networks, and their causes."""
     rows = []
     for name, (sections, span_s) in NETWORKS.items():
         for switch, keys in SWITCHES.items():

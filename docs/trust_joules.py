@@ -1,4 +1,4 @@
-"""Compare simulated joules per bit with measurements of others with phones, for docs/trust.md."""
+"""Compare simulated joules per bit with published measurements of phones, for docs/trust.md."""
 
 from typing import Any
 

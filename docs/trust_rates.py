@@ -132,7 +132,7 @@ def rates(row: Any, section: Any) -> Any:
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
         " second; if the operators' values span a range, the reference is the value in it that is nearest to ours."
         " Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or more)."
-        " Values for 80 % indoors are from many places of four of these operators, and in the uplink from 100 MHz of"
+        " Values for 80 % indoors are from many places in four of these networks, and in the uplink from 100 MHz of"
         " band n41, while the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
         " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
@@ -193,11 +193,10 @@ RATES_WHY = (
     " has all of the 23 % that DDDSU gives the uplink and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
-    "The times are 80 Mbit divided by the rates, at other places than in the table above. There are only 40"
-    " places, so each quantile depends on a few of them. Indoors and outdoors, the slowest tenth takes 6"
-    " to 9 times as long as measured, and the median of the uplink nearly twice as long, for the reason"
-    " given above: there is no lower band. The fastest tenth of the uplink takes 42 % less time than"
-    " measured, because each device has the band to itself."
+    "The times are for other places than the rates in the table above. There are only 40 places, so each quantile"
+    " depends on a few of them. Indoors and outdoors, the slowest tenth takes 6 to 9 times as long as measured, and"
+    " the median of the uplink nearly twice as long, for the reason given above: there is no lower band. The fastest"
+    " tenth of the uplink takes 42 % less time than measured, because each device has the band to itself."
 )
 SINR_WHY = (
     "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7 dB:"

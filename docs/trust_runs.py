@@ -1,4 +1,4 @@
-"""Compare simulated quantities with measurements of others in networks, for docs/trust.md."""
+"""Compare simulated quantities with published measurements of networks, for docs/trust.md."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ BORDER, BACK = (
     0.07,
 )  # the page's conclusions: how close the handovers with sectors are to the measured ones
 READINGS = 4  # readings of a rate in each second
-# a city of small cells, one whose sites stand as a mid-band network's do, and a low-band network of large cells
+# a city of small cells, a mid-band macro network, and a low-band network of large cells
 CITIES: dict[str, dict[str, Any]] = {
     "UMi, 3.5 GHz, sites 200 m apart": {"path_loss": "umi", "isd_m": 200.0},
     "UMa, 3.5 GHz, sites 500 m apart": {"path_loss": "uma", "isd_m": 500.0},
@@ -34,7 +34,7 @@ CITIES: dict[str, dict[str, Any]] = {
 }
 FASTER_RULES = {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.256}
 ALONE = 24  # number of devices, each of which in turn is alone in its cell
-# where handover is the subject: a macro network's rules, from which the scenarios take theirs
+# a macro network's handover rules, used by the scenarios about handover
 STEADY_RULES = {"a3_offset_db": 3.0, "hysteresis_db": 2.0, "time_to_trigger_s": 0.48, "l3_filter_k": 8}
 MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
