@@ -84,7 +84,7 @@ def main() -> None:
     rows: dict[str, Callable[[np.random.Generator], FloatArray]] = {
         "Gauss-Markov": lambda rng: steps.efficiency(snr * gauss_markov(rng)),
         "sum of sinusoids": lambda rng: steps.efficiency(snr * jakes(rng)),
-        f"Gauss-Markov, {PARTS} parts, as edgefl has them": together,
+        f"Gauss-Markov, {PARTS} parts, as in edgefl": together,
         f"Gauss-Markov, one code over {PARTS} parts": coded(gauss_markov),
         f"sum of sinusoids, one code over {PARTS} parts": coded(jakes),
     }

@@ -160,7 +160,7 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.forecast.probe
     return (
-        f"With its {preview.forecast.devices} devices, the first rounds take"
+        f"With {preview.forecast.devices} devices, the first rounds take"
         f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J each{moves}."
     )
 

@@ -28,18 +28,18 @@ GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
 # Trust
 
-This page compares every law of the radio with its source, and simulated runs with others' measurements (only their
-figures, not their data), and explains differences. It is computed from the code, and a test checks its figures.
+This page compares every law of the radio with its source and simulated runs with published measurements (only their
+figures, not their data), and explains the differences. The code computes its figures, and a test checks them.
 
-*Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. Where
-a row says *page*, the figure and the reference differ for the reason given below the table, and the test compares the
+*Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If it
+says *page*, the figure deviates from the reference for the reason given below the table, and the test compares the
 figure with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
 below](#fault-injection) that makes the deviation larger than allowed.
 """
 
 
 class Row(NamedTuple):
-    """A line of a table: what is compared, the two values, and by how much they differ.
+    """A row of a table: the quantity, the two values, and the allowed deviation.
 
     Args:
         allowed: the largest deviation, or None where the values differ for a reason; a test then compares `here` with
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A law or a measurement: where the two values come from, the lines, and why they differ."""
+    """A law or a measurement: the sources of its two values, its rows, and the reasons for deviations."""
 
     title: str
     reference: str
@@ -144,8 +144,8 @@ def shadowing() -> Section:
         "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
-        f"The figures are sampled, with a standard error of up to {error:.3f}. The fields are linear between"
-        " nodes 1.25 m apart, which adds an error of at most 0.012 at distances of a few metres. The allowed"
+        f"The figures are Monte Carlo estimates, with a standard error of up to {error:.3f}. The fields are linear"
+        " between nodes 1.25 m apart, which adds an error of at most 0.012 at distances of a few metres. The allowed"
         " deviation is 0.012 plus four standard errors.",
     )
 
@@ -174,18 +174,17 @@ def fading() -> Section:
     lags = np.arange(1, TRANSFER)
     both = (special.j0(turn * lags) ** 2, rho ** (2.0 * lags))
     law, ours = (TRANSFER / (1 + 2 * float(((1 - lags / TRANSFER) * squares).sum())) for squares in both)
-    rows.append(Row(f"independent powers in {TRANSFER} slots", law, ours, "slots"))
+    rows.append(Row(f"effective number of independent slots in {TRANSFER}", law, ours, "slots"))
     return Section(
         "Fading over time",
         "Jakes's law, J0(2 pi f_d t), which assumes scatterers in all directions",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
-        "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals"
-        " Jakes's after one slot and is rho^n after n slots, which falls exponentially, while Jakes's"
-        " correlation falls faster at first and then oscillates around zero. A transfer averages over its"
-        " slots, and fewer of them are independent here, so transfer times spread more than with Jakes's"
-        " correlation, but their mean is the same. The figures are sampled; four standard errors are"
-        " allowed.",
+        "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals Jakes's"
+        " after one slot and is rho^n after n slots, which falls exponentially, while Jakes's correlation falls"
+        " faster at first and then oscillates around zero. A transfer averages over its slots, and fewer of them are"
+        " independent here, so transfer times vary more than with Jakes's correlation, but their mean is the same."
+        " The figures are Monte Carlo estimates; four standard errors are allowed.",
     )
 
 
@@ -215,8 +214,8 @@ def rates() -> Section:
         "Shannon's rate, capped at the table's highest rate of 7.4 bit/s/Hz",
         "`edgefl.channel.modulation`, with 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
         rows,
-        "Rates are lower than Shannon's for three reasons: the table's steps lie below the curve, real"
-        " codes need 2 dB more, and below CQI 1 (-7.5 dB) nothing is transmitted.",
+        "Rates are lower than Shannon's for three reasons: the table is a step function below the curve, real codes"
+        " need 2 dB more, and below CQI 1 (-7.5 dB) nothing is transmitted.",
     )
 
 
@@ -236,12 +235,12 @@ def walls() -> Section:
             here, name = float(np.quantile(loss_db, share)), f"{kind}, {share:.0%} quantile"
             rows.append(Row(name, law, here, "dB", 0.08, "channel.way_inside"))
     return Section(
-        "Walls",
-        "38.901, 7.4.3.1 at 3.5 GHz: the sum of the wall's loss, 0.5 dB/m times the smaller of two uniform"
-        " distances up to 25 m, and a normal random number",
+        "Penetration loss",
+        "38.901, 7.4.3.1 at 3.5 GHz: the sum of the wall's loss, 0.5 dB/m times the smaller of two uniform distances"
+        " up to 25 m, and a normal random variable",
         "`edgefl.channel.penetration`, 200,000 draws",
         rows,
-        "The figures are sampled; four standard errors of the outer quantiles are allowed.",
+        "The figures are Monte Carlo estimates; four standard errors of the outer quantiles are allowed.",
     )
 
 
@@ -267,7 +266,7 @@ def section_text(section: Section) -> str:
     """Return a section as Markdown."""
     head = f"## {section.title}\n\nReference: {section.reference}. Here: {section.here}.\n\n"
     lines = [
-        "| what | reference | here | unit | deviation | allowed | fault |",
+        "| quantity | reference | edgefl | unit | deviation | allowed | fault |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in section.rows]

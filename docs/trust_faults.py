@@ -14,20 +14,20 @@ HEAD = "## Fault injection\n"
 WORDS = """
 A test that cannot fail proves nothing. Each row below is a fault that `make faults` injects into the code, with the
 test that must then fail. The faults were written before their tests were tried: {first}; of the faults that were
-missed, twelve got a better test, and five now name another existing test. More faults were added later, along with
-new laws. When the faults were last run, **{now}** were caught. *Tolerance* is the largest deviation that the test
-accepts, and *s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed as
-*slow*, which does not count as caught.
+missed, twelve led to a better test, and five are caught by another existing test. More faults were added later, along
+with new laws. When the faults were last run, **{now}** were caught. *Tolerance* is the largest deviation that the
+test accepts, and *s* is the CPU time until it fails. A fault whose test does not end would be listed as *slow*, which
+does not count as caught.
 """
 MUTATED = """\
 ### Mutants
 
-`make mutants` also draws {each} places at random, with a seed, in each of four packages, and at each place changes
-an operator, a constant or a bound inside a function. {tried} of these mutants have been tried, each against the unit
+`make mutants` also draws {each} places inside functions at random, with a seed, in each of four packages, and mutates
+an operator, a constant or a bound at each place. {tried} of these mutants have been tried, each against the unit
 tests of its module and of the modules that import it, then against small whole runs, and then against the tests of
-laws and all unit tests of its package. A mutant is *equivalent* if it changes nothing observable, so that no test
-can tell it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than
-three times as long as usual; this counts as killed.
+laws and all unit tests of its package. A mutant is *equivalent* if it changes nothing observable, so that no test can
+tell it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than three
+times as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. Of the survivors,
 {chosen} are killed by existing tests that the tool had not tried, because it chose tests by name and import only;

@@ -1,4 +1,4 @@
-"""Compare simulated joules per bit with measurements of others with phones, for docs/trust.md."""
+"""Compare simulated joules per bit with published measurements of phones, for docs/trust.md."""
 
 from typing import Any
 
@@ -38,16 +38,16 @@ def joules(row: Any, section: Any) -> Any:
             )
     return section(
         "Joules per bit",
-        f"SIGCOMM21-5G/artifact: for uplinks above 50 Mbit/s {PHONE}, at a median of 3.93 W; for downlinks above"
-        " 300 Mbit/s 3.4 to 6.1 nJ/bit, at a median of 5.91 W; for runs, the reference is the nearest value in"
-        " the range",
+        f"SIGCOMM21-5G/artifact: for uplinks above 50 Mbit/s {PHONE}, at a median of 3.93 W; for downlinks above 300"
+        " Mbit/s 3.4 to 6.1 nJ/bit, at a median of 5.91 W; for runs, the reference is the value in the range that is"
+        " nearest to ours",
         f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
         " alone in the band",
         rows,
         "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the power model"
-        " gives the measured values, and the median and the fastest simulated devices agree with the model,"
-        " too. The slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and"
-        " spend correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
+        " reproduces the measured values, and the median and the fastest simulated devices agree with the model,"
+        " too. The slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
+        " correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
     )
 
 

@@ -91,8 +91,7 @@ def in_blocks(carrier: Carrier, snr: FloatArray, control: FloatArray) -> FloatAr
 
 
 def sinr_db(load: float) -> FloatArray:
-    """Mean SINR of the downlink at cars, without the beams' gain, as a phone reads it from a cell's"
-    " own signals."""
+    """Return the mean downlink SINR of cars without beam gain, as phones measure it on a cell's own signals, dB."""
     layout = {"rings": 1, "isd_m": 500.0, "sectors": 3, "federations": "centre"}
     one = trust_runs.scenario(
         devices={"count": CARS, "mobility": {"name": "random_direction", "area_factor": 1.0}},
@@ -130,13 +129,13 @@ def rates(row: Any, section: Any) -> Any:
             rows += _rows(row, f"{way}, {name}", ranges, np.quantile(values, QUANTILES), "Mbit/s")
     return section(
         "Rates of one device",
-        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value"
-        " per second; where operators span a range, the reference is the value nearest to ours. The values for"
-        " outdoors are from six operators in Europe, with good reception (in the uplink CQI 12 or more). The"
-        " values for 80 % indoors are from four of these operators, at many places, and in the uplink from 100"
-        " MHz of band n41, wherever the uplink carried data",
-        f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and in the uplink"
-        " uses the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
+        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
+        " second; if the operators' values span a range, the reference is the value in it that is nearest to ours."
+        " Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or more)."
+        " Values for 80 % indoors are from many places in four of these networks, and in the uplink from 100 MHz of"
+        " band n41, while the uplink carried data",
+        f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
+        " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
@@ -158,7 +157,7 @@ def times(row: Any, section: Any) -> Any:
     return section(
         "Time to move 10 MB",
         "80 Mbit divided by the measured rates above",
-        f"{ALONE} devices in a cell of 250 m, which have the band to themselves one after the other",
+        f"{ALONE} devices in a cell of 250 m, which use the band one at a time",
         rows,
         TIMES_WHY,
     )
@@ -184,29 +183,26 @@ def sinr(row: Any, section: Any) -> Any:
 
 
 RATES_WHY = (
-    "Outdoors all quantiles except one are within the operators' range. From these measurements we also"
-    " took the assumption that four real layers carry as much as two ideal ones: the operator with the most"
-    " layers, 3.9 on average, has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would"
-    " carry 1,670. Indoors and outdoors, the slowest tenth is slower than measured, by 77 % in the"
-    " downlink and 64 % in the uplink: the measuring phones were mostly outdoors, and networks move a"
-    " phone with"
-    " such a bad link to a lower band, which this cell does not have. The fastest tenth of the uplink is"
-    " 115 % faster than measured: the measured operator's frame gives the uplink at most a fifth of the"
-    " time, shared with other users, while a device here has all of the 23 % that DDDSU gives the uplink"
-    " and, near the site, uses 256QAM."
+    "Outdoors all quantiles except one are within the operators' range. The assumption that four real layers carry"
+    " as much as two ideal ones is from these measurements, too: the operator with the most layers, 3.9 on average,"
+    " has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would carry 1,670. Indoors and"
+    " outdoors, the slowest tenth is slower than measured, by 77 % in the downlink and 64 % in the uplink: the"
+    " measuring phones were mostly outdoors, and networks move a phone with such a bad link to a lower band, which"
+    " this cell does not have. The fastest tenth of the uplink is 115 % faster than measured: the measured"
+    " operator's frame gives the uplink at most a fifth of the time, shared with other users, while a device here"
+    " has all of the 23 % that DDDSU gives the uplink and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
-    "The times are 80 Mbit divided by the rates, at other places than in the table above. There are only 40"
-    " places, so each quantile depends on a few of them. Indoors and outdoors, the slowest tenth takes 6"
-    " to 9 times as long as measured, and the median of the uplink nearly twice as long, for the reason"
-    " given above: there is no lower band. The fastest tenth of the uplink takes 42 % less time than"
-    " measured, because each device has the band to itself."
+    "The times are for other places than the rates in the table above. There are only 40 places, so each quantile"
+    " depends on a few of them. Indoors and outdoors, the slowest tenth takes 6 to 9 times as long as measured, and"
+    " the median of the uplink nearly twice as long, for the reason given above: there is no lower band. The fastest"
+    " tenth of the uplink takes 42 % less time than measured, because each device has the band to itself."
 )
 SINR_WHY = (
-    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7"
-    " dB: most of the interference that phones measure comes from signals that other cells always send. Without"
-    " load only noise remains, and the SINR is 19 to 30 dB higher, since the signal of a site of 53 dBm is far"
-    " above the noise."
+    "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7 dB:"
+    " most of the interference that phones measure comes from other cells' always-on signals. Without load only"
+    " noise remains, and the SINR is 19 to 30 dB higher, since the signal of a site of 53 dBm is far above the"
+    " noise."
 )
 
 

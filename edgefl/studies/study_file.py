@@ -106,7 +106,9 @@ class Study(Section):
     """The content of a study file."""
 
     name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
-    scenario: str = Field(description="base scenario: a file, relative to the study file, or the name of a shipped scenario")
+    scenario: str = Field(
+        description="base scenario: a file, relative to the study file, or the name of a shipped scenario"
+    )
     seeds: list[Annotated[int, Field(ge=0, le=LARGEST_SEED)]] = Field(
         min_length=1, description="each variant runs once per seed"
     )
