@@ -39,10 +39,10 @@ class Result:
         name: name of the table or figure in the paper, such as `table X`.
         shows: what the table or figure reports.
         state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can give the
-            result), or same (`elsewhere` has the result).
-        elsewhere: paper and name of the same result in another paper, if there is one.
-        command: the command that gives the result; empty if no command does.
-        script: module of examples/papers that computes the result's numbers; empty if a study or scenario gives them.
+            result), or same (another paper has the result).
+        same: paper and name of the same result in another paper, if there is one.
+        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that gives the
+            result's numbers; all are empty if nothing does.
         minutes: time that the command takes on one core; 0 if the command takes hours, or has not been timed.
         needs: data, time or hardware that the command needs.
         why: the reason for the state, or for a difference between edgefl's and the paper's numbers.
@@ -52,16 +52,27 @@ class Result:
 
     paper: str
     name: str
-    shows: str
-    state: State
-    elsewhere: str = ""
-    command: str = ""
+    shows: str = ""
+    state: State = "same"
+    same: str = ""
+    study: str = ""
+    scenario: str = ""
     script: str = ""
     minutes: float = 0
     needs: str = ""
     why: str = ""
     recorded: tuple[str, ...] = ()
     fitted: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that gives the result; empty if no command does."""
+        verbs = {
+            "edgefl study ": self.study,
+            "edgefl run ": self.scenario,
+            f"python -m {SCRIPTS}.": self.script,
+        }
+        return next((verb + name for verb, name in verbs.items() if name), "")
 
 
 @dataclass(frozen=True)
@@ -107,39 +118,11 @@ def paper(name: str) -> Paper:
 
 def _paper(file: Path) -> Paper:
     facts = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return Paper(
-        file.stem,
-        facts["title"],
-        facts["authors"],
-        tuple(_result(file.stem, name, entry) for name, entry in facts["results"].items()),
-    )
-
-
-def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
-    if "same" in entry:
-        return Result(paper_name, name, "", "same", elsewhere=entry["same"])
-    runs = [
-        f"{verb}{entry[key]}"
-        for verb, key in (
-            ("edgefl study ", "study"),
-            ("edgefl run ", "scenario"),
-            (f"python -m {SCRIPTS}.", "script"),
-        )
-        if key in entry
+    results = [
+        Result(file.stem, name, **entry | {"recorded": tuple(entry.get("recorded", ()))})
+        for name, entry in facts["results"].items()
     ]
-    return Result(
-        paper_name,
-        name,
-        entry["shows"],
-        entry["state"],  # type: ignore[arg-type]
-        command=" ".join(runs),
-        script=entry.get("script", ""),
-        minutes=float(entry.get("minutes", 0)),
-        needs=entry.get("needs", ""),
-        why=entry.get("why", ""),
-        recorded=tuple(entry.get("recorded", ())),
-        fitted=bool(entry.get("fitted", False)),
-    )
+    return Paper(file.stem, facts["title"], facts["authors"], tuple(results))
 
 
 # ---- numbers
@@ -238,16 +221,14 @@ def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
 
 def contents(one: Paper) -> pd.DataFrame:
     """List a paper's results, each with its state."""
-    rows = {
-        result.name: [result.state, result.shows or f"{result.elsewhere} has it"] for result in one.results
-    }
+    rows = {result.name: [result.state, result.shows or f"{result.same} has it"] for result in one.results}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["state", "shows"])
 
 
 def sentences(result: Result) -> list[str]:
     """Describe a paper's result by its content, its state, the needs of a run, and how well our numbers agree."""
     if result.state == "same":
-        return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
+        return [f"{result.paper}, {result.name}: the same as {result.same}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
     lines += [f"Run it with `{result.command}`."] * bool(result.command)
     lines += [f"It takes about {result.minutes:g} minutes on one core."] * bool(result.minutes)
