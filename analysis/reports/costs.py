@@ -113,7 +113,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     for name in ("iterations", "epochs"):
         column = devices.groupby(keys)[name].sum(min_count=1) if name in devices else pd.Series(dtype=float)
         by_stage[name] = column.reindex(by_stage.index)
-    stored = pd.DataFrame([{**_storage(run, runs.rounds)} for run in runs.info.itertuples()])
+    stored = pd.DataFrame([_storage(run, runs.rounds) for run in runs.info.itertuples()])
     return by_stage.reset_index().merge(stored, on=RUN, how="left")
 
 

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, pilots_matter, write_above
 from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, variant_styles, whole
+from edgefl.analysis.measures.averages import bounded
 from edgefl.analysis.measures.metrics import (
     RUN,
     SESSION,
@@ -136,13 +137,11 @@ def _openings(
     times = time_to_target(rounds, sessions, reference=reference, target=goal)
     for part in (accuracy_after_change(rounds, sessions), times):
         kinds = kinds.merge(part, on=SESSION, how="left")
-    kinds = kinds[kinds["in_scope"]]
-    missed = np.isinf(kinds["rounds_to_target"])
+    kinds = bounded(kinds[kinds["in_scope"]])
     kinds = kinds.assign(
         accuracy_start=100 * kinds["accuracy_start"],
-        seconds=kinds["seconds_to_target"].mask(missed, kinds["session_s"]),
-        joules=kinds["joules_to_target"].mask(missed, kinds["session_j"]),
-        missed=missed,
+        seconds=kinds["seconds_to_target"],
+        joules=kinds["joules_to_target"],
     )
     means = {name: (name, "mean") for name in ("accuracy_start", "seconds", "joules")}
     return kinds.groupby(RUN).agg(**means, missed=("missed", "any")).reset_index(), goal, scope

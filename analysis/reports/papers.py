@@ -7,7 +7,7 @@ numbers that were compared are in `analysis/papers/ours`: one file per study, wr
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pandas as pd
 import yaml
@@ -179,11 +179,9 @@ def _overview(known: Sequence[Paper]) -> pd.DataFrame:
     rows = {}
     for one in known:
         states = [result.state for result in one.results]
-        rows[one.name] = [str(states.count(state)) for state in ("ran", "ready", "closed", "same")] + [
-            one.title
-        ]
-    columns = ["ran", "ready", "closed", "elsewhere", "title"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        counts = {state: str(states.count(state)) for state in get_args(State)}
+        rows[one.name] = counts | {"title": one.title}
+    return pd.DataFrame.from_dict(rows, orient="index").rename(columns={"same": "elsewhere"})
 
 
 def show(name: str | None = None, result: str | None = None, console: Console | None = None) -> None:
@@ -244,18 +242,17 @@ def sentences(result: Result) -> list[str]:
 def _numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
     """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
     rows = [
-        [
-            row.variant,
-            row.unit,
-            _spread(row.theirs, row.theirs_std),
-            _spread(row.ours, row.ours_std),
-            str(row.seeds),
-            "yes" if row.agrees else "no",
-        ]
+        {
+            "variant": row.variant,
+            "unit": row.unit,
+            "theirs": _spread(row.theirs, row.theirs_std),
+            "ours": _spread(row.ours, row.ours_std),
+            "our seeds": str(row.seeds),
+            "within": "yes" if row.agrees else "no",
+        }
         for row in numbers.itertuples()
     ]
-    columns = ["variant", "unit", "theirs", "ours", "our seeds", "within"]
-    return pd.DataFrame(rows, index=list(numbers["setting"]), columns=columns)
+    return pd.DataFrame(rows, index=list(numbers["setting"]))
 
 
 def _spread(value: float, std: float) -> str:
@@ -269,16 +266,15 @@ def audit(known: Sequence[Paper]) -> str:
         (one, result): numbers for one in known for result in one.results if len(numbers := compared(result))
     }
     rows = {
-        f"{one.name}, {result.name}": [
-            result.shows,
-            str(len(numbers)),
-            f"{numbers['agrees'].sum()}{' (fitted, not counted)' * result.fitted}",
-            result.why,
-        ]
+        f"{one.name}, {result.name}": {
+            "shows": result.shows,
+            "numbers": str(len(numbers)),
+            "within the band": f"{numbers['agrees'].sum()}{' (fitted, not counted)' * result.fitted}",
+            "remarks": result.why,
+        }
         for (one, result), numbers in found.items()
     }
-    columns = ["shows", "numbers", "within the band", "remarks"]
-    parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns), "result"))
+    parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index"), "result"))
     judged = pd.concat([numbers["agrees"] for (_, result), numbers in found.items() if not result.fitted])
     parts.append(f"{judged.sum()} of {len(judged)} numbers are within the band ({judged.mean():.0%}).")
     for (one, result), numbers in found.items():
