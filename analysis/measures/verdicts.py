@@ -117,16 +117,10 @@ def verdicts(
     by_rounds: bool = True,
     first: str,
 ) -> tuple[str, ...]:
-    """Compare each variant's costs with those of `base`.
+    """Compare each variant's costs with those of `base`, given the sessions in `detail` and the table of `ratios`.
 
     With a target, costs are those of reaching the target; without training, those of a round; with training and no
-    target, accuracies are compared.
-
-    Args:
-        detail: a row per session with the session's costs; sessions in scope are marked.
-        found: the table that `ratios` returns.
-        by_rounds: whether a round means the same in all variants; if not, variants are compared only by a target.
-        first: the text that `first_of` returns.
+    target, accuracies are compared. Only a target is compared if rounds differ in meaning (`by_rounds` is false).
     """
     over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]

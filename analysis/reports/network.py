@@ -278,12 +278,9 @@ FEW = 40  # up to this many points of a line are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw the network over time, variants as lines with bands of one standard deviation; None without data.
+    """Draw the table of `over_time`, variants as lines with bands of one standard deviation; None without data.
 
     There is a panel of handovers if any occurred, and one of devices in service if their number changes.
-
-    Args:
-        course: the table that `edgefl.analysis.reports.network.over_time` returns.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

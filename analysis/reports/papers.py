@@ -87,8 +87,7 @@ class Paper:
     def result(self, name: str) -> Result:
         """Return a paper's result by its name, such as `table X` or only `X`.
 
-        Raises:
-            ValueError: the paper has no result of this name; the error lists the names.
+        An unknown name raises a ValueError with the known ones.
         """
         wanted = name.casefold()
         for one in self.results:
@@ -104,11 +103,7 @@ def papers() -> list[Paper]:
 
 
 def paper(name: str) -> Paper:
-    """Return the facts of one paper.
-
-    Raises:
-        ValueError: no paper has this name; the error lists the names.
-    """
+    """Return the facts of one paper, or raise a ValueError with the known names."""
     file = FACTS / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in FACTS.glob("*.yaml")))
@@ -185,11 +180,7 @@ def _overview(known: Sequence[Paper]) -> pd.DataFrame:
 
 
 def show(name: str | None = None, result: str | None = None, console: Console | None = None) -> None:
-    """Print all papers, the results of one paper, or one result with its numbers.
-
-    Raises:
-        ValueError: no paper or result has this name; the error lists the names.
-    """
+    """Print all papers, the results of one paper, or one result with its numbers."""
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:
         _print(console, "paper", _overview(papers()))

@@ -270,11 +270,7 @@ TINTS = ("#9ecae1", "#fdd49e", "#ffffff")
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:
-    """Draw the difference in each setting, with its interval and the better variant.
-
-    Args:
-        table: the answer's table, as in `edgefl.analysis.reports.question.Answer`.
-    """
+    """Draw the difference in each setting of an answer's table, with its interval and the better variant."""
     scale = 100.0 if unit == "percentage points" else 1.0
     title = f"{variants[0]} minus {variants[1]} ({unit})"
     draw = _map if len(axes) == 2 else _intervals
