@@ -134,7 +134,8 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     }.get(str(settings.get("learning.warm_start")), float("nan"))
     probes = bool((own["phase"] == "probe").any())
     return {
-        **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+        "variant": run.variant,
+        "seed": run.seed,
         "model_bits": run.payload_bits,
         "stored_models": stored,
         "stored_temporarily": pilots if probes else 0,

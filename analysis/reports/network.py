@@ -214,7 +214,8 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
         "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
     }
     return {
-        **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+        "variant": run.variant,
+        "seed": run.seed,
         "handovers": len(handovers),
         "handovers_per_device_hour": len(handovers) / (service_s / 3600),
         "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),

@@ -215,23 +215,19 @@ def _row(
     seen = interval((first - second)[usable], error)
     if missed.any():
         seen = Interval(seen.pairs, math.nan, math.nan, math.inf)
+    why = ""  # the question is open
     if seen.half_width <= question.precision:
-        why, wanted = "precise", len(seeds)
+        why = "precise"
     elif note:
-        why, wanted = "pairs are missing", len(seeds)
+        why = "pairs are missing"
     elif len(seeds) >= question.budget:
-        why, wanted = "budget", len(seeds)
-    else:
-        why, wanted = "", pairs_wanted(seen, question.precision, error, question.budget)
+        why = "budget"
     return {
         "pairs": seen.pairs,
-        "mean": seen.mean,
-        "low": seen.low,
-        "high": seen.high,
-        "deviation": seen.deviation,
+        **{name: getattr(seen, name) for name in NUMBERS},
         "better": _better(question, seen),
         "why": why,
-        "seeds_wanted": wanted,
+        "seeds_wanted": len(seeds) if why else pairs_wanted(seen, question.precision, error, question.budget),
     }, note
 
 

@@ -65,15 +65,9 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
     by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
-    return pd.concat(
-        [
-            by_run["theory_smoothness"].max().rename("beta"),
-            by_run["theory_smoothness"].median().rename("beta_median"),
-            by_run["divergence"].max().rename("zeta2"),
-            by_run.size().rename("rounds"),
-        ],
-        axis=1,
-    ).reset_index()
+    columns = {"beta": ("theory_smoothness", "max"), "beta_median": ("theory_smoothness", "median")}
+    columns |= {"zeta2": ("divergence", "max"), "rounds": ("divergence", "size")}
+    return by_run.agg(**columns).reset_index()
 
 
 def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
