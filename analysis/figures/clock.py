@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.lines import label_lines
-from edgefl.analysis.figures.style import SOFT, Styles, note, plain, whole
+from edgefl.analysis.figures.style import EDGE, SOFT, Styles, note, plain, whole
 from edgefl.analysis.measures.service import Services
 from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
 from edgefl.analysis.runs.clock import HOURS, Clock, of_day
@@ -68,7 +68,7 @@ def draw_by_clock(
     times_s = np.linspace(0.0, last_s, POINTS)
     of = services[(sessions["variant"].iloc[0], sessions["seed"].iloc[0])]
     people = np.sum([of.at(int(cell), times_s) for cell in sessions["cell"].unique()], axis=0)
-    below.fill_between(place(times_s), people, step="post", color="#c9ced3", linewidth=0, zorder=2)
+    below.fill_between(place(times_s), people, step="post", color=EDGE, linewidth=0, zorder=2)
     below.set_ylim(0, 1.1 * max(1.0, float(people.max())))
     whole(below)
     below.set_ylabel("devices")

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,9 +17,10 @@ from edgefl.analysis.figures.lines import (
 )
 from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.averages import bounded
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, ranges, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, ranges, unit_for
 
 SIZE_INCH, DPI = (8.0, 5.6), 200  # 1600 x 1120 pixels, legible on a slide and a phone
 MOST_BARS = 40
@@ -58,10 +58,8 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
     goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
     heading(figure, 0.365, f"Cost of reaching {goal}", explained)
-    time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
-    time.set_ylabel(f"simulated time ({time.get_label()})")
-    energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
-    energy.set_ylabel(f"energy ({energy.get_label()})")
+    _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds_to_target", ("simulated time", TIME_UNITS))
+    _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules_to_target", ("energy", ENERGY_UNITS))
     return figure
 
 
@@ -148,19 +146,13 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
     label_lines(ax, curves, styles)
 
 
-def _cost_bars(
-    ax: Axes,
-    comparison: Comparison,
-    styles: Styles,
-    quantity: str,
-    length: str,
-    units: tuple[tuple[str, float], ...],
-) -> Axes:
+def _cost_bars(ax: Axes, comparison: Comparison, styles: Styles, cost: str, words: tuple[str, Units]) -> None:
     """Draw the cost of each session to reach the target, or the mean over all sessions if there are many.
 
-    A session that missed the target counts with its whole length. The returned axes are labelled with the unit.
+    A session that missed the target counts with its whole length.
     """
-    scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
+    detail = bounded(comparison.detail)
+    scope = detail[detail["in_scope"] & detail["targets"]]
     groups = [f"session {session}" for session in comparison.sessions]
     place = scope["session"].map({session: i for i, session in enumerate(comparison.sessions)})
     if comparison.clock is not None or len(groups) * len(styles) > MOST_BARS:
@@ -168,19 +160,16 @@ def _cost_bars(
     elif len(groups) > 6:
         groups = [str(session) for session in comparison.sessions]
         ax.set_xlabel("session", labelpad=1)
-    missed = np.isinf(scope["rounds_to_target"])
-    spent = scope[f"{quantity}_to_target"].mask(missed, scope[length])
-    unit, size = unit_for(spent, units)
-    sessions = scope[["variant", "seed"]].assign(group=place, spent=spent / size, missed=missed)
+    unit, size = unit_for(scope[cost], words[1])
+    sessions = scope[["variant", "seed", "missed"]].assign(group=place, spent=scope[cost] / size)
     by_seed = sessions.groupby(["variant", "group", "seed"]).agg(
         spent=("spent", "mean"), missed=("missed", "sum")
     )
     bars = by_seed.groupby(["variant", "group"]).agg(
         mean=("spent", "mean"), std=("spent", "std"), missed=("missed", "sum")
     )
-    ax.set_label(unit)
     draw_bars(ax, bars.reset_index(), groups, styles)
-    return ax
+    ax.set_ylabel(f"{words[0]} ({unit})")
 
 
 def _scope_words(comparison: Comparison) -> str:

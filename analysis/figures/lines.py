@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgefl.analysis.figures.style import INK, SOFT, Styles, note, plain
+from edgefl.analysis.figures.style import EDGE, INK, SOFT, Styles, note, plain
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.page.formatting import compact_labels
@@ -66,12 +66,7 @@ def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> Non
 
 
 def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pilots: bool) -> pd.Series:
-    """Shade the sessions, label them above the axis, and return the position at which each session starts.
-
-    Args:
-        lengths: length of each session on the axis.
-        pilots: whether to mark the pilot sessions.
-    """
+    """Shade sessions of given lengths on the axis, label them above it, and return where on the axis each begins."""
     ends = lengths.cumsum()
     starts = ends - lengths
     plain(ax)
@@ -85,7 +80,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
         colour = PILOT if pilot else BAND if number % 2 else "white"
         ax.axvspan(start, end, color=colour, linewidth=0, zorder=0)
         if number:
-            ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
+            ax.axvline(start, color=EDGE, linewidth=0.8, zorder=1)
         words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
         if detailed:
             kind = about["kind"] if pilot or about["kind"] != "pilot" else "new"

@@ -16,7 +16,7 @@ DPI = 150
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 # each dash is sparser than the one before, which thus stays visible where lines coincide
 SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
-INK, SOFT = "#222222", "#666666"
+INK, SOFT, EDGE = "#222222", "#666666", "#c9ced3"
 WORDS_PER_INCH = 15.5  # average number of characters per inch in an explanation
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
@@ -69,11 +69,7 @@ def note(
     top: bool = False,
     **look: Any,
 ) -> None:
-    """Write words beside a place on the axes, at an offset in points.
-
-    Args:
-        top: whether the place's y is a share of the axes' height, not a value.
-    """
+    """Write words beside a place on the axes, at an offset in points; with `top`, y is a share of the height."""
     look = {"fontsize": 7.5, "color": INK, **({"xycoords": ("data", "axes fraction")} if top else {}), **look}
     ax.annotate(words, place, offset, textcoords="offset points", **look)
 

@@ -70,12 +70,7 @@ EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "ba
 
 
 def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
-    """Collect and pack the data for a replay of one run.
-
-    Args:
-        run: a row of `runs.info`.
-        share: how many replays the page has; the size limits are divided by this number.
-    """
+    """Collect and pack the data for a replay of one run; `share` replays on a page divide the limits of size."""
     notes: list[str] = []
     layout, areas, streets = map_of(run.path, notes)
     ledger, rows, rounds, events = (

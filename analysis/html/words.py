@@ -1,6 +1,7 @@
 """Describe runs in sentences, and make the report's tables."""
 
 import html
+import math
 from typing import Any
 
 import pandas as pd
@@ -51,14 +52,12 @@ def summary(runs: Runs) -> list[str]:
 def in_short(runs: Runs) -> str:
     """Describe a run on one line, with rounds, simulated time, joules and last accuracy."""
     rounds = runs.rounds
-    count = len(training_rounds(rounds))
-    known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
-    last = known.groupby("cell")["accuracy"].last().mean()
+    last = _last_accuracy(rounds)
     parts = [
-        f"{count:,} round{'s' * (count != 1)}",
+        count_of(len(training_rounds(rounds)), "round"),
         f"{time_text(float(runs.info['simulated_s'].iloc[0]))} simulated",
         energy_text(rounds["energy_j"].sum()),
-        *([f"{named(runs.score)} {_percent(last)}"] if len(known) else []),
+        *([] if pd.isna(last) else [f"{named(runs.score)} {_percent(last)}"]),
     ]
     return ", ".join(parts).replace(NO_BREAK, " ")
 
@@ -75,15 +74,33 @@ def in_cell(runs: Runs, figure: Figure) -> str:
     )
 
 
-def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
-    """Describe the last models' score in a sentence, for a score that is not a share of samples."""
-    models = "models have" if known["cell"].nunique() > 1 else "model has"
-    mean = ", averaged over the cells" if known["cell"].nunique() > 1 else ""
-    best = _percent(known["accuracy"].max())
-    text = (
-        f"The last {models} an accuracy of {_percent(last)} on the test samples{mean}; the best has {best}."
+def _accuracy(rounds: pd.DataFrame, score: str) -> str:
+    """Describe the accuracy of a run's last and best models in a sentence."""
+    known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
+    several = known["cell"].nunique() > 1
+    last, top = _percent(_last_accuracy(known)), known.loc[known["accuracy"].idxmax()]
+    best = _percent(top["accuracy"])
+    models = "last models" if several else "last model"
+    if score != ACCURACY:  # not a share of samples
+        have, mean = ("have", ", averaged over the cells") if several else ("has", "")
+        text = f"The {models} {have} an accuracy of {last} on the test samples{mean}; the best has {best}."
+        return said(text, score)
+    if several:
+        return (
+            f"The {models} classify {last} of the test samples correctly, averaged over the cells; the best is"
+            f" {best}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}{int(top['session'])}, after"
+            f" round{NO_BREAK}{int(top['round'])}."
+        )
+    return (
+        f"The {models} classifies {last} of the test samples correctly; the best is {best}, in session"
+        f" {int(top['session'])} after round {int(top['round'])}."
     )
-    return said(text, score)
+
+
+def _last_accuracy(rounds: pd.DataFrame) -> float:
+    """Average the accuracy of the cells' last tested models; NaN without one."""
+    known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
+    return float(known.groupby("cell")["accuracy"].last().mean())
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
@@ -92,7 +109,6 @@ def comparison(runs: Runs) -> pd.DataFrame:
     for run in runs.info.itertuples():
         rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
         training = training_rounds(rounds)
-        known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
         rows.append(
             {
                 "run": label_of(run, runs),
@@ -101,10 +117,10 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "simulated time": time_text(run.simulated_s),
                 "median round time": time_text(training["latency_s"].median()),
                 "energy of all devices": energy_text(rounds["energy_j"].sum()),
-                "wasted": _percent(_share(rounds, "energy_wasted_j")),
+                "wasted": _percent(_wasted(rounds)),
                 "mean opening accuracy": _percent(sessions["accuracy_start"].mean()),
-                "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
-                "best accuracy": _percent(known["accuracy"].max()),
+                "last accuracy": _percent(_last_accuracy(rounds)),
+                "best accuracy": _percent(rounds["accuracy"].max()),
                 **{heading: text for heading, text, _ in further(runs, run.variant, run.seed)},
             }
         )
@@ -229,28 +245,15 @@ def _cells_of(scenario: dict[str, Any]) -> tuple[int, int]:
 def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
-    joules = rounds["energy_j"].sum()
     sentences = [
-        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training "
-        f"round{'s' * (len(training) != 1)} took {time_text(run.simulated_s)} of simulated time and "
-        f"{energy_text(joules)} of the devices' energy; the median round takes "
-        f"{time_text(training['latency_s'].median())}.",
+        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with"
+        f" {count_of(len(training), 'training round')} took {time_text(run.simulated_s)} of simulated time and"
+        f" {energy_text(rounds['energy_j'].sum())} of the devices' energy; the median round takes"
+        f" {time_text(training['latency_s'].median())}.",
         *([f"How it ended: {run.stopped}."] if run.stopped else []),
     ]
-    known = training.dropna(subset=["accuracy"]).sort_values("end_s")
-    if len(known):
-        top = known.loc[known["accuracy"].idxmax()]
-        last = known.groupby("cell")["accuracy"].last().mean()
-        sentences.append(
-            _other_score(runs.score, last, known)
-            if runs.score != ACCURACY
-            else f"The last models classify {_percent(last)} of the test samples correctly, averaged over "
-            f"the cells; the best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, "
-            f"session{NO_BREAK}{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
-            if known["cell"].nunique() > 1
-            else f"The last model classifies {_percent(last)} of the test samples correctly; the best is "
-            f"{_percent(top['accuracy'])}, in session {int(top['session'])} after round {int(top['round'])}."
-        )
+    if training["accuracy"].notna().any():
+        sentences.append(_accuracy(training, runs.score))
         opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
         if len(opened):
             span = " to ".join(dict.fromkeys([_percent(opened.min()), _percent(opened.max())]))
@@ -258,8 +261,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if len(devices):
         lost = devices[devices["outcome"] != COMPLETED]
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
-        waste = _share(rounds, "energy_wasted_j")
-        sentences.append(f"{share}; {_percent(waste)} of the energy went into updates that were not used.")
+        waste = _percent(_wasted(rounds))
+        sentences.append(f"{share}; {waste} of the energy went into updates that were not used.")
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
@@ -274,9 +277,14 @@ def _named(part: Any) -> str:
     return str(part["name"] if isinstance(part, dict) else part)
 
 
-def _share(rounds: pd.DataFrame, column: str) -> float:
+def _wasted(rounds: pd.DataFrame) -> float:
+    """Return the share of the joules that was spent on updates that were not used; NaN if unknown."""
     joules = rounds["energy_j"].sum()
-    return float(rounds[column].sum() / joules) if column in rounds and joules else float("nan")
+    return (
+        float(rounds["energy_wasted_j"].sum() / joules)
+        if "energy_wasted_j" in rounds and joules
+        else math.nan
+    )
 
 
 def _percent(share: float) -> str:

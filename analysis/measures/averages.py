@@ -81,8 +81,7 @@ class Costs:
     ) -> pd.DataFrame:
         """Average quantities over seeds: one row per point, the index, with columns VARIANT_NAME_mean and so on.
 
-        Args:
-            quantities: quantity -> NAME; for an empty NAME the columns are VARIANT_mean and so on.
+        `quantities` maps a quantity to its NAME; with an empty NAME the columns are VARIANT_mean and so on.
         """
         table = self.table(quantities, variants).set_index(list(self.at))
         columns = {
@@ -95,15 +94,11 @@ class Costs:
         return pd.DataFrame(columns, index=table.index.unique())
 
     def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
-        """Return a quantity of `one` (a point and a variant) divided by `base`'s, in pairs of the same seed.
-
-        Args:
-            one, base: the dividend and the divisor: column -> value, for the columns of the point and the variant.
-        """
+        """Return a quantity of `one` (a point and a variant: column -> value) divided by `base`'s, paired by seed."""
         return paired_ratio(*self._pairs(quantity, one, base))
 
     def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
-        """Return a quantity of `one` (a point and a variant) minus `base`'s, in pairs of the same seed."""
+        """Return a quantity of `one` (a point and a variant: column -> value) minus `base`'s, paired by seed."""
         return paired(*self._pairs(quantity, one, base))
 
     def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:
@@ -236,11 +231,7 @@ def of_sessions(
     """Make a table of sessions with labels, kind, and each variant's opening accuracy and transition.
 
     With a clock there is a row per cell and session, in order of time; the row has the beginning and the number of
-    devices of the first variant and seed that has the session.
-
-    Args:
-        again: word that tables show for the kind of a recurring session.
-        sessions: table of sessions, as `Runs` has it.
+    devices of the first variant and seed that has the session. The kind of a recurring session is called `again`.
     """
     rows = []
     begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])

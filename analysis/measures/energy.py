@@ -76,8 +76,7 @@ def energy_of_all(by_class: pd.DataFrame) -> pd.DataFrame:
 def groups(by_class: pd.DataFrame, variants: Sequence[str], whole: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return label -> rows of `energy_by_class`: per variant all devices, then each class if there are several.
 
-    Args:
-        whole: a table with one row per run, for all devices together.
+    The table `whole` has one row per run, for all devices together.
     """
     named = {}
     for variant in variants:

@@ -193,10 +193,7 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute the reference's speed-up over each variant, in rounds, seconds and joules to the target.
-
-    Args:
-        times: cost of each session to its target, as `time_to_target` returns it.
+    """Compute the reference's speed-up over each variant from the costs that `time_to_target` returns.
 
     Returns:
         variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho divided

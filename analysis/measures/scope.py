@@ -102,11 +102,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
 
 
 def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
-    """List variants in the order of the study's file or of the given folders, or, without either, reference first.
-
-    Args:
-        info: the table `Runs.info`, in any order of rows.
-    """
+    """List variants in the order of the study's file or of the given folders, or, without either, reference first."""
     places: dict[str, Any] = {}
     for variant, place in zip(info["variant"], info["place"], strict=True):
         places[variant] = min(place, places.get(variant, place))
@@ -120,10 +116,8 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
     """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
 
-    A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot.
-
-    Args:
-        recurring: the property that a recurring session shares with an earlier one: `labels` or `population`.
+    A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot. A recurring
+    session has the labels, or the population, of an earlier one.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
@@ -188,11 +182,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
-    """Return notes on the populations that recur in later sessions, one sentence each.
-
-    Args:
-        kinds: the table that `population_kinds` returns.
-    """
+    """Return notes on the populations that recur by `population_kinds`, one sentence each."""
     back = kinds[kinds["recurring"]]
     notes = []
     alike = int((kinds["overlap"] >= overlap).sum())

@@ -44,8 +44,7 @@ def table_of(
 ) -> pd.DataFrame:
     """Measure all runs in a row per series and value of the swept key; with one key also ratios: see `results.Sweep`.
 
-    Args:
-        reference, notes: variant that defines relative targets; list to which notes on left-out runs are appended.
+    Relative targets refer to `reference`; notes on runs that are left out are appended to `notes`.
     """
     costs = _by_seed(by_setting, goals, reference, notes)
     table = _means(costs, points, keys)

@@ -42,9 +42,7 @@ class Target:
     def named(self, reference: str | None, single: bool = False) -> str:
         """Describe the target accuracy in full.
 
-        Args:
-            reference: the variant that a relative target refers to if it names no variant.
-            single: whether the runs have only one variant.
+        A relative target that names no variant refers to `reference`, or to the `single` variant of the runs.
         """
         if not self.relative:
             return f"an accuracy of {percent_of(self.value)} %"
@@ -56,10 +54,7 @@ class Target:
 
 
 def target_of(given: "str | float | Target") -> Target:
-    """Parse a target accuracy.
-
-    Args:
-        given: an accuracy as a number; or as text a share of a variant's best accuracy: `95%`, `95% of average`.
+    """Parse a target accuracy: a number, or text, also for a share of a variant's best one, such as `95% of average`.
 
     Raises:
         ValueError: the value cannot be read, or is outside (0, 1].

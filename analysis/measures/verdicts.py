@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,44 +24,29 @@ LOWER_TARGET = "give a lower target to compare their costs"
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
 
-@dataclass(frozen=True)
-class Versus:
-    """The costs of one variant compared with another's.
+def versus(subject: str, base: str, time: Ratio, energy: Ratio, task: str) -> str:
+    """Compare a variant's costs with another's in a sentence, or say that the pairs of runs show no clear difference.
 
-    Attributes:
+    Args:
         subject, base: names of the two variants.
         time, energy: the subject's time and energy divided by those of the base, paired by seed.
         task: purpose of the costs, such as `to 80 % accuracy`.
     """
-
-    subject: str
-    base: str
-    time: Ratio
-    energy: Ratio
-    task: str
-
-    def sentence(self) -> str:
-        """Return the verdict with its interval, or that the pairs of runs show no clear difference."""
-        of = f"the time of {self.base} {self.task}"
-        needs = f"{self.subject} needs {_times(self.time.mean)} {of}"
-        if self.time.pairs < 2:
-            return f"{needs}, and {_times(self.energy.mean)} the energy ({NO_INTERVAL})."
-        if self.time.pairs < LEAST:
-            energy = f"{_times(self.energy.mean)} the energy ({_interval(self.energy)})"
-            return f"{needs} (2 seeds: {_interval(self.time)}), and {energy}."
-        within = f"95 % interval {_interval(self.time)}"
-        if self.time.decided:
-            first = f"{needs} ({self.time.pairs} seeds, {within})"
-            if self.energy.decided:
-                return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
-            return f"{first}; in energy the pairs of runs show no clear difference ({_around(self.energy)})."
-        first = (
-            f"{self.subject}: {self.time.pairs} pairs of runs show no clear difference from {self.base} in time "
-            f"{self.task} ({_times(self.time.mean)} the time, {within})"
+    needs = f"{subject} needs {_times(time.mean)} the time of {base} {task}"
+    if time.pairs < 2:
+        return f"{needs}, and {_times(energy.mean)} the energy ({NO_INTERVAL})."
+    of_energy = f"{_times(energy.mean)} the energy ({_interval(energy)})"
+    if time.pairs < LEAST:
+        return f"{needs} (2 seeds: {_interval(time)}), and {of_energy}."
+    within, unclear = f"95 % interval {_interval(time)}", "pairs of runs show no clear difference"
+    around = f"({_times(energy.mean)}, {_interval(energy)})"
+    if time.decided:
+        first = f"{needs} ({time.pairs} seeds, {within})"
+        return (
+            f"{first}, and {of_energy}." if energy.decided else f"{first}; in energy the {unclear} {around}."
         )
-        if self.energy.decided:
-            return f"{first}; {self.subject} needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
-        return f"{first}, nor in energy ({_around(self.energy)})."
+    first = f"{subject}: {time.pairs} {unclear} from {base} in time {task} ({_times(time.mean)} the time, {within})"
+    return f"{first}; {subject} needs {of_energy}." if energy.decided else f"{first}, nor in energy {around}."
 
 
 def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> list[str]:
@@ -133,16 +117,10 @@ def verdicts(
     by_rounds: bool = True,
     first: str,
 ) -> tuple[str, ...]:
-    """Compare each variant's costs with those of `base`.
+    """Compare each variant's costs with those of `base`, given the sessions in `detail` and the table of `ratios`.
 
     With a target, costs are those of reaching the target; without training, those of a round; with training and no
-    target, accuracies are compared.
-
-    Args:
-        detail: a row per session with the session's costs; sessions in scope are marked.
-        found: the table that `ratios` returns.
-        by_rounds: whether a round means the same in all variants; if not, variants are compared only by a target.
-        first: the text that `first_of` returns.
+    target, accuracies are compared. Only a target is compared if rounds differ in meaning (`by_rounds` is false).
     """
     over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]
@@ -163,7 +141,7 @@ def verdicts(
     said = []
     for name in others:
         time, energy = (ratio_of(found.loc[name], cost) for cost in OF_ROUND)
-        said.append(Versus(name, base, time, energy, "for a round").sentence())
+        said.append(versus(name, base, time, energy, "for a round"))
     return tuple(said)
 
 
@@ -188,10 +166,6 @@ def _interval(ratio: Ratio) -> str:
     return " to ".join(map(two_digits, ratio.ends))
 
 
-def _around(ratio: Ratio) -> str:
-    return f"{_times(ratio.mean)}, {_interval(ratio)}"
-
-
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     """Describe a variant's cost to reach the target, averaged over sessions and seeds."""
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
@@ -214,7 +188,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     if not row["of"]:  # for example, the variant has only a pilot session
         return f"{name} has none of the sessions that are compared, so its cost to {target.short} is unknown."
     if not (missed[name] or missed[base]):
-        return Versus(name, base, time, energy, f"to {target.short}").sentence()
+        return versus(name, base, time, energy, f"to {target.short}")
     of = count_of(int(row["of"]), "session")
     said = f"{name} misses {target.short} in {missed[name]} of {of}, {base} in {missed[base]}"
     how, beyond = ("more", 1.0) if missed[name] else ("less", -1.0)

@@ -21,10 +21,7 @@ def document(
 ) -> str:
     """Write a command's result as JSON: `command`, `out`, `answers`, `notes` and `table`.
 
-    Args:
-        out: directory that has the written files.
-        answers, notes: sentences of the result.
-        table: the table of numbers; a number that is not finite becomes null.
+    Answers and notes are sentences; a number in the table that is not finite becomes null.
     """
     rows = table.to_dict("records") if isinstance(table, pd.DataFrame) else table
     whole = {

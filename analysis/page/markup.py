@@ -115,11 +115,9 @@ Quantity = tuple[str, str, float]  # words, the format of a number, and the fact
 
 
 def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFrame:
-    """Turn a table's columns into rows of text [quantities x runs]; average many runs over seeds, by variant.
+    """Turn a table of runs into rows of text [quantities x runs]; average many runs over seeds, by variant.
 
-    Args:
-        table: a row per run, with the columns variant and seed, and columns of numbers.
-        rows: column -> format of its numbers.
+    The table has the columns variant and seed, and columns of numbers; `rows` maps such a column to its format.
     """
     if len(table) <= MOST_RUNS:
         named = table.set_index(table["variant"] + " seed " + table["seed"].astype(str))

@@ -113,7 +113,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     for name in ("iterations", "epochs"):
         column = devices.groupby(keys)[name].sum(min_count=1) if name in devices else pd.Series(dtype=float)
         by_stage[name] = column.reindex(by_stage.index)
-    stored = pd.DataFrame([{**_storage(run, runs.rounds)} for run in runs.info.itertuples()])
+    stored = pd.DataFrame([_storage(run, runs.rounds) for run in runs.info.itertuples()])
     return by_stage.reset_index().merge(stored, on=RUN, how="left")
 
 
@@ -134,7 +134,8 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     }.get(str(settings.get("learning.warm_start")), float("nan"))
     probes = bool((own["phase"] == "probe").any())
     return {
-        **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+        "variant": run.variant,
+        "seed": run.seed,
         "model_bits": run.payload_bits,
         "stored_models": stored,
         "stored_temporarily": pilots if probes else 0,

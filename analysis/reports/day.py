@@ -15,7 +15,8 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, pilots_matter, write_above
-from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, variant_styles, whole
+from edgefl.analysis.figures.style import EDGE, INK, Styles, heading, note, plain, variant_styles, whole
+from edgefl.analysis.measures.averages import bounded
 from edgefl.analysis.measures.metrics import (
     RUN,
     SESSION,
@@ -136,13 +137,11 @@ def _openings(
     times = time_to_target(rounds, sessions, reference=reference, target=goal)
     for part in (accuracy_after_change(rounds, sessions), times):
         kinds = kinds.merge(part, on=SESSION, how="left")
-    kinds = kinds[kinds["in_scope"]]
-    missed = np.isinf(kinds["rounds_to_target"])
+    kinds = bounded(kinds[kinds["in_scope"]])
     kinds = kinds.assign(
         accuracy_start=100 * kinds["accuracy_start"],
-        seconds=kinds["seconds_to_target"].mask(missed, kinds["session_s"]),
-        joules=kinds["joules_to_target"].mask(missed, kinds["session_j"]),
-        missed=missed,
+        seconds=kinds["seconds_to_target"],
+        joules=kinds["joules_to_target"],
     )
     means = {name: (name, "mean") for name in ("accuracy_start", "seconds", "joules")}
     return kinds.groupby(RUN).agg(**means, missed=("missed", "any")).reset_index(), goal, scope
@@ -209,7 +208,7 @@ def _day_figure(
 
 def _people(ax: Axes, devices: pd.Series) -> None:
     """Draw the number of devices in a round over the hours."""
-    ax.fill_between(devices.index, devices, step="mid", color="#c9ced3", linewidth=0, zorder=2)
+    ax.fill_between(devices.index, devices, step="mid", color=EDGE, linewidth=0, zorder=2)
     ax.step(devices.index, devices, where="mid", color=INK, linewidth=1.0, zorder=3)
     whole(ax)
     ax.set_ylabel("devices")
@@ -225,7 +224,7 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
         for ax in axes:
             ax.axvspan(start, end, color=PILOT if row.pilot else BAND if number % 2 else "white", zorder=0)
             if number:
-                ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
+                ax.axvline(start, color=EDGE, linewidth=0.8, zorder=1)
         if end - start < NARROWEST * (last_h - first_h):
             continue
         note = "pilot" if row.pilot else row.note

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, note, plain, styles_of
+from edgefl.analysis.figures.style import DPI, EDGE, INK, SOFT, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.drift import SAMPLES, TAIL, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
@@ -294,7 +294,7 @@ def _over_time(
     _panel(ax, {name: c.assign(since=c["since"] / seconds) for name, c in shifted.items()}, styles, "since")
     ax.set_xlim(-BEFORE * shown / seconds, shown / seconds)
     ax.axvspan(0, shown / seconds, color=DRIFTED, linewidth=0, zorder=0)
-    ax.axvline(0, color="#c9ced3", linewidth=0.8, zorder=1)
+    ax.axvline(0, color=EDGE, linewidth=0.8, zorder=1)
     ax.set_xlabel(f"simulated time since the drift's first round began ({unit})", labelpad=2)
 
 
@@ -327,7 +327,7 @@ def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
     length, last_named = ax.get_xlim()[1], -math.inf
     for first, last, share in spells:
         ax.axvspan(first, last + 1, color=DRIFTED, alpha=0.35 + 0.65 * share, linewidth=0, zorder=0)
-        ax.axvline(first, color="#c9ced3", linewidth=0.8, zorder=1)
+        ax.axvline(first, color=EDGE, linewidth=0.8, zorder=1)
         if first - last_named < 0.045 * length:
             continue
         last_named = first

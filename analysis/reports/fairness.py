@@ -133,11 +133,7 @@ SHARES = np.linspace(0, 1, 101)
 
 
 def _fairness_figure(by_device: pd.DataFrame) -> Figure:
-    """Draw the cumulative distribution of devices' accuracies, for each variant and kind of model.
-
-    Args:
-        by_device: the table that `_last_scores` returns.
-    """
+    """Draw the cumulative distribution of accuracies in the table of `_last_scores`, by variant and kind of model."""
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1
     for (variant, model), own in by_device.groupby(["variant", "model"], sort=False):

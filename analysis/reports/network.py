@@ -214,7 +214,8 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
         "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
     }
     return {
-        **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+        "variant": run.variant,
+        "seed": run.seed,
         "handovers": len(handovers),
         "handovers_per_device_hour": len(handovers) / (service_s / 3600),
         "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),
@@ -278,12 +279,9 @@ FEW = 40  # up to this many points of a line are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw the network over time, variants as lines with bands of one standard deviation; None without data.
+    """Draw the table of `over_time`, variants as lines with bands of one standard deviation; None without data.
 
     There is a panel of handovers if any occurred, and one of devices in service if their number changes.
-
-    Args:
-        course: the table that `edgefl.analysis.reports.network.over_time` returns.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

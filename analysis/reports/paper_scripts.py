@@ -38,11 +38,9 @@ def computed(script: str) -> pd.DataFrame:
 
 
 def rerun(which: str, keep: bool = False) -> Iterator[str]:
-    """Run the scripts of one paper, or of all papers, again; yield a line for each result.
+    """Run the scripts of a paper, or of all papers (`cheap`), again; yield a line for each result.
 
-    Args:
-        which: a paper's short name, or `cheap` for the scripts of all papers.
-        keep: whether to write the computed numbers to `analysis/papers/ours`.
+    With `keep`, the computed numbers are written to `analysis/papers/ours`.
     """
     for one in papers() if which == CHEAP else [paper(which)]:
         for result in (each for each in one.results if each.script and each.recorded):

@@ -7,7 +7,7 @@ numbers that were compared are in `analysis/papers/ours`: one file per study, wr
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pandas as pd
 import yaml
@@ -39,10 +39,10 @@ class Result:
         name: name of the table or figure in the paper, such as `table X`.
         shows: what the table or figure reports.
         state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can give the
-            result), or same (`elsewhere` has the result).
-        elsewhere: paper and name of the same result in another paper, if there is one.
-        command: the command that gives the result; empty if no command does.
-        script: module of examples/papers that computes the result's numbers; empty if a study or scenario gives them.
+            result), or same (another paper has the result).
+        same: paper and name of the same result in another paper, if there is one.
+        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that gives the
+            result's numbers; all are empty if nothing does.
         minutes: time that the command takes on one core; 0 if the command takes hours, or has not been timed.
         needs: data, time or hardware that the command needs.
         why: the reason for the state, or for a difference between edgefl's and the paper's numbers.
@@ -52,16 +52,27 @@ class Result:
 
     paper: str
     name: str
-    shows: str
-    state: State
-    elsewhere: str = ""
-    command: str = ""
+    shows: str = ""
+    state: State = "same"
+    same: str = ""
+    study: str = ""
+    scenario: str = ""
     script: str = ""
     minutes: float = 0
     needs: str = ""
     why: str = ""
     recorded: tuple[str, ...] = ()
     fitted: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that gives the result; empty if no command does."""
+        verbs = {
+            "edgefl study ": self.study,
+            "edgefl run ": self.scenario,
+            f"python -m {SCRIPTS}.": self.script,
+        }
+        return next((verb + name for verb, name in verbs.items() if name), "")
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,7 @@ class Paper:
     def result(self, name: str) -> Result:
         """Return a paper's result by its name, such as `table X` or only `X`.
 
-        Raises:
-            ValueError: the paper has no result of this name; the error lists the names.
+        An unknown name raises a ValueError with the known ones.
         """
         wanted = name.casefold()
         for one in self.results:
@@ -93,11 +103,7 @@ def papers() -> list[Paper]:
 
 
 def paper(name: str) -> Paper:
-    """Return the facts of one paper.
-
-    Raises:
-        ValueError: no paper has this name; the error lists the names.
-    """
+    """Return the facts of one paper, or raise a ValueError with the known names."""
     file = FACTS / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in FACTS.glob("*.yaml")))
@@ -107,39 +113,11 @@ def paper(name: str) -> Paper:
 
 def _paper(file: Path) -> Paper:
     facts = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return Paper(
-        file.stem,
-        facts["title"],
-        facts["authors"],
-        tuple(_result(file.stem, name, entry) for name, entry in facts["results"].items()),
-    )
-
-
-def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
-    if "same" in entry:
-        return Result(paper_name, name, "", "same", elsewhere=entry["same"])
-    runs = [
-        f"{verb}{entry[key]}"
-        for verb, key in (
-            ("edgefl study ", "study"),
-            ("edgefl run ", "scenario"),
-            (f"python -m {SCRIPTS}.", "script"),
-        )
-        if key in entry
+    results = [
+        Result(file.stem, name, **entry | {"recorded": tuple(entry.get("recorded", ()))})
+        for name, entry in facts["results"].items()
     ]
-    return Result(
-        paper_name,
-        name,
-        entry["shows"],
-        entry["state"],  # type: ignore[arg-type]
-        command=" ".join(runs),
-        script=entry.get("script", ""),
-        minutes=float(entry.get("minutes", 0)),
-        needs=entry.get("needs", ""),
-        why=entry.get("why", ""),
-        recorded=tuple(entry.get("recorded", ())),
-        fitted=bool(entry.get("fitted", False)),
-    )
+    return Paper(file.stem, facts["title"], facts["authors"], tuple(results))
 
 
 # ---- numbers
@@ -196,19 +174,13 @@ def _overview(known: Sequence[Paper]) -> pd.DataFrame:
     rows = {}
     for one in known:
         states = [result.state for result in one.results]
-        rows[one.name] = [str(states.count(state)) for state in ("ran", "ready", "closed", "same")] + [
-            one.title
-        ]
-    columns = ["ran", "ready", "closed", "elsewhere", "title"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        counts = {state: str(states.count(state)) for state in get_args(State)}
+        rows[one.name] = counts | {"title": one.title}
+    return pd.DataFrame.from_dict(rows, orient="index").rename(columns={"same": "elsewhere"})
 
 
 def show(name: str | None = None, result: str | None = None, console: Console | None = None) -> None:
-    """Print all papers, the results of one paper, or one result with its numbers.
-
-    Raises:
-        ValueError: no paper or result has this name; the error lists the names.
-    """
+    """Print all papers, the results of one paper, or one result with its numbers."""
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:
         _print(console, "paper", _overview(papers()))
@@ -238,16 +210,14 @@ def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
 
 def contents(one: Paper) -> pd.DataFrame:
     """List a paper's results, each with its state."""
-    rows = {
-        result.name: [result.state, result.shows or f"{result.elsewhere} has it"] for result in one.results
-    }
+    rows = {result.name: [result.state, result.shows or f"{result.same} has it"] for result in one.results}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["state", "shows"])
 
 
 def sentences(result: Result) -> list[str]:
     """Describe a paper's result by its content, its state, the needs of a run, and how well our numbers agree."""
     if result.state == "same":
-        return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
+        return [f"{result.paper}, {result.name}: the same as {result.same}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
     lines += [f"Run it with `{result.command}`."] * bool(result.command)
     lines += [f"It takes about {result.minutes:g} minutes on one core."] * bool(result.minutes)
@@ -263,18 +233,17 @@ def sentences(result: Result) -> list[str]:
 def _numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
     """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
     rows = [
-        [
-            row.variant,
-            row.unit,
-            _spread(row.theirs, row.theirs_std),
-            _spread(row.ours, row.ours_std),
-            str(row.seeds),
-            "yes" if row.agrees else "no",
-        ]
+        {
+            "variant": row.variant,
+            "unit": row.unit,
+            "theirs": _spread(row.theirs, row.theirs_std),
+            "ours": _spread(row.ours, row.ours_std),
+            "our seeds": str(row.seeds),
+            "within": "yes" if row.agrees else "no",
+        }
         for row in numbers.itertuples()
     ]
-    columns = ["variant", "unit", "theirs", "ours", "our seeds", "within"]
-    return pd.DataFrame(rows, index=list(numbers["setting"]), columns=columns)
+    return pd.DataFrame(rows, index=list(numbers["setting"]))
 
 
 def _spread(value: float, std: float) -> str:
@@ -288,16 +257,15 @@ def audit(known: Sequence[Paper]) -> str:
         (one, result): numbers for one in known for result in one.results if len(numbers := compared(result))
     }
     rows = {
-        f"{one.name}, {result.name}": [
-            result.shows,
-            str(len(numbers)),
-            f"{numbers['agrees'].sum()}{' (fitted, not counted)' * result.fitted}",
-            result.why,
-        ]
+        f"{one.name}, {result.name}": {
+            "shows": result.shows,
+            "numbers": str(len(numbers)),
+            "within the band": f"{numbers['agrees'].sum()}{' (fitted, not counted)' * result.fitted}",
+            "remarks": result.why,
+        }
         for (one, result), numbers in found.items()
     }
-    columns = ["shows", "numbers", "within the band", "remarks"]
-    parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns), "result"))
+    parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index"), "result"))
     judged = pd.concat([numbers["agrees"] for (_, result), numbers in found.items() if not result.fitted])
     parts.append(f"{judged.sum()} of {len(judged)} numbers are within the band ({judged.mean():.0%}).")
     for (one, result), numbers in found.items():

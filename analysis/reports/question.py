@@ -215,23 +215,19 @@ def _row(
     seen = interval((first - second)[usable], error)
     if missed.any():
         seen = Interval(seen.pairs, math.nan, math.nan, math.inf)
+    why = ""  # the question is open
     if seen.half_width <= question.precision:
-        why, wanted = "precise", len(seeds)
+        why = "precise"
     elif note:
-        why, wanted = "pairs are missing", len(seeds)
+        why = "pairs are missing"
     elif len(seeds) >= question.budget:
-        why, wanted = "budget", len(seeds)
-    else:
-        why, wanted = "", pairs_wanted(seen, question.precision, error, question.budget)
+        why = "budget"
     return {
         "pairs": seen.pairs,
-        "mean": seen.mean,
-        "low": seen.low,
-        "high": seen.high,
-        "deviation": seen.deviation,
+        **{name: getattr(seen, name) for name in NUMBERS},
         "better": _better(question, seen),
         "why": why,
-        "seeds_wanted": wanted,
+        "seeds_wanted": len(seeds) if why else pairs_wanted(seen, question.precision, error, question.budget),
     }, note
 
 
@@ -270,11 +266,7 @@ TINTS = ("#9ecae1", "#fdd49e", "#ffffff")
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:
-    """Draw the difference in each setting, with its interval and the better variant.
-
-    Args:
-        table: the answer's table, as in `edgefl.analysis.reports.question.Answer`.
-    """
+    """Draw the difference in each setting of an answer's table, with its interval and the better variant."""
     scale = 100.0 if unit == "percentage points" else 1.0
     title = f"{variants[0]} minus {variants[1]} ({unit})"
     draw = _map if len(axes) == 2 else _intervals

@@ -202,31 +202,24 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
     """Tabulate the distance to the paper by study and algorithm, since an overall mean would hide the worst."""
-    rows = []
+    names, rows = [], []
     for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()
         agreeing, pairs = one.pairs()
+        names.append(f"`{one.study}`" + (f" ({FITTED[one.study]})" if one.study in FITTED else ""))
         rows.append(
-            [
-                f"`{one.study}`" + (f" ({FITTED[one.study]})" if one.study in FITTED else ""),
-                str(one.table["algorithm"].iloc[0]) if "algorithm" in one.axes else "",
-                f"{len(one.present)} of {len(one.table)}",
-                named_seeds(one.seeds),
-                f"{one.distance():.2f}" if one.by == "session" else "",
-                f"{int(orders['same'].sum())} of {len(orders)}" if len(orders) else "",
-                f"{agreeing} of {pairs}" if pairs else "",
-            ]
+            {
+                "algorithm": str(one.table["algorithm"].iloc[0]) if "algorithm" in one.axes else "",
+                "numbers": f"{len(one.present)} of {len(one.table)}",
+                "seeds": named_seeds(one.seeds),
+                "mean absolute difference, points": f"{one.distance():.2f}" if one.by == "session" else "",
+                "cells in the paper's order": f"{orders['same'].sum()} of {len(orders)}"
+                if len(orders)
+                else "",
+                "pairs in the paper's order": f"{agreeing} of {pairs}" if pairs else "",
+            }
         )
-    columns = [
-        "algorithm",
-        "numbers",
-        "seeds",
-        "mean absolute difference, points",
-        "cells in the paper's order",
-        "pairs in the paper's order",
-    ]
-    frame = pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
-    return markdown_table(frame, "study")
+    return markdown_table(pd.DataFrame(rows, index=names), "study")
 
 
 def _summary(one: Reproduction) -> str:

@@ -178,8 +178,7 @@ def _cells(
 ) -> pd.DataFrame:
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
-    Args:
-        cell: function that formats a cell's text, given whether it is the best of several accuracies.
+    The function `cell` formats a cell's text, given whether it is the best of several accuracies.
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}

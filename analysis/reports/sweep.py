@@ -15,7 +15,7 @@ from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import reference_of
 from edgefl.analysis.measures.targets import Target, apart, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.measures.verdicts import LOWER_TARGET, Versus, ratio_of, two_digits
+from edgefl.analysis.measures.verdicts import LOWER_TARGET, ratio_of, two_digits, versus
 from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
@@ -236,7 +236,7 @@ def verdicts(sweep: Sweep) -> list[str]:
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
         if of_time.pairs:
-            said = Versus(f"{words} {last}", first, of_time, of_energy, task).sentence()
+            said = versus(f"{words} {last}", first, of_time, of_energy, task)
         elif sweep.target and (not_reached[0] or not_reached[-1]):
             missed = [value for value, runs in zip(values, not_reached, strict=True) if runs]
             where = f"{words} {', '.join(missed)}" if len(missed) < len(values) else f"every {words}"

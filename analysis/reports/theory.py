@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.style import DASHES, INK, MARKS, PALETTE, SMALL, SOFT, legend, panels
+from edgefl.analysis.figures.style import DASHES, EDGE, INK, MARKS, PALETTE, SMALL, SOFT, legend, panels
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
@@ -44,11 +44,7 @@ def report_theory(
 
 
 def _measured_rounds(runs: Runs) -> pd.DataFrame:
-    """Keep the training rounds in which a run has measured gradients.
-
-    Raises:
-        ValueError: no run has measured gradients; the error says what to set.
-    """
+    """Keep the training rounds in which a run has measured gradients; refuse runs without such rounds."""
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
@@ -69,15 +65,9 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
     by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
-    return pd.concat(
-        [
-            by_run["theory_smoothness"].max().rename("beta"),
-            by_run["theory_smoothness"].median().rename("beta_median"),
-            by_run["divergence"].max().rename("zeta2"),
-            by_run.size().rename("rounds"),
-        ],
-        axis=1,
-    ).reset_index()
+    columns = {"beta": ("theory_smoothness", "max"), "beta_median": ("theory_smoothness", "median")}
+    columns |= {"zeta2": ("divergence", "max"), "rounds": ("divergence", "size")}
+    return by_run.agg(**columns).reset_index()
 
 
 def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
@@ -171,14 +161,11 @@ NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) dive
 
 
 def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
-    """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
+    """Draw, over rounds, the terms in the table of `_along`, their sum and the gradient that it bounds, by variant.
 
     Lines are means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a
-    gap there. A round has no bound if the learning rate of one of the seeds is too large for (14).
-
-    Args:
-        by_round: the table that `edgefl.analysis.reports.theory._along` returns.
-        lengths: session number -> how many training rounds the session has.
+    gap there. A round has no bound if the learning rate of one of the seeds is too large for (14). `lengths` has the
+    number of training rounds of each session.
     """
     names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]
     starts = lengths.cumsum() - lengths
@@ -207,7 +194,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
                 label="no bound (14)",
             )
         for start in starts.iloc[1:]:
-            ax.axvline(start, color="#c9ced3", linewidth=0.6, zorder=1)
+            ax.axvline(start, color=EDGE, linewidth=0.6, zorder=1)
         ax.set_yscale("log")
         ax.minorticks_off()
         ax.set_xlim(0, 1.015 * lengths.sum())
@@ -265,8 +252,3 @@ def lemma1(
     least = np.minimum(psi(before, samples, after, samples_after), psi(after, samples_after, before, samples))
     noise = sum(math.sqrt(gradient_bound * math.pi / (12 * d)) for d in (samples, samples_after))
     return (noise + gradient_bound * abs(float(least.sum()))) / strong_convexity
-
-
-def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
-    """Bound the distance of the old and new minimiser by the new loss's gradient at the old one. Source: I (11)."""
-    return float(np.linalg.norm(gradient_after)) / strong_convexity

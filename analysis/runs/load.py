@@ -107,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of all runs that have it; if no run has the table, raise an error that says so."""
+        """Read a table of all runs that have it; if none has it, raise a ValueError that says what they lack."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")
@@ -254,11 +254,7 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
 
 
 def _score(info: pd.DataFrame) -> str:
-    """Return the name of the runs' score.
-
-    Raises:
-        ValueError: the runs have different scores, which cannot be compared.
-    """
+    """Return the name of the runs' score; refuse runs with different scores, which cannot be compared."""
     first, *others = info["score"].unique()
     if others:
         paths = [info.loc[info["score"] == one, "path"].iloc[0] for one in (first, others[0])]

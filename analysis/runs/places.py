@@ -31,11 +31,7 @@ class Ground(NamedTuple):
 
 
 def map_of(run: str | Path, notes: list[str]) -> Ground:
-    """Read the layout of a run's cells, its areas and its streets.
-
-    Args:
-        notes: list to which a note is appended if the run's map.json cannot be read.
-    """
+    """Read the layout of a run's cells, its areas and its streets; note if the run's map.json cannot be read."""
     with scenario_of(run) as scenario:
         bare = ground_of(scenario, {})
         drawn = bool(scenario.get("areas") or scenario.get("streets"))
@@ -48,10 +44,9 @@ def map_of(run: str | Path, notes: list[str]) -> Ground:
 
 
 def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
-    """Return the ground of a complete scenario.
+    """Return the ground of a complete scenario, with the areas and streets of `drawing`, which is map.json.
 
-    Args:
-        drawing: areas and streets, as in map.json; the streets of grids and highways are added.
+    The streets of grids and highways are added.
     """
     layout = layout_of(scenario)
     areas = [
@@ -68,11 +63,7 @@ def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
 
 
 def _points(places: Any) -> list[list[float]]:
-    """Return positions [n, 2] as a list of [x, y].
-
-    Raises:
-        ValueError, TypeError: the points are not pairs of numbers.
-    """
+    """Return positions [n, 2] as a list of [x, y]; raise if they are not pairs of numbers."""
     checked: list[list[float]] = np.array(places, dtype=float).reshape(-1, 2).tolist()
     return checked
 

@@ -14,11 +14,7 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten ti
 
 
 def keys_of(run: str | Path) -> dict[str, Any]:
-    """Read a run's scenario.yaml as dotted key -> value, with a component's name at its key; empty without a file.
-
-    Raises:
-        ValueError: the file is damaged; the message names it.
-    """
+    """Read a run's scenario.yaml as dotted key -> value, with a component's name at its key; empty without a file."""
     file = Path(run) / FILE
     if not file.exists() and not file.is_symlink():
         return {}

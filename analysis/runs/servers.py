@@ -17,11 +17,7 @@ METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", 
 
 
 def several_servers(info: pd.DataFrame) -> str:
-    """Describe the servers of the runs if they differ; return '' if all have the same server.
-
-    Args:
-        info: the table `Runs.info`.
-    """
+    """Describe the servers of the runs in `Runs.info` if they differ; return '' if all have the same server."""
     points = {variant: keys for (_, variant), keys in of_points(info).items()}
     servers = {variant: _server(keys) for variant, keys in points.items()}
     if len(set(servers.values())) < 2:
@@ -33,15 +29,7 @@ def several_servers(info: pd.DataFrame) -> str:
 
 
 def refuse_rounds(several: str, asked: str) -> None:
-    """Raise if a quantity that counts rounds is compared between different servers.
-
-    Args:
-        several: the text that `several_servers` returns.
-        asked: name of the quantity.
-
-    Raises:
-        ValueError: the runs have different servers.
-    """
+    """Raise if `asked`, which counts rounds, is compared between the servers that `several_servers` describes."""
     if several:
         raise ValueError(f"'{asked}' counts rounds, and {several}: compare seconds or joules")
 

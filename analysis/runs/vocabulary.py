@@ -62,14 +62,7 @@ EVENTS = (
 
 
 def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
-    """Return the cause that cut a participation off, or None if the participation completed.
-
-    Args:
-        place: place of the word, for the error message.
-
-    Raises:
-        ValueError: the vocabulary does not have this outcome.
-    """
+    """Return the cause that cut a participation off, or None if it completed; an error names the word's place."""
     check_known([outcome], OUTCOMES, place)
     return OUTCOMES[outcome]
 
@@ -77,20 +70,15 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
 def cause_of(cut: Cut, dispatch: Any) -> str:
     """Describe the cause that cut a participation off.
 
-    Args:
-        dispatch: the participation's `dispatch` in devices.csv, which only rounds that overlap have: their server
-            waits for a number of updates but cuts devices off only when the session ends.
+    Only rounds that overlap have the column `dispatch` in devices.csv: their server waits for a number of updates but
+    cuts devices off only when the session ends.
     """
     overlaps = dispatch is not None and dispatch == dispatch  # NaN differs from itself
     return "the session had ended" if overlaps and cut.cause == "surplus" else CAUSES[cut.cause]
 
 
 def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
-    """Raise if words are not in a given vocabulary.
-
-    Raises:
-        ValueError: a word is unknown; the error names the place, the first unknown word, and the known words.
-    """
+    """Raise a ValueError with the place, the word and the vocabulary if a word is not in the vocabulary."""
     listed = list(known)
     for word in words:
         if word not in listed:

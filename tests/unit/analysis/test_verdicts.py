@@ -149,7 +149,7 @@ def test_sentence_and_table_say_one_ratio(write_run: Write) -> None:
     found = compare(LAST[0], target=0.8)
     assert "(1.9 times the time" in second
     assert brief(found)["time ratio"].tolist() == ["1", "1.9"]
-    assert headline(found)["Time over ours's"].tolist() == ["1", "1.9"]
+    assert headline(found)["Time relative to ours"].tolist() == ["1", "1.9"]
     ratio = found.table["seconds_to_target_ratio"].tolist()
     assert ratio == pytest.approx([1, (1.2 * 2 * 3) ** (1 / 3)])
     assert alike == "Accuracies over the first round of a session differ by less than 0.1 points."
