@@ -106,16 +106,10 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
     assert sum(line.startswith("model") and line.endswith("(1 of them)") for line in said) == 2
 
 
-def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
-    loaded = scenario.load(digits, ["learning.pilot_sessions=2"])
-    (note,) = prepare(loaded, device="cpu").notes
-    assert "learning.warm_start similarity has no effect" in note
-    assert prepare(scenario.load(digits), device="cpu").notes == []
-
-
 @pytest.mark.parametrize(
     ("override", "words"),
     [
+        ("learning.pilot_sessions=2", "learning.warm_start similarity has no effect"),
         ("learning.drift={name: label_swap, at: 5}", "learning.drift.at 5 is after the run's last round, 4"),
         ("learning.local.batch=5000", "learning.local.batch 5,000 exceeds the"),
     ],
@@ -123,6 +117,7 @@ def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
 def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) -> None:
     (note,) = prepare(scenario.load(digits, [override]), device="cpu").notes
     assert words in note
+    assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
@@ -151,6 +146,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
         (["learning.algorithm=fedprox"], "", ""),
         (["learning.algorithm=scaffold"], BOTH_WAYS, ""),
         (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
+        (["learning.algorithm=feddyn"], AS_IT_BEGINS, ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
         (["learning.algorithm=moon"], "", COMPARED % "s that the algorithm's loss"),

@@ -1,4 +1,4 @@
-"""Test grids, zipped lists, labels, and a study without a proposed variant."""
+"""Test a study's file: grids, zipped lists, labels, and a study without a proposed variant."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from edgefl import analysis, load_scenario
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, StudyPlan, plan, run
+from edgefl.studies.study_file import _label_texts
 from tests.refusals import refused_at
 from tests.unit.studies.asked import written
 
@@ -64,8 +65,10 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: define variants, a grid, or both"):
         planned(tmp_path, "{}", PLAIN)
-    with refused_at("", "is a study; `edgefl study"):
+    with refused_at("", "study.yaml", "is a study; `edgefl study"):
         load_scenario(tmp_path / "study.yaml")
+    with refused_at("", "radio.yaml", "edgefl run"):
+        plan(tmp_path / "radio.yaml")
 
 
 def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
@@ -112,3 +115,8 @@ def test_a_traceback_is_given_once_for_runs_that_fail_alike(
         )
     assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants and seeds
     assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]
+
+
+def test_labels_have_the_units_that_tables_have() -> None:
+    assert _label_texts("radio.bandwidth_hz", [5e6, 10e6]) == ["5 MHz", "10 MHz"]
+    assert _label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == ["gauss a 1", "True", "20 s"]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from edgefl.config import registry
-from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
+from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
@@ -104,40 +104,25 @@ def _accuracy(trainer: Trainer, model: Tensor, labels: Sequence[int]) -> float:
     return float(hits[keep].double().mean())
 
 
-def test_aggregation_weighs_by_data_size() -> None:
-    one = learner(warm_start="previous")
-    ids = [1, 4, 7]
-    stage = pilot(one)
-    assert stage.train(EVERYONE, 1).ids == tuple(EVERYONE)
-    rows = stage.federation.model.waiting_round(EVERYONE).rows.double().numpy()[ids]
-    sizes = np.array([len(stage.trainer.device_data.samples(id_)) for id_ in ids], dtype=float)
-    stage.aggregate(ids)
-    expected = (sizes / sizes.sum()) @ rows
-    assert np.abs(one.model.numpy() - expected).max() < 1e-6
-
-
-def test_learning_rate_decays_to_zero_within_a_session() -> None:
-    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
-    used = []
-    for round_ in (1, 6):
-        stage.train([0], round_)
-        used.append(stage.federation.model.waiting_round([0]).lr)
-    assert used == pytest.approx([0.4, 0.4 * 0.25])
-    assert stage.trainer.learning_rate(11, longest=10) == 0.0
-    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
-
-
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
+    """Without a policy's progress, the round's number counts, and the rate falls to zero within a session."""
     stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
-    stage.train([0], 1, Now(time_s=60.0, progress=0.5))
-    assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
+    for round_, now, lr in (
+        (1, BEGIN, 0.4),
+        (6, BEGIN, 0.4 * 0.25),
+        (1, Now(60.0, progress=0.5), 0.4 * 0.25),
+    ):
+        stage.train([0], round_, now)
+        assert stage.federation.model.waiting_round([0]).lr == lr
     assert stage.federation.now.round.moment.time_s == 60.0
     rate = stage.trainer.learning_rate
+    assert rate(11, longest=10) == 0.0
     # for all session lengths, the rate by progress equals the rate by round number, to the last bit
     for longest in range(1, 60):
         told = [rate(t, None, (t - 1) / longest) for t in range(1, longest + 1)]
         assert told == [rate(t, longest) for t in range(1, longest + 1)]
         assert told == [0.4 * (1 - (t - 1) / longest) ** 2.0 for t in range(1, longest + 1)]
+    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
 
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
@@ -347,34 +332,39 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
-    stage = pilot(learner(local={"epochs": 2}, algorithm="fednova"), longest=3)
+    how: dict[str, Any] = {"local": {"epochs": 2}, "algorithm": "fednova"}
+    stage = pilot(learner(**how), longest=3)
     local = stage.train(EVERYONE, 1)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
     assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
-    nominal = pilot(
-        learner(local={"epochs": 2}, algorithm="fednova", cost={"booked": "nominal"}), longest=3
-    ).train(EVERYONE, 1)
+    nominal = pilot(learner(**how, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
     assert nominal.samples == tuple(16 * steps for steps in local.iterations), "e B (J 27)"
 
 
 def test_what_is_processed_is_booked() -> None:
-    """Each of e = 5 steps uses all D samples if D < B = 64; with more samples, an epoch's last batch is smaller."""
-    batch, steps = 64, 5
-    stage = pilot(learner(local={"batch": batch}), longest=3)
-    sizes = stage.trainer.device_data.sizes(EVERYONE)
+    """Each of e = 5 steps uses all D samples if D < B; with more samples, an epoch's last batch is smaller."""
+    steps = 5
 
     def processed(held: int) -> int:
         epoch = [batch] * (held // batch) + [held % batch] * (held % batch > 0)
         return sum((epoch * steps)[:steps])
 
-    local = stage.train(EVERYONE, 1)
-    assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
-    assert local.iterations == (steps,) * DEVICES
-    assert min(local.samples) < steps * batch, "the test can tell them apart"
-    nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
-    assert nominal.samples == (steps * batch,) * DEVICES
+    for batch in (64, 128):
+        one = learner(local={"batch": batch})
+        stage = pilot(one, longest=3)
+        sizes = stage.trainer.device_data.sizes(EVERYONE)
+        assert min(sizes.values()) < batch <= max(sizes.values())
+        session(one, 1, 3)
+        for of_phase in (stage, next(begin(one, 2))):  # the pilot, and a probe of session 2
+            sizes = of_phase.trainer.device_data.sizes(EVERYONE)
+            local = of_phase.train(EVERYONE, 1)
+            assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
+            assert local.iterations == (steps,) * DEVICES
+        assert of_phase.facts.phase == "probe"
+        nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3)
+        assert nominal.train(EVERYONE, 1).samples == (steps * batch,) * DEVICES
 
 
 @pytest.mark.parametrize(
@@ -424,39 +414,11 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
         assert set(local.down_bits) == set(local.up_bits) == {model}
 
 
-class Fifteen(Staying):
-    """A partition with 15 samples for device 0, none for device 1, and equal shares of the rest."""
-
-    def assign(self, labels: np.ndarray, devices: int, *how: Any) -> list[np.ndarray]:
-        rest = np.array_split(np.arange(15, len(labels)), devices - 2)
-        return [np.arange(15), np.arange(0), *rest]
-
-
-def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
-    """With e = 5 and B = 128, each step uses all 15 samples, in training and in probe rounds."""
-    one = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
-    stage = pilot(one, longest=3)
-    assert stage.train([0, 1], 1).samples == (5 * 15, 0)
-    nominal = pilot(learner(local={"batch": 128}, partition=Fifteen(), cost={"booked": "nominal"}), longest=3)
-    assert nominal.train([0, 1], 1).samples == (5 * 128, 0)
-    other = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
-    session(other, 1, 3)
-    probe = next(begin(other, 2))
-    assert probe.facts.phase == "probe"
-    assert probe.train([0, 1], 1).samples == (5 * 15, 0)
-
-
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", {"name": "hypcluster", "models": 3}, "feddrift"])
 def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
     stage = pilot(learner(algorithm=algorithm))
     told, local = stage.expected([2, 3]), stage.train([2, 3], 1)
     assert (told.down_bits, told.up_bits) == (local.down_bits, local.up_bits)
-
-
-def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
-    assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
-    assert learner(algorithm="scaffold", cost={"payload": "model"}).payload_bits == 32 * 650
-    assert learner(algorithm="fedacg").payload_bits == 32 * 650
 
 
 class Uneven(Staying):
