@@ -27,9 +27,7 @@ learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similari
 
 
 @pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 7}"])
-def test_what_validate_says_is_what_pytorch_says(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validate_agrees_with_pytorch(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "digits.yaml"
     file.write_text(DIGITS % model)
     loaded = scenario.load(file)

@@ -146,9 +146,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
 
 @settings(max_examples=15, deadline=None)
 @given(changes=sequences(), betas=st.tuples(SHARE, SHARE, SHARE))
-def test_the_rate_of_adaptive_fedavg_follows_the_definition(
-    changes: np.ndarray, betas: tuple[float, float, float]
-) -> None:
+def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, float, float]) -> None:
     b1, b2, b3 = betas
     algorithm = made(AdaptiveFedAvg, beta1=b1, beta2=b2, beta3=b3)
     model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)

@@ -237,9 +237,7 @@ def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algori
         ),
     ],
 )
-def test_a_verb_that_asks_for_what_is_not_there_names_the_algorithm(
-    algorithm: Algorithm, asked: str, among: str
-) -> None:
+def test_missing_names_in_a_method_name_the_algorithm(algorithm: Algorithm, asked: str, among: str) -> None:
     with refused_at("learning.algorithm", type(algorithm).__name__, f"'{asked}'", among):
         played(algorithm)
 

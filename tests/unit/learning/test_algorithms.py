@@ -418,9 +418,7 @@ DEGENERATE: list[tuple[Algorithm, Algorithm, int]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "other", "rounds"), DEGENERATE, ids=name_of)
-def test_the_degenerate_case_is_another_algorithm(
-    algorithm: Algorithm, other: Algorithm, rounds: int
-) -> None:
+def test_degenerate_cases(algorithm: Algorithm, other: Algorithm, rounds: int) -> None:
     ends = [played(one, rounds)[0].model for one in (algorithm, other)]
     torch.testing.assert_close(*ends, rtol=1.3e-6, atol=1e-5)
 

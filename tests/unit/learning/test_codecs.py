@@ -279,9 +279,7 @@ def tables(out: Path, **learning: Any) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
-def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
-    algorithm: str, tmp_path: Path
-) -> None:
+def test_top_k_of_all_values_changes_no_byte(algorithm: str, tmp_path: Path) -> None:
     how: dict[str, Any] = {"algorithm": algorithm, "cost": {"payload": "exchanged"}}
     all_of_it = {"name": "top_k", "share": 1}
     plain = tables(tmp_path / "plain", **how)

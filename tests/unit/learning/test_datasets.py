@@ -153,7 +153,7 @@ def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) ->
     assert not user_cache().exists()
 
 
-def test_an_incomplete_place_is_passed_over_and_named(
+def test_incomplete_places_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
 ) -> None:
     put(tmp_path / "data", {IMAGES: CONTENT[IMAGES]})
@@ -168,9 +168,7 @@ def test_an_incomplete_place_is_passed_over_and_named(
 # ---- download
 
 
-def test_download_fills_the_cache_and_is_not_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
-) -> None:
+def test_a_download_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
     served = put(tmp_path / "served")
     cache = user_cache() / "small"
     monkeypatch.setattr(FashionMnist, "FILES", small)
@@ -203,9 +201,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
     # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
-def test_a_bad_download_leaves_nothing_behind(
-    tmp_path: Path, small: FileSet, served: bytes, reason: str
-) -> None:
+def test_a_bad_download_leaves_no_file(tmp_path: Path, small: FileSet, served: bytes, reason: str) -> None:
     put(tmp_path / "served")
     (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
     with refused_at("", f"{IMAGES}.gz", "damaged", reason):
@@ -269,9 +265,7 @@ def test_nothing_is_downloaded_unasked(
     assert not user_cache().exists()
 
 
-def test_a_download_is_told_of_once_there_is_a_place_for_it(
-    tmp_path: Path, small: FileSet, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_download_is_logged(tmp_path: Path, small: FileSet, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     with refused_at("", "file", kind=OSError):
         fetch("small", f"{small.url}x", tmp_path / "file" / "cache" / "x", None)

@@ -193,9 +193,7 @@ learning:
 """
 
 
-def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_samples_of_the_hub_may_be_read_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If scaling uses all samples anyway, a run on demand equals the run with all samples in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()

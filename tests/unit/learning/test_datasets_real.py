@@ -114,9 +114,7 @@ def real_roles() -> dict[tuple[str, str], str]:
         ("emnist", 697_932, 116_323, 62),
     ],
 )
-def test_downloaded_sets(
-    name: str, train: int, test: int, classes: int, request: pytest.FixtureRequest
-) -> None:
+def test_downloads(name: str, train: int, test: int, classes: int, request: pytest.FixtureRequest) -> None:
     """Downloaded sets load, with MD5 sums checked by the loaders; files stay in the user's cache."""
     if "internet" not in request.config.getoption("markexpr"):
         pytest.skip("downloads data sets: asked for by -m internet")

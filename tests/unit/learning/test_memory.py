@@ -103,9 +103,7 @@ def test_a_round_s_links_need_their_fading(tmp_path: Path, sets: list[str], link
     assert together.size == 2_500 * scenario.devices.count + each * links
 
 
-def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_round_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = loaded(tmp_path, UNTRAINED, "devices.count=1000000")
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
@@ -115,9 +113,7 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     memory_needs.check(memory_needs.of_world(some))
 
 
-def test_what_places_keep_is_counted_before_it_is_drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_of_places_is_counted_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nineteen sites 500 m apart need two fields with nodes every 1.25 and 1.6 m over a disc with all cells."""
     sets = [
         "radio.preset=journal",
@@ -150,9 +146,7 @@ def test_generated_data_take_no_less_than_estimated() -> None:
 
 
 @pytest.mark.parametrize("mobility", ["static", "{name: random_waypoint, area_factor: 2}"])
-def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
-    tmp_path: Path, mobility: str
-) -> None:
+def test_a_poisson_process_rarely_has_fewer_devices_than_estimated(tmp_path: Path, mobility: str) -> None:
     """The estimate is six standard deviations below the mean; one seed in 10^9 has fewer devices."""
     scenario = loaded(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
@@ -203,9 +197,7 @@ def test_the_needs_of_training(tmp_path: Path) -> None:
     assert memory_needs.of_training(world_of(tmp_path, UNTRAINED), 650) == []
 
 
-def test_too_many_devices_are_refused_before_a_run_and_by_validate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_and_validate_refuse_too_many_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 0.5e9)
     many = loaded(
         tmp_path, UNTRAINED, "devices.count=1000000", "layout.rings=2", "radio.propagation.shadowing=spatial"
@@ -224,9 +216,7 @@ def test_too_many_devices_are_refused_before_a_run_and_by_validate(
     assert not (tmp_path / "out").exists()
 
 
-def test_models_that_are_too_large_are_refused_before_they_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_models_are_refused_unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*about: object) -> torch.nn.Module:
         assert torch.empty(0).device.type == "meta", "made"
         return torch.nn.Linear(10**6, 75)

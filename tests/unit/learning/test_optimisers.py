@@ -58,9 +58,7 @@ def torchs(name: str, parameters: list[Tensor], decay: float) -> torch.optim.Opt
 
 
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
-def test_stacked_steps_equal_pytorchs_steps_on_each_device(
-    name: str, decay: float, clip: float | None
-) -> None:
+def test_stacked_steps_equal_pytorchs_on_each_device(name: str, decay: float, clip: float | None) -> None:
     """Steps agree in float64 for losses (w - c)' A (w - c) / 2 with different A and c on each device."""
     generator = torch.Generator().manual_seed(3)
     curvature, centre = torch.rand(2, 4, 9, generator=generator, dtype=torch.float64) * 3
@@ -120,9 +118,7 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("name", BESIDE)
-def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
-    name: str, batching: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kept state equals that of a continuing optimizer, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}

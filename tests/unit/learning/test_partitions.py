@@ -102,9 +102,7 @@ def test_by_device_keeps_order_and_empty_devices() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [10, 100])
 @pytest.mark.parametrize("overlap", [0.0, 0.2, 0.6, 0.8])
-def test_label_sets_have_exact_sizes_and_recur(
-    kind: type[RecurringLabels], classes: int, overlap: float
-) -> None:
+def test_label_sets_recur_with_exact_sizes(kind: type[RecurringLabels], classes: int, overlap: float) -> None:
     partition = kind(overlap=overlap)
     streams = Streams(SEED)
     first, second, third, fourth = (partition.session_labels(s, classes, streams) for s in (1, 2, 3, 4))

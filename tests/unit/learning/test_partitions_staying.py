@@ -388,9 +388,7 @@ def test_neighbouring_zones_share_labels() -> None:
         ("sectors", 4, [0, np.nan, 2, 3], ("device 1", "1 of 4")),
     ],
 )
-def test_zones_need_places(
-    zones: Any, devices: int, places: list[float] | None, nouns: tuple[str, ...]
-) -> None:
+def test_zone_errors(zones: Any, devices: int, places: list[float] | None, nouns: tuple[str, ...]) -> None:
     inputs = PartitionInputs(positions_m=None if places is None else around(places))
     with refused_at("", *nouns):
         ByZone(zones=zones).assign(shuffled_labels([30] * 8, SEED), devices, 1, Streams(SEED), inputs)
@@ -400,9 +398,7 @@ def test_zones_need_places(
     ("classes", "devices", "first", "last"),
     [(10, 10, [0], [9]), (10, 3, [0, 1, 2, 3], [7, 8, 9]), (4, 1, [0, 1, 2, 3], [0, 1, 2, 3])],
 )
-def test_distinct_labels_in_ascending_order(
-    classes: int, devices: int, first: list[int], last: list[int]
-) -> None:
+def test_distinct_ascending_labels(classes: int, devices: int, first: list[int], last: list[int]) -> None:
     """Larger sets come first, so three devices divide ten labels into 0 to 3, 4 to 6, 7 to 9."""
     held = dealt(Distinct(label_order="ascending"), shuffled_labels([3] * classes, SEED), devices, SEED)
     assert np.flatnonzero(held[0]).tolist() == first

@@ -119,9 +119,7 @@ SENT_IN_VAIN = [
 
 
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
-def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
-    keys: list[str], vain: set[str], ran: Run
-) -> None:
+def test_devices_that_add_noise_are_charged_per_upload(keys: list[str], vain: set[str], ran: Run) -> None:
     """Each device's epsilon counts all its uploads in devices.csv, including those never aggregated."""
     path = ran(BY_DEVICES, "radio.bandwidth_hz=2.0e+5", *keys)
     devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
@@ -176,9 +174,7 @@ def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
 
 
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
-def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
-    keys: list[str], ran: Run, tmp_path: Path
-) -> None:
+def test_accounts_last_over_cells_sessions_and_a_resume(keys: list[str], ran: Run, tmp_path: Path) -> None:
     whole = ran(BY_DEVICES, *keys)
     leave(load_scenario(RUN, [BY_DEVICES, *keys]), tmp_path / "left", 15, every=4)
     resume(tmp_path / "left")

@@ -82,9 +82,7 @@ def told(extremes: Extremes) -> list[str]:
         (LONG_S - 1, 0.01, False),  # much longer than usual, but still short
     ],
 )
-def test_a_transfer_beyond_measure_is_told_with_its_device(
-    slowest_s: float, others_s: float, is_told: bool
-) -> None:
+def test_an_overlong_transfer_is_noted(slowest_s: float, others_s: float, is_told: bool) -> None:
     extremes = Extremes()
     for number in range(1, 6):
         took_s = [others_s, slowest_s if number == 4 else 0.0]

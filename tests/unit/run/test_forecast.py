@@ -129,9 +129,7 @@ def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     assert expected(scenario(sessions=intervals)).rounds == Range(50, 50)
 
 
-def test_a_probe_is_the_run_itself_left_after_two_rounds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_probe_is_the_first_two_rounds_of_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     by_rounds = {"name": "schedule", "count": 3, "rounds": 10}
     found = probe(prepare(scenario(sessions=by_rounds, rounds={"server_s": 7.0})))

@@ -246,7 +246,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
         ("previous", 1, 1, None),
     ],
 )
-def test_a_warm_start_that_never_came_into_play(
+def test_a_warm_start_without_effect(
     warm_start: str, pilots: int, sessions: int, said: str | None, tmp_path: Path
 ) -> None:
     learning = LEARNING | {"warm_start": warm_start, "pilot_sessions": pilots}
@@ -370,9 +370,7 @@ def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
         ({"radio": {"tdd": None}}, "100 MHz carry both directions at once"),
     ],
 )
-def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
-    keys: dict[str, Any], says: str, tmp_path: Path
-) -> None:
+def test_simplifications_are_noted_with_preset_nr(keys: dict[str, Any], says: str, tmp_path: Path) -> None:
     for preset, said in (("nr", True), ("journal", False)):
         own = keys | {"radio": {"preset": preset, **keys.get("radio", {})}}
         assert any(says in note for note in notes_of(tmp_path / preset, **own)) == said

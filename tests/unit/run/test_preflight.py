@@ -155,9 +155,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
         (["learning.warm_start=continuous"], "", COMPARED % " that warm start continuous"),
     ],
 )
-def test_what_a_run_does_not_book_is_noted(
-    changes: list[str], sent: str, computed: str, digits: Path
-) -> None:
+def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str, digits: Path) -> None:
     """Uncounted energy is noted with the journal's preset or with its keys; `nr` counts all energy."""
 
     def costs(*overrides: str) -> list[str]:
@@ -215,9 +213,7 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
         ),  # label 4 has 140
     ],
 )
-def test_labels_of_a_later_session_are_refused_before_the_run(
-    digits: Path, sets: str, change: str, nouns: tuple[str, ...]
-) -> None:
+def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: tuple[str, ...]) -> None:
     changes = [f"learning.partition={{name: iid, label_sets: {sets}}}", change, "sessions.count=4"]
     with refused_at("learning.partition", *nouns):
         prepare(scenario.load(digits, changes), device="cpu")

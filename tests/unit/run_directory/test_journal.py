@@ -258,9 +258,7 @@ def test_only_what_comes_after_the_snapshot_is_trained(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "no sidecar", "sidecar flipped"])
-def test_a_damaged_snapshot_gives_way_to_the_one_before(
-    copy: Path, left: tuple[Path, list[Any]], harm: str
-) -> None:
+def test_a_damaged_snapshot_is_skipped(copy: Path, left: tuple[Path, list[Any]], harm: str) -> None:
     older, newest = sorted((copy / FOLDER).glob("*.safetensors"))
     sidecar = newest.with_suffix(".json")
     content, facts = bytearray(newest.read_bytes()), bytearray(sidecar.read_bytes())

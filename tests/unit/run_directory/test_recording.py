@@ -184,9 +184,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
 # -- Parquet ------------------------------------------------------------------------------------------
 
 
-def test_without_pyarrow_a_run_is_refused_before_it_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writing_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if not installed
     file = tmp_path / "a.yaml"
     file.write_text(
@@ -198,9 +196,7 @@ def test_without_pyarrow_a_run_is_refused_before_it_begins(
     assert not (tmp_path / "run").exists()
 
 
-def test_reading_parquet_without_pyarrow_names_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulate(scenario(), tmp_path / "run")
     (run / "devices.csv").unlink()
     (run / "devices.parquet").mkdir()
@@ -230,9 +226,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
     assert check_run(parquet) == []
 
 
-def test_a_table_of_several_files_and_one_that_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_several_files_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a running table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound

@@ -107,9 +107,7 @@ def test_an_interrupted_run_says_where_it_is(run: RunDirectory, raised: BaseExce
     assert about(run.path)["status"] == "interrupted"
 
 
-def test_a_second_signal_does_not_tear_the_end_of_the_first(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_signal_waits_for_a_runs_end(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(self: RunStatus) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         written(self)
@@ -122,9 +120,7 @@ def test_a_second_signal_does_not_tear_the_end_of_the_first(
     assert about(run.path)["status"] == "interrupted"
 
 
-def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_waits_for_a_failed_runs_end(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     close = run.tables[""]._tables[Event].close
 
     def slowly() -> None:
@@ -138,9 +134,7 @@ def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
     assert about(run.path)["error"] == "nobody came"
 
 
-def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_interrupted_at_its_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run interrupted at its beginning must not leave the status `running` in run.json."""
 
     def table(self: _RunTables, row_type: type) -> Any:
@@ -241,9 +235,7 @@ def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["interrupted", "completed"])
-def test_a_directory_that_is_taken_by_an_unfinished_run_is_to_be_resumed(
-    run: RunDirectory, status: str
-) -> None:
+def test_a_directory_in_use_names_its_remedy(run: RunDirectory, status: str) -> None:
     with refused_at("", f"process {os.getpid()} is running it"):
         resumable(run.path)
     with refused_at("", "is not empty; choose another --out"):

@@ -130,9 +130,7 @@ def clash_of(error: BaseException | None) -> _Clash:
 
 
 @pytest.mark.parametrize(("code", "place", "asked", "clashes", "remedy"), CASES)
-def test_a_row_refuses_and_its_remedy_passes(
-    code: str, place: str, asked: str, clashes: str, remedy: str
-) -> None:
+def test_a_row_refuses_and_has_a_remedy(code: str, place: str, asked: str, clashes: str, remedy: str) -> None:
     keys = [key for keys in (asked, clashes) for key in keys.split("; ") if key]
     with pytest.raises(EdgeflError) as error:
         load_scenario(BASE, keys)

@@ -52,9 +52,7 @@ def test_a_path_in_a_dict_or_on_the_command_line(home: Path) -> None:
     assert path_of(load(home / "small.yaml", ["devices.mobility.path=b.csv"])) == Path.cwd() / "b.csv"
 
 
-def test_scenario_yaml_loads_from_anywhere(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scenario_yaml_loads_anywhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulate(load("../home/small.yaml"), "run", device="cpu")
     monkeypatch.chdir(tmp_path)
     again = load(tmp_path / "elsewhere" / run / "scenario.yaml")

@@ -101,9 +101,7 @@ def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path
     assert {path: path.stat().st_mtime_ns for path in out.rglob("run.json")} == before
 
 
-def test_a_traceback_is_given_once_for_runs_that_fail_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_failures_have_one_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object, **__: object) -> None:
         raise KeyError("bug")
 

@@ -79,7 +79,7 @@ def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: b
 
 @pytest.mark.parametrize("age_s", [STALE_S + 1, -1e9])
 @pytest.mark.parametrize("lives", [True, False])
-def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
+def test_a_wrong_clock_neither_takes_a_run_nor_keeps_it_for_ever(
     age_s: float, lives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)

@@ -92,9 +92,7 @@ def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
         (1, 4, 2, [2, 2, 2, 2, 2]),
     ],
 )
-def test_what_is_processed_is_what_the_batches_hold(
-    held: int, batch: int, smallest: int, sizes: list[int]
-) -> None:
+def test_processed_samples_match_batches(held: int, batch: int, smallest: int, sizes: list[int]) -> None:
     plan = draw(np.arange(held), 5, batch, smallest=smallest)
     for steps in range(len(sizes) + 1):  # early stopping may end training after any step
         assert plan.processed(np.array([steps])).tolist() == [sum(sizes[:steps])]

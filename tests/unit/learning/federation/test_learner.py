@@ -377,9 +377,7 @@ def test_what_is_processed_is_booked() -> None:
         ({"algorithm": "moon", "warm_start": "continuous"}, 3),
     ],
 )
-def test_models_that_a_loss_compares_with_run_forward_for_a_third(
-    changes: dict[str, Any], beside: int
-) -> None:
+def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], beside: int) -> None:
     """A further model's forward pass counts as a third, so e B samples count as e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):

@@ -404,9 +404,7 @@ def test_chunks_fit_the_memory() -> None:
     assert train.chunk(BATCH) == 10**6 // (4 * numbers)
 
 
-def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chunk_that_a_gpu_cannot_hold_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(chunk: ChunkTraining, positions: list[int]) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -441,9 +439,7 @@ class Smooth(Plain):
         (Convolutions(), Convolutions(), 8),  # has batch norm and several layers
     ],
 )
-def test_bf16_is_float32_but_for_rounding(
-    batching: str, model: Model, read_as: Model, roundings: int
-) -> None:
+def test_bf16_is_float32_to_rounding(batching: str, model: Model, read_as: Model, roundings: int) -> None:
     """Updates agree up to a few roundings of inputs, as parameters stay in float32."""
     updates = []
     for one, bf16 in ((model, False), (read_as, True)):
@@ -507,9 +503,7 @@ INPUT = {
     ],
     ids=name_of,
 )
-def test_every_model_trains_alike_stacked_and_one_by_one(
-    name: str, algorithm: Algorithm, devices: int
-) -> None:
+def test_kernels_train_every_model_alike(name: str, algorithm: Algorithm, devices: int) -> None:
     """All kernels agree for unequal batches and two steps, with statistics and dropout, and all parameters change."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     shape = INPUT.get(name, model.typical_input)

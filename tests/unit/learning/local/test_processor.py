@@ -25,9 +25,7 @@ ARM_WITH = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm\n"
     ("text", "has"),
     [(WITHOUT, False), (WITH, True), (ARM_WITHOUT, False), (ARM_WITH, True), ("cpu : POWER9\n", None)],
 )
-def test_what_linux_says(
-    text: str, has: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_linux_cpuinfo(text: str, has: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(processor, "CPUINFO", tmp_path / "cpuinfo")
     assert processor.has_bf16() is has
@@ -49,7 +47,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 
 
 @pytest.mark.parametrize(("precision", "has"), [("bf16", False), ("bf16", True), ("float32", False)])
-def test_a_run_says_that_bf16_is_slow_here(
+def test_slow_bf16_is_noted(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run with bfloat16 on such a CPU has a note in run.json and on the screen."""

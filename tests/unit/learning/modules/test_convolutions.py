@@ -29,9 +29,7 @@ ROUNDING = 1e-4  # relative to the largest output, of sums of at most 4,608 prod
         ("all", CUDA, "tests", LYING),
     ],
 )
-def test_the_order_is_by_model_and_processor(
-    gain: Any, torch_device: torch.device, work: Any, order: bool
-) -> None:
+def test_order_by_model_and_device(gain: Any, torch_device: torch.device, work: Any, order: bool) -> None:
     assert wants_channels_last(gain, torch_device, work) == order
 
 

@@ -78,7 +78,7 @@ def test_a_part_of_a_file_begins_a_model(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_model_is_refused(
+def test_invalid_files(
     content: bytes | dict[str, torch.Tensor], partial: bool, nouns: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "x.safetensors"
@@ -96,9 +96,7 @@ def test_what_is_no_model_is_refused(
         ({}, "none of its tensors"),
     ],
 )
-def test_tensors_of_another_kind_do_not_become_the_models(
-    tensors: dict[str, torch.Tensor], said: str, tmp_path: Path
-) -> None:
+def test_other_types_are_refused(tensors: dict[str, torch.Tensor], said: str, tmp_path: Path) -> None:
     """Tensors of a different type or shape are refused, although PyTorch would silently convert or broadcast them."""
     module, path = nn.Linear(4, 3, bias=False), tmp_path / "x.safetensors"
     save_file(tensors, path)

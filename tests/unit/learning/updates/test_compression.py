@@ -98,9 +98,7 @@ def test_server_and_devices_sum_the_same_whichever_way_is_coded(
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("algorithm", ["fedavgm", "fednova"])
-def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
-    algorithm: str, codec: str
-) -> None:
+def test_special_cases_of_fedavg_hold_with_a_downlink_codec(algorithm: str, codec: str) -> None:
     """With a downlink codec, fedavgm without momentum and FedNova with equal steps still equal FedAvg."""
     parameters = {"beta": 0.0} if algorithm == "fedavgm" else {}
     coded = model_of(play(algorithm, 10, parameters, downlink_codec=codec))

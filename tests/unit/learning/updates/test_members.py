@@ -85,9 +85,7 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
-def test_who_was_there_before_does_not_join(
-    algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_former_members_do_not_join(algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No device joins a session by leaving and returning, or by not being selected."""
 
     def nobody(*args: Any) -> Any:
@@ -177,9 +175,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
 
 @pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
 @pytest.mark.parametrize("overlap", [None, 0.0])
-def test_devices_remember_while_they_hold_the_same_data(
-    algorithm: Algorithm, name: str, overlap: float | None
-) -> None:
+def test_devices_remember_with_equal_data(algorithm: Algorithm, name: str, overlap: float | None) -> None:
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": overlap}
     one = learner(algorithm, partition=partition)
     session(one, 1, range(DEVICES))
