@@ -35,7 +35,6 @@ def test_validate_agrees_with_pytorch(model: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(model_size, "of", lambda *arguments: None)
     assert found == check_build(loaded, "cpu")
     parameters = re.search(r"([\d,]+) parameters", found.about[1])
-    assert parameters is not None
     # scaffold exchanges two vectors
     assert found.payload_bits == 32 * 2 * int(parameters[1].replace(",", ""))
 
@@ -54,14 +53,11 @@ def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], 
 def test_what_needs_tensors_is_left_to_pytorch() -> None:
     quickstart = scenario.load(ROOT / "scenarios" / "quickstart.yaml")
     plain = quickstart.learning
-    assert plain is not None
     assert model_size._is_enough(plain, "cpu")
     assert not model_size._is_enough(plain, "cuda")
     changes = ("local.precision", "bf16"), ("evaluation.tested_on", "devices"), ("drift", "label_swap")
     for key, value in changes:
-        changed = quickstart.with_({f"learning.{key}": value}).learning
-        assert changed is not None
-        assert not model_size._is_enough(changed, "cpu")
+        assert not model_size._is_enough(quickstart.with_({f"learning.{key}": value}).learning, "cpu")
 
 
 def test_validating_loads_neither_pytorch_nor_all_of_scipy(tmp_path: Path) -> None:

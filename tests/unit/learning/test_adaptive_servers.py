@@ -108,7 +108,7 @@ def updates(model: torch.Tensor, changes: np.ndarray, sizes: np.ndarray) -> Upda
 
 
 def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
-    return algorithm.init_state(model, {}, None)  # type: ignore[arg-type]  # asks nobody
+    return algorithm.init_state(model, {}, None)  # asks nobody
 
 
 @st.composite
@@ -168,9 +168,6 @@ def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, fl
             assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
         r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
         v = float(state["variance"])
-
-
-# ---- edge cases of FLASH
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:

@@ -113,15 +113,11 @@ def _models(done: LocalResult) -> list[Tensor]:
     return [models.rows, *([] if models.personal is None else [models.personal])]
 
 
-# ---- devices' state, and values returned to the engine
-
-
 @pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
 def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> None:
     one, states, done = played(algorithm)
     w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
     found = one.personal([2, 5], [])
-    assert found is not None
     expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
     # right after training, personal models are mixed with local models, not with the global model

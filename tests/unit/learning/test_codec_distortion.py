@@ -78,7 +78,7 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
         return
     change = torch.randn(3, M, generator=torch.Generator().manual_seed(1))
     one = codec(name, error_feedback=True)
-    rows, bits = one.compress(change, streams(3), SIZES)  # type: ignore[attr-defined]
+    rows, bits = one.compress(change, streams(3), SIZES)
     coded = one.encode(change, {"residual": torch.zeros(3, M)}, streams(3), SIZES)
     stated = one.distortion(SIZES)
     damping = 1 / (1 + stated.omega) if isinstance(stated, Unbiased) else 1.0
@@ -130,7 +130,7 @@ def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
     by = float(one.damping(change, Sizes(((10**6,),))))
     step = float(change.max() - change.min()) / 255
     assert 1 / by - 1 == pytest.approx(step**2 / 6, rel=0.02)
-    assert one.distortion(Sizes(((10**6,),))).omega > 7  # type: ignore[union-attr]
+    assert one.distortion(Sizes(((10**6,),))).omega > 7
 
 
 def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:

@@ -31,9 +31,7 @@ ROUNDING = 1e-6  # error of sums of float32 numbers of order 1
 
 
 def codec(name: str, **values: Any) -> Codec:
-    made = build(registry.get("codecs", name), values)
-    assert isinstance(made, Codec)
-    return made
+    return build(registry.get("codecs", name), values)
 
 
 def fresh(one: Codec, many: int, sizes: Sizes) -> dict[str, Tensor]:
@@ -46,9 +44,6 @@ def encode(one: Codec, change: Tensor, sizes: Sizes = LOGISTIC, rng: Chance = NO
 
 def streams(many: int, round_: int = 1) -> Chance:
     return RoundChance(Streams(7), (round_,), CPU).of_devices("codec", range(many))
-
-
-# ---- bits
 
 
 @pytest.mark.parametrize(
@@ -71,9 +66,6 @@ def streams(many: int, round_: int = 1) -> Chance:
 def test_bits_of_a_logistic_model_by_hand(name: str, values: dict[str, Any], bits: int) -> None:
     change = torch.cat([torch.arange(7840.0), torch.zeros(10)]).expand(2, -1)
     assert encode(codec(name, **values), change, rng=streams(2)).bits.tolist() == [bits] * 2
-
-
-# ---- errors
 
 
 def test_top_k_leaves_out_the_smallest_squares() -> None:
@@ -210,7 +202,6 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
             stage.train(here, 1)
         for id_, update in cells[round_ % 2].one.federation.model.waiting.items():
             trained, k = update.round, update.position
-            assert trained.sent is not None
             if id_ in arriving:
                 start = trained.received_by([k]).reshape(-1, 650)[0]
                 sent[id_] += (trained.sent[k] - start).double()
@@ -312,9 +303,6 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
         assert set(run.devices.uplink_bits) == {65 * 42 + whole * 650 * 32}
 
 
-# ---- incompatible settings
-
-
 class CountsItself(FedAvg):
     """An algorithm that counts its uploads' bits."""
 
@@ -341,9 +329,6 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
     stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))
     with refused_at("learning.uplink_codec", "[]", "['residual']"):
         stage.train([0, 1], 1)
-
-
-# ---- PowerSGD compared with PyTorch's implementation
 
 
 class Given:
@@ -429,7 +414,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             if memory is None:
                 memory = fresh(one, 1, sizes)
                 begun = _first_factors(rank, order)
-            coded = one.encode(change.unsqueeze(0), memory, Given(begun), sizes)  # type: ignore[arg-type]
+            coded = one.encode(change.unsqueeze(0), memory, Given(begun), sizes)
             memory = dict(coded.memory)
             assert (coded.rows[0] - theirs).abs().max() < 1e-5
             assert (coded.rows[0] - change).abs().max() > 0.1, "it leaves something out"

@@ -52,9 +52,6 @@ def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) 
     return small_files.put(folder, content)
 
 
-# ---- Fashion-MNIST, the real files
-
-
 def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> None:
     for split, samples in ((fashion.train, 60_000), (fashion.test, 10_000)):
         assert split.x.shape == (samples, 28, 28)
@@ -87,9 +84,6 @@ def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyP
     FashionMnist().check()
 
 
-# ---- digits
-
-
 def test_digits_are_the_last_297_of_1797_apart() -> None:
     data = Digits().load()
     assert data.train.x.shape == (1500, 8, 8)
@@ -109,13 +103,9 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     Digits().check()
 
 
-# ---- search order
-
-
 def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
     """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
     put(tmp_path / "served")
-    assert small.system is not None
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     in_order = [
         small.system,
@@ -144,7 +134,6 @@ def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> No
 
 
 def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) -> None:
-    assert small.system is not None
     put(small.system)
     put(tmp_path / "served")
     for download in (False, True):
@@ -160,12 +149,8 @@ def test_incomplete_places_are_skipped(
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     with refused_at(f"EDGEFL_DATA {tmp_path / 'data'}", f"lacks {LABELS}\n"):
         locate(small)
-    assert small.system is not None
     put(small.system)
     assert locate(small)[IMAGES].parent == small.system
-
-
-# ---- download
 
 
 def test_a_download_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
@@ -276,9 +261,6 @@ def test_a_download_is_logged(tmp_path: Path, small: FileSet, caplog: pytest.Log
         "small is not on this machine"
     ]
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-# ---- damaged files
 
 
 def flip(content: bytes) -> bytes:

@@ -81,7 +81,6 @@ def test_a_damaged_archive_is_named(world: Path, content: bytes, reason: str) ->
 def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
     packed = tarred(below("inner", CONTENT))
     put(world / "served", {"small-1.pack": packed})
-    assert SMALL.archive is not None
     served = replace(
         SMALL.archive,
         name="small-1.pack",

@@ -43,7 +43,6 @@ def test_npz_with_its_own_test_samples() -> None:
     assert data.label_names == ("5", "6")
     assert np.array_equal(data.train.y, Y)
     assert np.array_equal(data.test.x, X[:4])
-    assert data.train.groups is not None
     assert data.group_names == ("0", "1")
     assert data.mean.tolist() == X.mean(0).tolist()
     testing.check(Npz, path="a.npz")
@@ -197,7 +196,6 @@ def test_samples_of_the_hub_may_be_read_on_demand(monkeypatch: pytest.MonkeyPatc
     """If scaling uses all samples anyway, a run on demand equals the run with all samples in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
-    assert data.by_group is not None
     assert data.group_names == ("ann", "bob", "eve")
     assert data.by_group.sizes.tolist() == [1, 2, 3]
     assert [data.by_group.of(group).x[:, 0, 0].tolist() for group in range(3)] == [[3], [1, 4], [0, 2, 5]]

@@ -66,13 +66,11 @@ def test_shakespeare_has_the_roles_of_the_plays() -> None:
     for split in (data.train, data.test):
         assert split.x.shape[1:] == (80,)
         assert split.x.dtype == np.uint8
-        assert split.groups is not None
         np.testing.assert_array_equal(np.unique(split.groups), np.arange(660))
         assert split.x.min() >= 1
         assert split.x.max() <= 81
     # a sample has the characters before its label, and each one begins `stride` after the previous one
     x, y, groups = data.train.x, data.train.y, data.train.groups
-    assert groups is not None
     same = np.flatnonzero(groups[1:] == groups[:-1])[:1000]
     np.testing.assert_array_equal(x[same + 1, :-10], x[same, 10:])
     np.testing.assert_array_equal(x[same + 1, -10], y[same] + 1)

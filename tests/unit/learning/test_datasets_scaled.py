@@ -55,7 +55,7 @@ def test_channels_of_images_have_moments_of_their_own(kind: type) -> None:
     np.testing.assert_allclose(mean.ravel(), pixels.mean((0, 2, 3)), rtol=FLOAT32)
     np.testing.assert_allclose(std.ravel(), pixels.std((0, 2, 3)), rtol=FLOAT32)
     for one, how in ((images[:, 0], "columns"), (images, "all")):  # grey images have one channel
-        mean, std = scaling(one, how)  # type: ignore[arg-type]
+        mean, std = scaling(one, how)
         assert mean.shape == std.shape == ()
         np.testing.assert_allclose([mean, std], [one.mean(dtype=float), one.std(dtype=float)], rtol=FLOAT32)
 
@@ -197,7 +197,6 @@ def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
 
 def test_samples_on_demand_are_looked_at_when_they_come() -> None:
     data = training_data("a group")
-    assert data.pool is not None
     data.pool.bring([0, 1])
     assert len(data.train.x) == 4
     data.pool.bring([2])

@@ -7,7 +7,6 @@ import torch
 from torch.optim import SGD, lr_scheduler
 
 from edgefl.config import registry
-from edgefl.learning.lr_schedules import LrSchedule
 from tests.tools.constants import made
 
 T = 20
@@ -16,7 +15,6 @@ T = 20
 def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) -> list[float]:
     """Return the rates, relative to lr, in rounds 1, 2, ... of a session of T rounds after a session of 5."""
     schedule = made(registry.get("lr_schedules", name), **given)
-    assert isinstance(schedule, LrSchedule)
     return [
         schedule.share(power, floor, round_=t, progress=(t - 1) / T, of_run=5 + t) for t in range(1, T + 1)
     ]
@@ -24,7 +22,7 @@ def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) 
 
 def pytorchs(make: type[lr_scheduler.LRScheduler], **given: float) -> list[float]:
     optimizer = SGD([torch.zeros(1)], lr=1.0)
-    scheduler, found = make(optimizer, **given), []  # type: ignore[arg-type]
+    scheduler, found = make(optimizer, **given), []
     for _ in range(T):
         found.append(optimizer.param_groups[0]["lr"])
         optimizer.step()

@@ -181,7 +181,6 @@ def test_certain_participants(
     tmp_path: Path, sets: tuple[str, ...], place: tuple[str, ...], participants: int
 ) -> None:
     scenario = loaded(tmp_path, TRAINED, *sets)
-    assert scenario.devices.count is not None
     sections = scenario.rounds, scenario.devices, scenario.layout
     assert memory_needs._least_participants(*sections, scenario.devices.count) == (place, participants)
 
@@ -265,7 +264,7 @@ class FromOutside:
 
 
 def test_a_model_that_cannot_be_sized_is_not_refused() -> None:
-    assert cost.size(FromOutside(), (2,), 2) == 0  # type: ignore[arg-type]
+    assert cost.size(FromOutside(), (2,), 2) == 0
 
 
 MEMINFO = "MemTotal: 100 kB\nMemAvailable:      50 kB\nSwapFree: 7 kB\n"
@@ -325,10 +324,7 @@ def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.Mo
 def needs_of(world: World, name: str) -> list[memory.Need]:
     """Return the memory of a federation's models in a round, by the formula of `test_the_needs_of_training`."""
     one = world.of_federation(name)
-    settings = one.sections.learning
-    assert settings is not None
-    numbers = settings.model.size((64,), 10).parameters
-    return memory_needs.of_training(one, numbers)
+    return memory_needs.of_training(one, one.sections.learning.model.size((64,), 10).parameters)
 
 
 FAULTS = """\

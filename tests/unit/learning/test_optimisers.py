@@ -34,10 +34,7 @@ BESIDE = {
 
 
 def made(name: str, given: dict[str, Any]) -> Optimiser:
-    kind = registry.get("optimisers", "sgd" if name == "nesterov" else name)
-    found = with_constants(kind, **given)()
-    assert isinstance(found, Optimiser)
-    return found
+    return with_constants(registry.get("optimisers", "sgd" if name == "nesterov" else name), **given)()
 
 
 CASES = [
@@ -144,7 +141,6 @@ def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch:
     for round_ in (1, 2, 3):
         stage.train((0, 1, 2), round_)
         batches = learner.federation.model.waiting_round((0, 1, 2)).batches
-        assert batches is not None
         arrived = [0, 2] if round_ == 2 else [0, 1, 2]
         stage.aggregate(arrived)
         for k in arrived:
@@ -170,7 +166,6 @@ def test_personal_models_step_by_the_same_rule(name: str) -> None:
         start, dealt(), LR, Ditto(mu=0), personal=lambda positions: start.expand(len(positions), -1)
     )
     models = train.run(task)
-    assert models.personal is not None
     assert torch.equal(models.rows, models.personal)
     assert not torch.equal(models.rows[0], start)
 

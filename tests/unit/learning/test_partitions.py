@@ -96,9 +96,6 @@ def test_by_device_keeps_order_and_empty_devices() -> None:
     assert [group.tolist() for group in groups] == [[6, 9], [], [5, 8], []]
 
 
-# ---- label sets
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [10, 100])
 @pytest.mark.parametrize("overlap", [0.0, 0.2, 0.6, 0.8])
@@ -153,9 +150,6 @@ def test_listed_overlaps_are_accepted_as_printed() -> None:
             printed = float(f"{shared / classes:.4g}")
             labels = Iid(overlap=printed).session_labels(1, classes, Streams(SEED))
             assert len(labels) == (classes + shared) // 2
-
-
-# ---- streams
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -32,9 +32,6 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     return [set(labels[held].tolist()) for held in dealt]
 
 
-# ---- integer sizes in proportion to weights
-
-
 @pytest.mark.parametrize(
     ("total", "weights", "counts"),
     [
@@ -69,9 +66,6 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
         assert np.abs(counts[above] - exact).max() < 2
 
 
-# ---- the laws
-
-
 @pytest.mark.parametrize("exponent", [2.5, 3.5])
 def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> None:
     """The estimate 1 + n / sum(ln(x / x_min)) has error (exponent - 1) / sqrt(n) (Clauset et al., 2009).
@@ -103,9 +97,6 @@ def test_samples_of_a_device_are_drawn_at_random_from_all_labels() -> None:
     counts, share = np.bincount(LABELS[largest], minlength=10), len(largest) / SAMPLES
     variance = SAMPLES / 10 * share * (1 - share)
     assert np.abs(counts - len(largest) / 10).max() < 4 * np.sqrt(variance)
-
-
-# ---- a number of labels
 
 
 @pytest.mark.parametrize(
@@ -180,9 +171,6 @@ def test_more_holders_than_samples_are_refused() -> None:
         LabelCount(labels_per_device=2).assign(np.repeat([0, 1], [2, 10]), 3, 1, Streams(SEED))
 
 
-# ---- listed label sets
-
-
 SETS = ((0, 1, 2), (2, 3), (4,))
 
 
@@ -216,4 +204,4 @@ def test_labels_may_be_new_in_the_last_session() -> None:
 )
 def test_wrong_sets_are_refused(settings_: dict[str, object], nouns: Sequence[str]) -> None:
     with refused_at("", *nouns):
-        Iid(**settings_)  # type: ignore[arg-type]
+        Iid(**settings_)

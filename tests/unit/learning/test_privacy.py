@@ -189,7 +189,7 @@ def test_accounts_last_over_cells_sessions_and_a_resume(keys: list[str], ran: Ru
         assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # in two cells and sessions
 
 
-def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_selection_by_loss_is_noted(tmp_path) -> None:
     notes: list[str] = []
     keys = ["learning.privacy={clip_norm: 1}", "rounds.selector={name: oort, count: 3}", "sessions.rounds=1"]
     simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu", on_note=notes.append)

@@ -37,9 +37,7 @@ class Blobs(Dataset):
 
 
 def task(name: str, **parameters: Any) -> Task:
-    found = build(registry.get("tasks", name), parameters)
-    assert isinstance(found, Task)
-    return found
+    return build(registry.get("tasks", name), parameters)
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,6 @@ def sessions(kept: list[Saved]) -> list[int]:
     return [z.session for z in kept]
 
 
-# ---- the first two sessions after the pilot sessions
-
-
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
     """Only warm starts with `first_two_as_previous` open with exactly the last model, and add no loss term."""
@@ -66,9 +63,6 @@ def test_who_keeps_the_first_two(warm_start: WarmStart) -> None:
     assert warm_start.keeps_first_two == (sessions(kept) == [2, 3])
 
 
-# ---- similarity: the opening model
-
-
 def test_similarity_with_a_large_scale_is_the_most_similar_session() -> None:
     assert Similarity(scale=1e4).opening(CURRENT, SAVED, GRADIENT).model.tolist() == [1.0, 0.0]
 
@@ -87,9 +81,6 @@ def test_without_a_gradient_it_goes_on_from_the_current_model() -> None:
     blind = [Saved(2, torch.ones(2), None), SAVED[1]]
     assert Similarity().opening(CURRENT, blind, GRADIENT).weights == {3: 1.0}
     assert Similarity().opening(CURRENT, blind[:1], GRADIENT).weights == {}
-
-
-# ---- similarity: automatic R
 
 
 def test_auto_is_ten_over_the_median_distance() -> None:
@@ -124,9 +115,6 @@ def test_auto_tells_kinds_of_sessions_apart_and_equal_ones_not() -> None:
     assert list(same.values()) == pytest.approx([0.25] * 4)
 
 
-# ---- similarity: the pilot
-
-
 def test_the_pilot_is_the_mean_of_the_pilot_sessions() -> None:
     assert Similarity().pilot(FINALS, CURRENT).tolist() == [4.0, 4.0]
 
@@ -156,9 +144,6 @@ def test_the_random_pilot_is_the_untrained_model() -> None:
     assert torch.equal(Similarity(pilot_model="random").pilot(FINALS, CURRENT), CURRENT)
 
 
-# ---- what is kept
-
-
 def test_history_keeps_the_newest() -> None:
     kept = saved([0.0], [1.0], [2.0], [3.0])
     assert sessions(Similarity().retain(kept)) == [2, 3, 4, 5]
@@ -180,9 +165,6 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
     kept = [SAVED[0], Saved(3, torch.ones(2), None), SAVED[2]]
     for retention in ("last", "diverse"):
         assert sessions(Similarity(history=2, retention=retention).retain(kept)) == [2, 4]
-
-
-# ---- all warm starts
 
 
 def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
@@ -227,14 +209,10 @@ def test_a_check_needs_two_saved_sessions() -> None:
     assert not any(warm_start.checks(SAVED) for warm_start in ALL)
 
 
-# ---- continuous: the anchor
-
-
 def test_distillation_is_kl_on_the_known_classes() -> None:
     """The term is sum_c q_c log(q_c / p_c), with p and q renormalised over the classes 0, 2 and 3."""
     known = torch.tensor([True, False, True, True])
     term = Continuous(coefficient=0.5).anchor(CURRENT, known)
-    assert term is not None
     assert term.references == (CURRENT,)
     own, teacher = np.array([[0.2, 5.0, -1.0, 0.4]]), np.array([[1.0, -7.0, 0.5, 0.0]])
     p, q = (np.exp(z[:, [0, 2, 3]]) for z in (own, teacher))

@@ -77,8 +77,6 @@ def test_an_action_is_carried_out() -> None:
     env.reset(seed=5)
     action = np.array([[0.9, 0.2, 1.0, 0.5], [0.1, 1, 1, 1], [0.8, 0.6, 0.5, 1.0], [0.2, 1, 1, 1]])
     run = env._run
-    assert run is not None
-    assert run.waiting is not None
     decision = env.decision(run.waiting, action)
     assert list(decision.ids) == [0, 2]
     assert decision.up_shares == pytest.approx([0.25, 0.75])

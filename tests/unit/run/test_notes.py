@@ -293,7 +293,7 @@ def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> Non
     shares = {"downlink": np.array([0.5, 0.25, 0.25]), "uplink": np.ones(3)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=False)
     # share of the band x weight of the direction x time: 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1 Hz s
-    efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)  # type: ignore[arg-type]
+    efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)
     assert efficiency.median("downlink") == pytest.approx(3.0, abs=STEP)
     assert np.isnan(efficiency.median("uplink"))
 
@@ -302,7 +302,7 @@ def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
     # the band is in use from 0 to 3 s and 5 to 6 s, and half of that time serves the downlink
-    efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
+    efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)
     assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 
 
@@ -359,8 +359,8 @@ def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> N
 def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
     few = Counts(participants=1000)
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (100, 101)]
-    assert list(_of_gains(near[0], few)) == []  # type: ignore[arg-type]
-    assert_matches(list(_of_gains(near[1], few)), "101 times a device was closer")  # type: ignore[arg-type]
+    assert list(_of_gains(near[0], few)) == []
+    assert_matches(list(_of_gains(near[1], few)), "101 times a device was closer")
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def advice_of(scenario: Scenario) -> str:
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),
-        *notes._beyond_nr(FAST, scenario.radio.link),  # type: ignore[arg-type]
+        *notes._beyond_nr(FAST, scenario.radio.link),
         *(preflight._of_personal_models(scenario.learning) if scenario.learning else ()),
         *(preflight._of_costs(scenario.learning) if scenario.learning else ()),
     ]

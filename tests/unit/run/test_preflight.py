@@ -73,7 +73,6 @@ def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
         "bits per transfer: 20,800",
     ]
     samples = re.fullmatch(r"samples per device: (\d+) to (\d+), median ([\d.]+)", last)
-    assert samples is not None
     assert int(samples[1]) <= float(samples[3]) <= int(samples[2])
 
 

@@ -45,7 +45,6 @@ def test_a_trace_elsewhere_is_noted_with_its_distance_and_origin(tmp_path: Path)
     for words in ("7,810 m", "250 m", "layout.sites"):
         assert words in note
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", note)
-    assert found is not None
     # tolerance: distance that devices move in half a sampling interval
     assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
@@ -111,7 +110,6 @@ def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out
     (note,) = outside(notes(**town, layout=layout))
     assert note.startswith("layout.federations: no device is seen in cells ")
     found = re.search(r"(\[[\d, ]+\])", note)
-    assert found is not None
     kept = json.loads(found[1])
     assert 1 <= len(kept) <= 2
     assert not outside(notes(**town, layout=layout | {"federations": kept}))

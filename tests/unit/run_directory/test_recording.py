@@ -141,7 +141,7 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
     positions_m = world.movement.positions_m(0.0)
     ids = np.arange(30)
     for cell in (0, 3):
-        radio = world.radio(None)  # type: ignore[arg-type]
+        radio = world.radio(None)
         state = radio.gains.of_round(positions_m, range(30), cell, (1, "train", 1))
         gains_db, sinr = radio.readings(positions_m, ids, np.full(30, cell))
         # positions from a map have single precision

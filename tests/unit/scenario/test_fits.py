@@ -170,7 +170,6 @@ def test_others_take_any_steps(name: str) -> None:
 def algorithms() -> Iterator[tuple[str, Algorithm]]:
     for name in registry.names("algorithms"):
         made = registry.get("algorithms", name)()
-        assert isinstance(made, Algorithm)
         yield name, made
 
 

@@ -33,7 +33,6 @@ def test_dump_is_complete_and_loads_as_the_same(tmp_path: Path) -> None:
         assert default in text
     again = scenarios.load(write(tmp_path, text))
     assert scenarios.dump(again) == text
-    assert again.learning is not None
     assert again.learning.algorithm.mu == 0.5
 
 
@@ -59,7 +58,6 @@ def test_overrides(tmp_path: Path) -> None:
         7,
     )
     assert loaded.seed == 7
-    assert loaded.learning is not None
     assert loaded.learning.algorithm.mu == 2
     assert loaded.devices.mobility.doppler_speed_m_s == 3
     assert type(loaded.learning.warm_start).__name__ == "Average"

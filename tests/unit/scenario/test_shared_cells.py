@@ -109,7 +109,6 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
     for made in (some.with_({"federations.b": b}), scenario(federations__b=b)):
         assert made.of_federation("b").workload is None
         learning = made.of_federation("b").learning
-        assert learning is not None
         assert (learning.local.lr, learning.local.batch) == (0.5, 128)
         assert made.of_federation("a").learning == made.learning
         assert made.of_federation("a").workload == made.workload

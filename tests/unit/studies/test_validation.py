@@ -76,6 +76,5 @@ def printed(folder: Path, *words: str) -> str:
 def test_memory_is_about_what_a_run_holds(text: str, tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(text)
     told = re.search(r"memory: about ([\d.]+) GB for a run", printed(tmp_path, "validate", "one.yaml"))
-    assert told is not None
     held = int(printed(tmp_path, "run", "one.yaml").rpartition("held ")[2])
     assert float(told[1]) == pytest.approx(held / 1e9, rel=OFF)

@@ -50,7 +50,6 @@ def scenario(**dataset: Any) -> dict[str, Any]:
 def test_dealt_on_demand_is_dealt_at_once_device_by_device(kept: np.ndarray | None) -> None:
     data, on_demand = AT_ONCE.load(), ON_DEMAND.load()
     streams, partition, by_group = Streams(3), Natural(), on_demand.by_group
-    assert by_group is not None
     inputs = PartitionInputs(data.train.groups, kept=kept)
     eager = DeviceData(partition, data.train.y, DEVICES, streams, inputs)
     split = SplitInMemory(on_demand.train, data.mean, data.std, torch.device("cpu"))
@@ -96,7 +95,6 @@ def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
 
 def test_the_first_groups_test_samples_are_the_test_data() -> None:
     everything, some = AT_ONCE.load().test, Synthetic(groups=GROUPS, test_groups=7).load().test
-    assert everything.groups is not None
     first = everything.groups < 7
     assert np.array_equal(some.x, everything.x[first])
     assert np.array_equal(some.y, everything.y[first])
@@ -128,7 +126,6 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
     tracemalloc.start()
     try:
         by_group = Synthetic(groups=many, test_groups=1).load().by_group
-        assert by_group is not None
         dealt = DealtByGroup(Natural(), by_group, 10, many, Streams(1))
         assert len(dealt.sizes(range(many))) == many
         _, peak = tracemalloc.get_traced_memory()

@@ -14,7 +14,7 @@ LABELS = np.arange(1000) % 10
 
 def device_data(kept: list[float] | None, partition: object = None) -> DeviceData:
     inputs = PartitionInputs(kept=None if kept is None else np.array(kept))
-    return DeviceData(partition or Iid(), LABELS, 4, Streams(5), inputs)  # type: ignore[arg-type]
+    return DeviceData(partition or Iid(), LABELS, 4, Streams(5), inputs)
 
 
 def test_a_share_of_what_was_dealt() -> None:

@@ -13,7 +13,6 @@ SHARE = 0.2
 def test_each_label_gives_its_share_and_no_sample_is_in_two() -> None:
     data = Digits().load()
     left, apart = split_off(data, SHARE)
-    assert apart is not None
     for label in range(10):
         count = int((data.train.y == label).sum())
         assert int((apart.y == label).sum()) == round(SHARE * count)
@@ -21,17 +20,13 @@ def test_each_label_gives_its_share_and_no_sample_is_in_two() -> None:
     both = sorted(x.tobytes() for x in [*left.train.x, *apart.x])
     assert both == sorted(x.tobytes() for x in data.train.x)
     assert left.test is data.test
-    again = split_off(data, SHARE)[1]
-    assert again is not None
-    assert np.array_equal(again.x, apart.x)
+    assert np.array_equal(split_off(data, SHARE)[1].x, apart.x)
 
 
 def test_each_group_gives_its_share_where_there_are_groups() -> None:
     x, groups = np.arange(60, dtype=np.float32)[:, None], np.repeat([0, 1, 2], [10, 20, 30])
     split = Split(x, np.zeros(60, np.int64), groups)
     _, apart = split_off(Data.unscaled(split, split, ("a",), ("p", "q", "r")), SHARE)
-    assert apart is not None
-    assert apart.groups is not None
     assert np.bincount(apart.groups).tolist() == [2, 4, 6]
     assert np.array_equal(apart.groups, groups[apart.x[:, 0].astype(int)])
 

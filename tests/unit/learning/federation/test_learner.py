@@ -41,9 +41,7 @@ class Played:
 
     @property
     def opening(self) -> Opening:
-        opening = self.stages[-1].opening
-        assert opening is not None
-        return opening
+        return self.stages[-1].opening
 
     @property
     def spells(self) -> list[tuple[str, int | None]]:
@@ -128,7 +126,6 @@ def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
 def test_the_test_data_are_those_of_the_labels_present() -> None:
     stage = pilot(learner(partition={"name": "dirichlet", "alpha": 0.05}), ids=[3])
     held = set(stage.trainer.training_data.train.labels[stage.trainer.device_data.samples(3)].tolist())
-    assert stage.facts.opening is not None
     assert set(stage.facts.opening.labels) == held != set(range(10))
 
 
@@ -144,9 +141,7 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
     one = learner()
     tensors, facts = one.state()
     one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)
-    opening = pilot(one).facts.opening
-    assert opening is not None
-    assert opening.loss == pytest.approx(math.log(10), abs=1e-6)
+    assert pilot(one).facts.opening.loss == pytest.approx(math.log(10), abs=1e-6)
 
 
 def test_reported_losses_are_those_of_the_model_received() -> None:
@@ -186,9 +181,6 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
         loss = torch.nn.functional.cross_entropy(logits, y)
         scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
     assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
-
-
-# ---- every warm start with every algorithm
 
 
 # test all warm starts with MOON, which adds a term to the loss, and HypCluster, which has several models
@@ -251,8 +243,6 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     assert divergences[1] < 0.5 * divergences[0]
 
 
-# ---- the check round
-
 SURE = {"name": "similarity", "check": True, "scale": 20.0}
 
 
@@ -312,9 +302,6 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
     assert torch.equal(starts[0][1], starts[1][1])
 
 
-# ---- devices keep their vectors
-
-
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     training_data = data_of(settings_of(algorithm="scaffold"))
     here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
@@ -326,9 +313,6 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     sizes = np.array(list(stage.trainer.device_data.sizes([1, 7]).values()))
     expected = sizes[0] / sizes.sum() * own[0]
     torch.testing.assert_close(stage.federation.model.state["control"], expected)
-
-
-# ---- values returned to the engine
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
@@ -457,9 +441,6 @@ def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
-
-
-# ---- batch norm
 
 
 class Normed(Model):

@@ -218,5 +218,4 @@ def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
     fresh.restore(cell.snapshot())
     tested, again = stage.evaluate(), next(fresh.one.stages()).evaluate()
     assert tested == again
-    assert tested is not None
     assert tested.scalars["theory_loss_after"] < tested.scalars["theory_loss"]

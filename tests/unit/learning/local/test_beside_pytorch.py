@@ -133,7 +133,6 @@ def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
     assert torch.allclose(stacked.rows, sequential.rows, atol=case.close)
     data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
     plan = stacked.batches
-    assert plan is not None
     begin = [one.clone() for one in layout.views(stacked.start).values()]
     for k in range(case.devices):
         module.load_state_dict(layout.views(stacked.start.clone()))
@@ -158,7 +157,5 @@ def test_batches_stay_as_they_are_where_images_are_seen_otherwise() -> None:
     (_, plain), (_, seen) = (
         CASES["augmented, vmap"].trained(local={"augmentation": how}) for how in (False, True)
     )
-    assert plain.batches is not None
-    assert seen.batches is not None
     assert np.array_equal(plain.batches.rows, seen.batches.rows)
     assert not torch.equal(plain.rows, seen.rows)

@@ -107,9 +107,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
     torch.manual_seed(5)
     teacher = start_of(train)
     teacher = teacher + 0.3 * torch.rand_like(teacher)
-    term = Continuous(coefficient=0.8).anchor(teacher, torch.tensor([True, False, True]))
-    assert term is not None
-    return term
+    return Continuous(coefficient=0.8).anchor(teacher, torch.tensor([True, False, True]))
 
 
 # ---- kernels agree
@@ -118,7 +116,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     """Make local training that uses this kernel in place of the one it would choose."""
     train = training(model, **options)
-    train._kind = lambda task: kind  # type: ignore[method-assign]
+    train._kind = lambda task: kind
     return train
 
 
@@ -423,7 +421,7 @@ class Smooth(Plain):
     last: bool
 
     @property
-    def channels_last_gain(self) -> str:  # type: ignore[override]
+    def channels_last_gain(self) -> str:
         return "all" if self.last else "none"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -526,7 +524,7 @@ def test_kernels_train_every_model_alike(name: str, algorithm: Algorithm, device
         if kind is ByHand and not model.writes_out_terms():
             continue
         train = LocalTraining(model, module, split, UpdateRule(RHO), memory_bytes=10**9)
-        train._kind = lambda task, kind=kind: kind  # type: ignore[method-assign]
+        train._kind = lambda task, kind=kind: kind
         start = train.layout.flatten(module)
         work = LocalTask(
             start,

@@ -118,7 +118,7 @@ class Tanh(Mlp2):
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)
-        module.features[2] = torch.nn.Tanh()  # type: ignore[operator]
+        module.features[2] = torch.nn.Tanh()
         return module
 
 
