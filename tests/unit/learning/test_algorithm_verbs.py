@@ -3,7 +3,6 @@
 import inspect
 import pickle
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl import load_scenario
 from edgefl.learning.algorithms import Algorithm, Received
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.feddc import FedDc
@@ -242,27 +240,3 @@ def test_an_error_in_a_verb_survives_the_way_to_another_process() -> None:
     handed = pickle.loads(pickle.dumps(Handed(Scaffold(), STATE, {"control": torch.zeros(2)})))
     with refused_at("learning.algorithm", "scaffold", "'c'", "only control"):
         handed["c"]
-
-
-@pytest.mark.parametrize(
-    ("server", "taken"),
-    [
-        ({"name": "fedbuff", "buffer": 2, "staleness": "constant"}, True),
-        ({"name": "semi_synchronous", "every_s": 1.0, "staleness": "constant"}, True),
-        ({"name": "fedbuff", "buffer": 2}, False),
-        ({"name": "fedbuff", "buffer": 2, "staleness": "constant", "server_lr": 0.5}, False),
-        ({"name": "fedasync", "staleness": "constant"}, False),
-        ("synchronous", True),
-    ],
-)
-def test_ca2fl_takes_updates_as_they_were_sent(server: object, taken: bool) -> None:
-    data = {
-        "name": "cached",
-        "devices": {"count": 4},
-        "radio": {"sharing": "dynamic", "scheduler": "round_robin"},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-        "rounds": {"server": server},
-        "learning": {"dataset": "digits", "model": "logistic", "partition": "iid", "algorithm": "ca2fl"},
-    }
-    with nullcontext() if taken else refused_at("", "ca2fl", "staleness: constant"):
-        load_scenario(data)

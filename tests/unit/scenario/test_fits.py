@@ -61,6 +61,9 @@ common_start | ALGORITHM | FEDBUFF | ALGORITHM=fednova | rounds.server=synchrono
 common_start | ALGORITHM | FEDBUFF | ALGORITHM=hypcluster | rounds.server=synchronous
 common_start | ALGORITHM | FEDBUFF | ALGORITHM=feddrift | rounds.server=synchronous
 as_sent | rounds.server | ALGORITHM=ca2fl | FEDBUFF | rounds.server.staleness=constant
+as_sent | rounds.server | ALGORITHM=ca2fl; FEDBUFF | rounds.server={name: fedbuff, buffer: 2, staleness: constant, server_lr: 0.5} | rounds.server.server_lr=1
+as_sent | rounds.server | ALGORITHM=ca2fl; DYNAMIC | rounds.server={name: fedasync, staleness: constant} | rounds.server={name: semi_synchronous, every_s: 1, staleness: constant}
+as_sent | rounds.server | ALGORITHM=ca2fl; DYNAMIC | rounds.server={name: fedasync, staleness: constant} | rounds.server=synchronous
 mean_of_models | ALGORITHM | TIERS | ALGORITHM=fedadam | ALGORITHM=moon
 mean_of_models | ALGORITHM | CLOUD | ALGORITHM=scaffold | ALGORITHM=apfl
 one_model | rounds.server | CLOUD | TIERS | rounds.server={name: semi_synchronous, every_s: 1}
