@@ -82,9 +82,8 @@ def test_the_loop_all_side_by_side_and_scipy_filter_alike_to_the_last_bit() -> N
     assert np.array_equal(fading_grids.filtered_in_turn(noise, 0.99, begin), by_scipy)
     assert np.array_equal(fading_grids.filtered_side_by_side(noise, np.full(3, 0.99), begin), by_scipy)
     correlation = np.array([0.9, 0.99, -0.5])
-    alone = [
-        fading_grids.filtered(*(part[i : i + 1] for part in (noise, correlation, begin))) for i in range(3)
-    ]
+    given = (noise, correlation, begin)
+    alone = [fading_grids.filtered(*(part[i : i + 1] for part in given)) for i in range(3)]
     together = fading_grids.filtered_side_by_side(noise, correlation, begin)
     assert np.array_equal(together, np.concatenate(alone))
     assert np.array_equal(fading_grids.filtered(noise, correlation, begin), together)

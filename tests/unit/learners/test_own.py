@@ -34,9 +34,8 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
-    assert (
-        rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
-    )  # the loss falls as 1 / samples seen, and later rounds have seen more
+    # the loss falls as 1 / samples seen, and later rounds have seen more
+    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
@@ -52,12 +51,8 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
         assert alone.evaluate().loss == row.loss
     about = json.loads((out / "run.json").read_text())
     assert about["learner"]["resumable"] is True
-    assert about["model"] == {
-        "name": None,
-        "parameters": None,
-        "payload_bits": 512,
-        "flops_per_sample": 128.0,
-    }
+    costs = {"payload_bits": 512, "flops_per_sample": 128.0}
+    assert about["model"] == {"name": None, "parameters": None, **costs}
     assert len((EXAMPLES / "my_learner.py").read_text().splitlines()) <= 60
 
 
@@ -93,11 +88,8 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
     scenario = edgefl.load_scenario(SCENARIO, ["sessions.rounds=1"])
-    runs = [
-        edgefl.simulate(scenario, tmp_path / "own", learner=Ridge),
-        edgefl.simulate(scenario, tmp_path / "none"),
-    ]
-    one, other = (json.loads((path / "run.json").read_text()) for path in runs)
+    one = edgefl.simulate(scenario, tmp_path / "own", learner=Ridge).info
+    other = edgefl.simulate(scenario, tmp_path / "none").info
     assert one["identity"]["hash"] != other["identity"]["hash"]
     assert "learner" not in other
 
@@ -119,13 +111,9 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
 
 
 def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
-    seven = [
-        "layout={rings: 1, isd_m: 200}",
-        "radio.propagation.shadowing=spatial",
-        "sessions.count=1",
-        "sessions.rounds=2",
-    ]
-    scenario = edgefl.load_scenario(SCENARIO, [*seven, "rounds.selector=all", "devices.count=40"])
+    layout = ["layout={rings: 1, isd_m: 200}", "radio.propagation.shadowing=spatial", "devices.count=40"]
+    short = ["sessions.count=1", "sessions.rounds=2", "rounds.selector=all"]
+    scenario = edgefl.load_scenario(SCENARIO, [*layout, *short])
     cells: list[int] = []
 
     def make(told: Assignment) -> Ridge:

@@ -23,6 +23,7 @@ from edgefl.learning.updates.transfers import HELD
 from edgefl.rng import Streams
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings, two
 
 CPU = torch.device("cpu")
@@ -245,23 +246,15 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
     goes_on_after_any_round(how, 5, {0})
 
 
+SCENARIO = sections("""
+    name=coded; seed=2; devices={count: 6}; rounds={selector: {name: uniform, count: 4}}
+    sessions={name: schedule, count: 2, rounds: 3}; learning={dataset: digits, model: logistic}
+    learning.partition={name: dirichlet, alpha: 0.5}; learning.local={batch: 16, lr: 0.05}
+""")
+
+
 def scenario(**learning: Any) -> edgefl.Scenario:
-    plain = {
-        "dataset": "digits",
-        "partition": {"name": "dirichlet", "alpha": 0.5},
-        "model": "logistic",
-        "local": {"batch": 16, "lr": 0.05},
-    }
-    return edgefl.load_scenario(
-        {
-            "name": "coded",
-            "seed": 2,
-            "devices": {"count": 6},
-            "rounds": {"selector": {"name": "uniform", "count": 4}},
-            "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-            "learning": within(plain, learning),
-        }
-    )
+    return edgefl.load_scenario(within(SCENARIO, {"learning": learning}))
 
 
 def tables(out: Path, **learning: Any) -> dict[str, bytes]:

@@ -1,5 +1,6 @@
 """Compare opening models with the formulas of the journal paper, Algorithm 1."""
 
+import itertools
 import math
 from typing import Any
 
@@ -43,11 +44,8 @@ def sessions(kept: list[Saved]) -> list[int]:
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
     """Only warm starts with `first_two_as_previous` open with exactly the last model, and add no loss term."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
-    openings = [
-        warm_start.opening(last.model, kept, gradient).model
-        for kept in ([], [last])
-        for gradient in (None, GRADIENT)
-    ]
+    cases = itertools.product(([], [last]), (None, GRADIENT))
+    openings = [warm_start.opening(last.model, *case).model for case in cases]
     same = all(torch.equal(one.view(torch.int32), last.model.view(torch.int32)) for one in openings)
     anchored = warm_start.anchor(last.model, torch.tensor([True, True])) is not None
     assert warm_start.first_two_as_previous == (same and not anchored)
@@ -130,14 +128,10 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 def test_the_pilot_of_good_sessions() -> None:
     """Sessions with at least 0.85 of the best accuracy, 0.9, are good, such as 0.8, but not 0.5."""
-    found = with_constants(Similarity, good_share=0.85)(pilot_model="good").pilot(FINALS, CURRENT)
-    assert found.tolist() == [5.5, 5.0]
-    assert with_constants(Similarity, good_share=1)(pilot_model="good").pilot(FINALS, CURRENT).tolist() == [
-        8.0,
-        4.0,
-    ]
-    everyone = with_constants(Similarity, good_share=0)(pilot_model="good").pilot(FINALS, CURRENT)
-    assert torch.equal(everyone, Similarity().pilot(FINALS, CURRENT))
+    everyone = Similarity().pilot(FINALS, CURRENT).tolist()
+    for share, pilot in ((0.85, [5.5, 5.0]), (1, [8.0, 4.0]), (0, everyone)):
+        good = with_constants(Similarity, good_share=share)(pilot_model="good")
+        assert good.pilot(FINALS, CURRENT).tolist() == pilot
 
 
 def test_the_random_pilot_is_the_untrained_model() -> None:

@@ -24,26 +24,24 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.natural import Natural
 from edgefl.rng import Streams
 from edgefl.run_directory.interruption import Interrupted
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.leaving import goes_on
 
 GROUPS, DEVICES = 40, 25
 AT_ONCE, ON_DEMAND = Synthetic(groups=GROUPS), Synthetic(groups=GROUPS, test_groups=GROUPS)
 
 
-def scenario(**dataset: Any) -> dict[str, Any]:
-    return {
-        "name": "by_group",
-        "devices": {"count": DEVICES},
-        "rounds": {"selector": {"name": "uniform", "count": 6}},
-        "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-        "learning": {
-            "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
-            "partition": "natural",
-            "model": "logistic",
-            "local": {"steps": 3, "batch": 10},
-        },
-    }
+SCENARIO = sections("""
+    name=by_group; devices.count=25; rounds.selector={name: uniform, count: 6}
+    sessions={name: schedule, count: 2, rounds: 3}; learning.dataset={name: synthetic, groups: 40}
+    learning.partition=natural; learning.model=logistic; learning.local={steps: 3, batch: 10}
+""")
+
+
+def scenario(**learning: Any) -> dict[str, Any]:
+    return within(SCENARIO, {"learning": learning})
 
 
 @pytest.mark.parametrize("kept", [None, np.full(DEVICES, 0.3)])
@@ -105,16 +103,14 @@ def test_a_run_is_the_same_to_the_last_byte(tmp_path: Path, algorithm: str) -> N
     """Loading samples on demand changes no byte, even with SCAFFOLD, whose devices keep vectors between rounds."""
     tables = []
     for name, dataset in (("at_once", {}), ("on_demand", {"test_groups": GROUPS})):
-        described = scenario(**dataset)
-        described["learning"]["algorithm"] = algorithm
-        run = simulate(described, tmp_path / name, device="cpu")
+        run = simulate(scenario(dataset=dataset, algorithm=algorithm), tmp_path / name, device="cpu")
         tables.append([(run / f"{table}.csv").read_bytes() for table in ("rounds", "devices", "sessions")])
     assert tables[0] == tables[1]
 
 
 def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    described = load_scenario(scenario(test_groups=5))
-    goes_on(described, tmp_path, after=5, every=2, error=Interrupted(signal.SIGTERM))
+    on_demand = load_scenario(scenario(dataset={"test_groups": 5}))
+    goes_on(on_demand, tmp_path, after=5, every=2, error=Interrupted(signal.SIGTERM))
 
 
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
@@ -160,8 +156,6 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ],
 )
 def test_what_needs_all_samples_is_refused_at_its_key(tmp_path: Path, key: str, value: Any) -> None:
-    described = scenario(test_groups=5)
-    section, _, own = key.rpartition(".")
-    described["learning"] |= {section: {own: value}} if section else {key: value}
+    on_demand = load_scenario(scenario(dataset={"test_groups": 5}))
     with refused_at(f"learning.{key}", "test_groups"):
-        simulate(described, tmp_path / "run", device="cpu")
+        simulate(on_demand.with_({f"learning.{key}": value}), tmp_path / "run", device="cpu")
