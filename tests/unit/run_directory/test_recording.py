@@ -13,23 +13,18 @@ from edgefl.analysis import handover_figures, load_runs
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
+SMALL = sections("""
+    name=a; seed=3; devices={count: 4, mobility: {name: random_waypoint, area_factor: 1.5}}
+    sessions={name: schedule, count: 2, rounds: 5}; workload={payload_bits: 1000000, flops_per_sample: 1e6}
+""")
 
-def scenario(**sections: Any) -> Scenario:
-    return Scenario.model_validate(
-        with_journal(
-            {
-                "name": "a",
-                "seed": 3,
-                "devices": {"count": 4, "mobility": {"name": "random_waypoint", "area_factor": 1.5}},
-                "sessions": {"name": "schedule", "count": 2, "rounds": 5},
-                "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-                **sections,
-            }
-        )
-    )
+
+def scenario(**changes: Any) -> Scenario:
+    return Scenario.model_validate(with_journal({**SMALL, **changes}))
 
 
 def tables(path: Path, *but: str) -> dict[str, bytes]:
@@ -129,15 +124,11 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
     from edgefl.rng import Streams
     from edgefl.scenario.world import World
 
-    settings = scenario(
-        layout={"rings": 1},
-        radio={
-            "propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
-            "neighbour_load": 0.5,
-        },
-        devices={"count": 30, "indoor_share": 0.5},
-    )
-    world = World(settings, Streams(3))
+    cells = sections("""
+        layout.rings=1; devices={count: 30, indoor_share: 0.5}; radio.neighbour_load=0.5
+        radio.propagation={shadowing: spatial, line_of_sight: probabilistic}
+    """)
+    world = World(scenario(**cells), Streams(3))
     positions_m = world.movement.positions_m(0.0)
     ids = np.arange(30)
     for cell in (0, 3):
@@ -153,21 +144,14 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     """A device in line of sight is 100 m from its site, and 200 m from an interferer active in a quarter of slots."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
-    run = simulate(
-        scenario(
-            layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # limits the wait of the other cell, which stays empty
-            devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
-            radio={
-                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
-                "neighbour_load": 0.25,
-                "bandwidth_hz": 20e6,
-                "budget": {"noise_figure_db": 7, "interference_margin_db": 1},
-            },
-            record={"positions_s": 1},
-        ),
-        tmp_path / "run",
-    )
+    # max_wait_s limits the wait of the other cell, which stays empty
+    two_sites = sections(f"""
+        layout.sites=[[0, 0], [300, 0]]; rounds.max_wait_s=5; record.positions_s=1
+        devices={{count: 1, mobility: {{name: trace, path: {trace}}}}}; radio.neighbour_load=0.25
+        radio.propagation={{shadowing: spatial, shadowing_std_db: 0}}; radio.bandwidth_hz=20e6
+        radio.budget={{noise_figure_db: 7, interference_margin_db: 1}}
+    """)
+    run = simulate(scenario(**two_sites), tmp_path / "run")
 
     def gain(distance_m: float) -> float:
         """Return the gain by 38.901, Table 7.4.1-1: UMi in line of sight before the 210 m breakpoint at 3.5 GHz."""

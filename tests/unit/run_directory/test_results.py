@@ -24,13 +24,12 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
+from tests.tables import sections
 
-SCENARIO = {
-    "name": "rows",
-    "devices": {"count": 5},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-    "workload": {"payload_bits": 1, "flops_per_sample": 1},
-}
+SCENARIO = sections("""
+    name=rows; devices.count=5; sessions={name: schedule, count: 1, rounds: 1}
+    workload={payload_bits: 1, flops_per_sample: 1}
+""")
 
 
 def described() -> Described:

@@ -9,15 +9,14 @@ from edgefl.rng import Streams
 from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
 from tests.refusals import refused_at
+from tests.tables import sections
 
-BASE: dict[str, Any] = {
-    "name": "members",
-    "devices": {"count": 9, "classes": {"phone": {"share": 0.5, "samples": 0.25}, "meter": {}}},
-    "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 1},
-    "learning": {"dataset": "digits", "model": "logistic"},
-    "federations": {"a": {"share": 0.5}, "b": {"share": 0.5}},
-}
+BASE: dict[str, Any] = sections("""
+    name=members; devices={count: 9, classes: {phone: {share: 0.5, samples: 0.25}, meter: {}}}
+    radio={preset: journal, sharing: dynamic, scheduler: equal_share}
+    sessions={name: schedule, count: 2, rounds: 1}; learning={dataset: digits, model: logistic}
+    federations.a.share=0.5; federations.b.share=0.5
+""")
 
 
 def of(name: str, **devices: Any) -> tuple[World, Members]:
