@@ -214,21 +214,13 @@ def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algori
         (asking(FedAvg, "init_state", lambda own, w, last, all_: {"x": all_.mean("c")}), "c", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.shift("s", start)), "s", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.forget("f")), "f", "devices"),
-        (
-            asking(LocalOnly, "receive", lambda own, w, s, to: Received(to.own("mode", w))),
-            "mode",
-            "only model",
-        ),
+        (asking(LocalOnly, "receive", lambda _, w, s, to: Received(to.own("mode", w))), "mode", "only model"),
         (asking(FedAvg, "receive", lambda own, w, s, to: to.remembered("loss", 0.0)), "loss", "remember"),
         (asking(Scaffold, "keep", lambda own, t, sent, *_: {**own(), "ctrl": sent}), "ctrl", "only control"),
         (RemembersNothingNoted(), "loss", "notes of the round"),
         (SparseScaffold(), "control", "only residual"),
         (asking(Scaffold, "aggregate", lambda own, *given: (own()[0], {})), "control", "the server's state"),
-        (
-            asking(FedAvg, "aggregate", lambda own, w, updates, s: updates.notes["k"]),
-            "k",
-            "notes of the round",
-        ),
+        (asking(FedAvg, "aggregate", lambda own, w, sent, s: sent.notes["k"]), "k", "notes of the round"),
     ],
 )
 def test_missing_names_in_a_method_name_the_algorithm(algorithm: Algorithm, asked: str, among: str) -> None:

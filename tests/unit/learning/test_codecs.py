@@ -1,7 +1,9 @@
 """Test codecs: bits counted by hand, closed forms of their errors, and identities during a run."""
 
 import math
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -324,16 +326,6 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
         stage.train([0, 1], 1)
 
 
-class Given:
-    """A random generator that returns given numbers."""
-
-    def __init__(self, numbers: Tensor) -> None:
-        self._numbers = numbers
-
-    def normal(self, *size: int) -> Tensor:
-        return self._numbers.reshape(1, *size)
-
-
 class Alone:
     """An `all_reduce` over a single worker, which returns the worker's own tensor.
 
@@ -406,22 +398,18 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
                 continue
             if memory is None:
                 memory = fresh(one, 1, sizes)
-                begun = _first_factors(rank, order)
-            coded = one.encode(change.unsqueeze(0), memory, Given(begun), sizes)
+                # initial factors Q of the hook with seed 3, first the factors of width 15
+                generator = torch.Generator().manual_seed(int(np.random.RandomState(3).randint(10**9)))
+                drawn = {width: torch.randn(1, width, rank, generator=generator) for width in order}
+                begun = torch.cat([drawn[width].reshape(-1) for width in (15, 27)])
+                given: Any = SimpleNamespace(normal=partial(begun.reshape, 1))
+            coded = one.encode(change.unsqueeze(0), memory, given, sizes)
             memory = dict(coded.memory)
             assert (coded.rows[0] - theirs).abs().max() < 1e-5
             assert (coded.rows[0] - change).abs().max() > 0.1, "it leaves something out"
         assert coded.bits.tolist() == [32 * (2 * (20 + 15) + 2 * (8 + 27) + 20)]
     finally:
         dist.destroy_process_group()
-
-
-def _first_factors(rank: int, order: list[int]) -> Tensor:
-    """Return the initial factors Q of PyTorch's hook with seed 3, first the factors of width 15."""
-    seed = np.random.RandomState(3).randint(1_000_000_000)
-    generator = torch.Generator().manual_seed(int(seed))
-    drawn = {width: torch.randn(1, width, rank, generator=generator).reshape(-1) for width in order}
-    return torch.cat([drawn[15], drawn[27]])
 
 
 def test_a_matrix_of_rank_1_arrives_whole() -> None:

@@ -46,6 +46,13 @@ def small(world: Path) -> FileSet:
     )
 
 
+@pytest.fixture
+def served(world: Path, small: FileSet) -> FileSet:
+    """Return the data set, whose files can be downloaded."""
+    put(world / "served")
+    return small
+
+
 def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) -> Path:
     if packed:
         content = {f"{name}.gz": gzip.compress(data) for name, data in content.items()}
@@ -103,12 +110,11 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     Digits().check()
 
 
-def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
+def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: FileSet) -> None:
     """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
-    put(tmp_path / "served")
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     in_order = [
-        small.system,
+        served.system,
         user_cache() / "small",
         tmp_path / "data",
         tmp_path / "data/Small/raw",
@@ -116,9 +122,9 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
     ]
     for folder in in_order:
         put(folder)
-        assert locate(small)[IMAGES].parent == folder
-        assert locate(small, download=True) == locate(small)
-    assert locate(small, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
+        assert locate(served)[IMAGES].parent == folder
+        assert locate(served, download=True) == locate(served)
+    assert locate(served, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
 
 
 @pytest.mark.parametrize("folder", ["Small/raw", "small", "."])
@@ -133,12 +139,11 @@ def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> No
     assert locate(small, root)[IMAGES] == root / IMAGES
 
 
-def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) -> None:
-    put(small.system)
-    put(tmp_path / "served")
+def test_an_explicit_root_never_falls_through(tmp_path: Path, served: FileSet) -> None:
+    put(served.system)
     for download in (False, True):
         with refused_at("", "without `root` all places are searched"):
-            locate(small, tmp_path / "empty", download=download)
+            locate(served, tmp_path / "empty", download=download)
     assert not user_cache().exists()
 
 
@@ -177,7 +182,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
 
 
 @pytest.mark.parametrize(
-    ("served", "reason"),
+    ("sent", "reason"),
     [
         (gzip.compress(CONTENT[LABELS]), "expected"),
         (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
@@ -186,11 +191,10 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
     # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
-def test_a_bad_download_leaves_no_file(tmp_path: Path, small: FileSet, served: bytes, reason: str) -> None:
-    put(tmp_path / "served")
-    (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
+def test_a_bad_download_leaves_no_file(tmp_path: Path, served: FileSet, sent: bytes, reason: str) -> None:
+    (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(sent)
     with refused_at("", f"{IMAGES}.gz", "damaged", reason):
-        locate(small, download=True)
+        locate(served, download=True)
     assert not user_cache().exists()
 
 
@@ -208,45 +212,39 @@ def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: File
         locate(small, download=True)
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path, small: FileSet) -> None:
-    put(tmp_path / "served")
+def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(served: FileSet) -> None:
     user_cache().parent.mkdir()
     user_cache().write_text("a file where the folder should be")
     with refused_at("download", "edgefl"):
-        locate(small, download=True)
+        locate(served, download=True)
 
 
 @pytest.mark.parametrize("value", ["0", ""])
-def test_a_download_can_be_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str
-) -> None:
-    put(tmp_path / "served")
+def test_a_download_can_be_allowed(monkeypatch: pytest.MonkeyPatch, served: FileSet, value: str) -> None:
     monkeypatch.setenv("EDGEFL_OFFLINE", value)
-    assert locate(small, download=True).keys() == CONTENT.keys()
+    assert locate(served, download=True).keys() == CONTENT.keys()
 
 
 @pytest.mark.parametrize(
-    ("offline", "change", "download", "reason"),
+    ("offline", "url", "download", "reason"),
     [
-        ("1", {}, True, "forbidden by EDGEFL_OFFLINE"),
-        ("yes", {}, True, "forbidden by EDGEFL_OFFLINE"),
-        ("0", {"url": None}, True, "not offered"),
-        ("0", {}, False, "not tried"),
+        ("1", "served", True, "forbidden by EDGEFL_OFFLINE"),
+        ("yes", "served", True, "forbidden by EDGEFL_OFFLINE"),
+        ("0", None, True, "not offered"),
+        ("0", "served", False, "not tried"),
     ],
 )
 def test_nothing_is_downloaded_unasked(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    small: FileSet,
     offline: str,
-    change: dict[str, None],
+    url: str | None,
     download: bool,
     reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    served: FileSet,
 ) -> None:
-    put(tmp_path / "served")
     monkeypatch.setenv("EDGEFL_OFFLINE", offline)
     with refused_at("download", reason):
-        locate(replace(small, **change), download=download)
+        locate(replace(served, url=url and served.url), download=download)
     assert not user_cache().exists()
 
 

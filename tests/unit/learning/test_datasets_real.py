@@ -77,22 +77,14 @@ def test_shakespeare_has_the_roles_of_the_plays() -> None:
 
 
 def test_shakespeare_whole_text() -> None:
-    roles = real_roles()
-    assert len(roles) == 1426
-    assert round(sum(map(len, roles.values())) / 1e6, 2) == 4.44
-    assert set("".join(roles.values())) == set(shakespeare.SYMBOLS)
-    assert sum(len(text) >= 1000 for text in roles.values()) == 660
-
-
-def real_roles() -> dict[tuple[str, str], str]:
     real("shakespeare")
     files = shakespeare.Shakespeare.FILES
-    content = read_set(files, locate(files))
-    return {
-        (name, role): text
-        for name, play in content.items()
-        for role, text in shakespeare.speeches(play.decode()).items()
-    }
+    plays = {name: play.decode() for name, play in read_set(files, locate(files)).items()}
+    roles = [text for play in plays.values() for text in shakespeare.speeches(play).values()]
+    assert len(roles) == 1426
+    assert round(sum(map(len, roles)) / 1e6, 2) == 4.44
+    assert set("".join(roles)) == set(shakespeare.SYMBOLS)
+    assert sum(len(text) >= 1000 for text in roles) == 660
 
 
 # ---- with internet, on request: pytest -m internet

@@ -111,11 +111,7 @@ def test_a_run_scores_all_positions_and_its_model_loads(tmp_path: Path, learning
 @pytest.mark.parametrize(
     ("learning", "place", "nouns"),
     [
-        (
-            {"model": {"name": "lstm", "vocabulary": 5, "hidden": 6}},
-            "model",
-            ("[1, 4]", "5", "targets: every"),
-        ),
+        ({"model": {"targets": "last"}}, "model", ("[1, 4]", "5", "targets: every")),
         ({"model": "logistic"}, "model", ("[1, 4]", "[batch, 5, 4]")),
         ({"dataset": {"learns": "next_token"}}, "model", ("[1, 5, 4]", "every_token")),
         ({"dataset": {"learns": "every_token", "wrong": 1}}, "dataset", ("to 4",)),

@@ -121,18 +121,8 @@ def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch:
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # class constants
         monkeypatch.setattr(registry.get("optimisers", here["name"]), key, value)
-    learner = digits_cell.learner(
-        partition="iid",
-        local={
-            "steps": 4,
-            "lr": LR,
-            "lr_schedule": "constant",
-            "momentum": RHO,
-            "weight_decay": 0.01,
-            "optimiser": here,
-            "batching": batching,
-        },
-    )
+    plain = {"steps": 4, "lr": LR, "lr_schedule": "constant", "momentum": RHO, "weight_decay": 0.01}
+    learner = digits_cell.learner(partition="iid", local={**plain, "optimiser": here, "batching": batching})
     stage = digits_cell.opened(learner, ids=(0, 1, 2), longest=3)
     data, layout = learner.trainer.training_data.train, learner.trainer.layout
     model = learner.model.clone()

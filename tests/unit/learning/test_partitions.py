@@ -170,19 +170,12 @@ def test_draws_depend_on_seed_and_session_alone(kind: type[RecurringLabels]) -> 
 # ---- statistics of Dirichlet
 
 
-def label_counts(assigned: Sequence[np.ndarray], labels: np.ndarray) -> np.ndarray:
-    """Return [devices, C] the number of samples per device and label."""
-    classes = int(labels.max()) + 1
-    return np.array([np.bincount(labels[held], minlength=classes) for held in assigned])
-
-
 def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: int) -> np.ndarray:
     """Return [len(devices), SHARE_LABELS * seeds] shares of individual labels, each of SHARE_SAMPLES samples."""
-    labels = balanced(SHARE_LABELS, SHARE_SAMPLES)
-    counts = [
-        label_counts(Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed)), labels)[devices]
-        for seed in range(seeds)
-    ]
+    labels, counts = balanced(SHARE_LABELS, SHARE_SAMPLES), []
+    for seed in range(seeds):
+        assigned = Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed))
+        counts.append([np.bincount(labels[assigned[id_]], minlength=SHARE_LABELS) for id_ in devices])
     return np.concatenate(counts, axis=1) / SHARE_SAMPLES
 
 

@@ -37,11 +37,8 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     [
         (10, [1, 2, 7], [1, 2, 7]),
         (20, [1, 2, 7], [2, 4, 14]),
-        (
-            10,
-            [0.01, 1, 1],
-            [1, 5, 4],
-        ),  # each gets at least 1; two share 9, and the first of these gets the odd one
+        # each gets at least 1; two share 9, and the first of these gets the odd one
+        (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
         (11, [3, 3, 4], [3, 3, 5]),  # of 3.3, 3.3 and 4.4, the last has the largest remainder

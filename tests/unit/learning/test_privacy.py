@@ -102,16 +102,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
 
 
+# uploads are too stale, or cut off at the session's end
+FEDBUFF = "rounds.server={name: fedbuff, buffer: 2, max_staleness: 0, beyond: drop}"
 # settings that waste uploads, and the outcomes of such uploads
 SENT_IN_VAIN = [
-    (
-        [
-            "rounds.server={name: fedbuff, buffer: 2, max_staleness: 0, beyond: drop}",
-            "rounds.every_s=null",
-            "radio.sharing=dynamic",
-        ],
-        {"dropped", "surplus_uplink"},  # too stale, or cut off at the session's end
-    ),
+    ([FEDBUFF, "rounds.every_s=null", "radio.sharing=dynamic"], {"dropped", "surplus_uplink"}),
     (["rounds.over_selection=2.0"], {"surplus_uplink", "left_uplink"}),
     (["rounds.deadline_s=0.034"], {"late_uplink"}),
     (["rounds.deadline_s=0.034", "rounds.min_updates=3"], {"late_uplink", "dropped"}),
