@@ -38,12 +38,8 @@ def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) ->
 
     A round of 200 Mbit each way is therefore longer than in the note on the deadline, by less than a third.
     """
-    overrides = [
-        "learning=null",
-        "workload={payload_bits: 2.0e+8, flops_per_sample: 1}",
-        "devices.count=1",
-        "radio.preset=journal",
-    ]
+    workload = ["learning=null", "workload={payload_bits: 2.0e+8, flops_per_sample: 1}"]
+    overrides = [*workload, "devices.count=1", "radio.preset=journal"]
     plan = prepare(scenario.load(digits, [*overrides, "rounds.deadline_s=0.01"]), device="cpu")
     (note,) = plan.notes
     said_s = float(note.split()[-2])
@@ -78,9 +74,8 @@ def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
 
     def noting(rounds: Rounds, selection: Selection, *bits: Sequence[int]) -> RadioRound:
         of = open_(rounds, selection, *bits)
-        opened.append(
-            (rounds.seat, selection.large_scale.key, list(selection.ids), of.links.snr["uplink"].tolist())
-        )
+        snr = of.links.snr["uplink"].tolist()
+        opened.append((rounds.seat, selection.large_scale.key, list(selection.ids), snr))
         return of
 
     monkeypatch.setattr(Rounds, "open", noting)

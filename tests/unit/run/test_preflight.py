@@ -29,16 +29,12 @@ variants:
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
     digits.write_text(f"{digits.read_text()}{line}\n")
-    said = []
-    for look in (
-        lambda: validation.check(digits),
-        lambda: simulate(scenario.load(digits), "out", device="cpu"),
-    ):
-        with pytest.raises(EdgeflError) as refused:
-            look()
-        said.append(str(refused.value))
-    assert said[0] == said[1]
-    assert said[0].startswith(f"{digits}:8 {line.partition(':')[0]}")
+    with pytest.raises(EdgeflError) as validated:
+        validation.check(digits)
+    with pytest.raises(EdgeflError) as refused:
+        simulate(scenario.load(digits), "out", device="cpu")
+    assert str(validated.value) == str(refused.value)
+    assert str(refused.value).startswith(f"{digits}:8 {line.partition(':')[0]}")
     assert list(digits.parent.iterdir()) == [digits], "nothing is written"
 
 
@@ -90,10 +86,8 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
         scenario.load(digits, overrides)
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
-    assert (
-        "sessions: as many as begin within duration_s, each until its time"
-        in validation.check_build(loaded, "cpu").lines()
-    )
+    said = validation.check_build(loaded, "cpu").lines()
+    assert "sessions: as many as begin within duration_s, each until its time" in said
 
 
 def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
@@ -168,21 +162,16 @@ def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str,
         *([f"{computed} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     for overrides in (["radio.preset=journal"], by_hand):
-        assert [note.partition(" leave out ")[2] for note in costs(*overrides)] == [", and ".join(left_out)][
-            : len(left_out)
-        ]
+        found = [note.partition(" leave out ")[2] for note in costs(*overrides)]
+        assert found == [", and ".join(left_out)][: len(left_out)]
     assert len(costs(by_hand[0])) == bool(sent)
     assert len(costs(by_hand[1])) == bool(computed)
 
 
 def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
     def notes(booked: str) -> list[str]:
-        changes = [
-            "learning.algorithm=ditto",
-            "learning.evaluation.tested_on=devices",
-            f"learning.cost.booked={booked}",
-        ]
-        return prepare(scenario.load(digits, changes), device="cpu").notes
+        tested = ["learning.algorithm=ditto", "learning.evaluation.tested_on=devices"]
+        return prepare(scenario.load(digits, [*tested, f"learning.cost.booked={booked}"]), device="cpu").notes
 
     (note,) = notes("nominal")
     assert "leave out the passes that train personal models (learning.cost.booked: all" in note
@@ -191,12 +180,8 @@ def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     """The rehearsed round's links are not counted, and the first session's samples are dealt as in the run."""
-    overrides = [
-        "cell.min_distance_m=200",
-        "devices.mobility=random_waypoint",
-        "learning.partition.overlap=0.0",
-    ]
-    run = prepare(scenario.load(digits, overrides), device="cpu")
+    moving = ["cell.min_distance_m=200", "devices.mobility=random_waypoint"]
+    run = prepare(scenario.load(digits, [*moving, "learning.partition.overlap=0.0"]), device="cpu")
     assert run.world.gains.clamped == 0
     assert run.learner.device_data.key == 1
 
@@ -205,11 +190,8 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     ("sets", "change", "nouns"),
     [
         ("[[0, 1], [2, 3], [10]]", "devices.count=6", ("session 3 has label 10", "0 to 9")),
-        (
-            "[[0, 1], [2, 3], [4]]",
-            "devices.count=200",
-            ("samples in the session", "200 devices"),
-        ),  # label 4 has 140
+        # label 4 has 140 samples
+        ("[[0, 1], [2, 3], [4]]", "devices.count=200", ("samples in the session", "200 devices")),
     ],
 )
 def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: tuple[str, ...]) -> None:

@@ -74,9 +74,8 @@ def test_a_wide_figure_scrolls_instead_of_shrinking(width_inch: float, scrolls: 
 
 
 def test_results_and_studies_describe_themselves(tmp_path: Path) -> None:
-    study = edgefl.study(
-        SMALL, {"a": None, "b": {"radio.bandwidth_hz": 1e7}}, seeds=[1], out=tmp_path / "s", jobs=1
-    )
+    variants = {"a": None, "b": {"radio.bandwidth_hz": 1e7}}
+    study = edgefl.study(SMALL, variants, seeds=[1], out=tmp_path / "s", jobs=1)
     run = edgefl.Results(tmp_path / "s" / "a" / "seed-1")
     assert repr(study) == f"StudyResults('{tmp_path / 's'}': 2 runs, 2 variants, 1 seed)"
     assert repr(run).startswith(f"Results('{tmp_path / 's' / 'a' / 'seed-1'}': 2 rounds, ")

@@ -42,26 +42,17 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_columns_are_written_like_rows(run: RunDirectory) -> None:
-    stays_s = [0.1 + 0.2, 1234.56789012345]
-    run.tables[""].write(
-        *(
-            Event(7.2, "handover", device, None, 1, None, stay_s, 0.05, detail)
-            for device, stay_s, detail in zip((3, 4), stays_s, ("ping_pong", ""), strict=True)
-        )
-    )
-    run.tables[""].write_columns(
-        Event,
-        time_s=7.2,
-        event="handover",
-        device=np.array([3, 4]),
-        session=None,
-        cell=np.array([1, 1]),
-        stay_s=np.array(stays_s),
-        interruption_s=0.05,
-        detail=np.array(["ping_pong", ""]),
-    )
+    common = {"time_s": 7.2, "event": "handover", "session": None, "interruption_s": 0.05}
+    columns = {
+        "device": [3, 4],
+        "cell": [1, 1],
+        "stay_s": [0.1 + 0.2, 1234.56789012345],
+        "detail": ["ping_pong", ""],
+    }
+    for place in (0, 1):
+        run.tables[""].write(Event(**common, **{name: values[place] for name, values in columns.items()}))
+    run.tables[""].write_columns(Event, **common, **{name: np.array(of) for name, of in columns.items()})
     run.flush()
-
     _, *lines = (run.path / "events.csv").read_text().splitlines()
     assert lines[:2] == ["7.2,handover,3,,1,,0.3,0.05,ping_pong", "7.2,handover,4,,1,,1234.567890123,0.05,"]
     assert lines[2:] == lines[:2]
@@ -264,19 +255,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def fill(run: RunDirectory) -> None:
-    with run:
-        for _ in range(100):
-            run.tables[""].write_columns(
-                Event, time_s=1.0, event="handover", device=list(range(100)), session=None
-            )
-            run.flush()
-
-
 def test_a_full_disk_is_an_error_and_the_run_failed(small_disk: Path) -> None:
     run = RunDirectory(small_disk / "run", described(), {})
-    with refused_at("", "events.csv", "No space left on device"):
-        fill(run)
+    many = {"time_s": 1.0, "event": "handover", "device": list(range(100)), "session": None}
+    with refused_at("", "events.csv", "No space left on device"), run:
+        for _ in range(100):
+            run.tables[""].write_columns(Event, **many)
+            run.flush()
     found = about(run.path)
     assert found["status"] == "failed"
     assert "No space left on device" in found["error"]

@@ -91,16 +91,11 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
     assert load(path).with_(radio__tdd=None).radio.tdd is None
     without_source = Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": {"tdd": None}})
     assert without_source.with_(seed=7).radio.tdd is None
-    assert (
-        Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}).radio.tdd
-        is None
-    )
+    of_object = {**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}
+    assert Scenario.model_validate(of_object).radio.tdd is None
     study = tmp_path / "study.yaml"
-    variants = {"tdd": {}, "fdd": {"radio.tdd": None}}
     study.write_text(
-        yaml.safe_dump(
-            {"name": "duplex", "scenario": "a.yaml", "seeds": [1], "variants": variants}, sort_keys=False
-        )
+        "name: duplex\nscenario: a.yaml\nseeds: [1]\nvariants: {tdd: {}, fdd: {radio.tdd: null}}\n"
     )
     frames = [run.scenario.radio.tdd for run in planning.plan(study).runs]
     assert sorted(frame is None for frame in frames) == [False, True]
@@ -172,11 +167,8 @@ def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp
         "a": {"share": 0.5, "learning": LEARNING},
         "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
     }
-    radio = {
-        "preset": preset,
-        "sharing": "dynamic",
-        "budget": {"uplink_power_over_share": "per_resource_block"},
-    }
+    budget = {"uplink_power_over_share": "per_resource_block"}
+    radio = {"preset": preset, "sharing": "dynamic", "budget": budget}
     several = scenario(radio=radio, federations=federations)
     assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
     by_hand = {**LEARNING, "cost": {"payload": "exchanged", "booked": "nominal"}}
@@ -306,9 +298,8 @@ def test_defaults_that_follow_other_keys_say_so() -> None:
     for cause, changes in CAUSES.items():
         plain_one, other = scenario(changes=BESIDE.get(cause, {})), scenario(changes=changes)
         differ = {key for key in KEYS if value_of(plain_one, key) != value_of(other, key)}
-        assert differ - set(changes) - {"layout.sites"} == {
-            key for key, of in follows.items() if cause in of
-        }, cause
+        wanted = {key for key, of in follows.items() if cause in of}
+        assert differ - set(changes) - {"layout.sites"} == wanted, cause
     assert describe("tdd").startswith("radio.tdd\n")
     assert "default: 44 (it follows path_loss and bandwidth_hz), or 43 with" in describe("server_power_dbm")
 

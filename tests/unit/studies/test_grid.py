@@ -19,10 +19,8 @@ def planned(folder: Path, grid: str, study: str = STUDY) -> StudyPlan:
 
 def test_zipped_keys_change_together(tmp_path: Path) -> None:
     found = planned(tmp_path, "{size: {zip: {devices.count: [5, 50], radio.bandwidth_hz: [1.0e+6, 1.0e+7]}}}")
-    assert [(run.scenario.devices.count, run.scenario.radio.bandwidth_hz) for run in found.runs[:4]] == [
-        *[(5, 1e6)] * 2,
-        *[(50, 1e7)] * 2,
-    ]
+    sizes = [(run.scenario.devices.count, run.scenario.radio.bandwidth_hz) for run in found.runs[:4]]
+    assert sizes == [*[(5, 1e6)] * 2, *[(50, 1e7)] * 2]
     assert found.runs[0].path == Path("size-5-1-MHz", "b", "seed-2")
     assert found.runs[0].member.setting == {"size": "5 1 MHz"}
 
@@ -107,10 +105,9 @@ def test_equal_failures_have_one_traceback(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("edgefl.studies.one_run._begin", wrong)
     failures: list[Failed] = []
+    options = StudyOptions(executor="inline", failed=failures.append)
     with pytest.raises(IncompleteStudy):
-        run(
-            planned(tmp_path, "{}"), tmp_path / "out", StudyOptions(executor="inline", failed=failures.append)
-        )
+        run(planned(tmp_path, "{}"), tmp_path / "out", options)
     assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants and seeds
     assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]
 

@@ -48,14 +48,14 @@ def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, 
     """`previous` saves one session only, so no other run could continue from it; a run with probes can only lend."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
     lender = Path(leads, "seed-0")
-    expected = {
-        name: (lender, 2, 1) if name == "continuous" else (lender, 4, 2) for name in names if name != leads
-    }
     assert plans[leads].lender is None
     assert plans[leads].lends == "after_two"
-    assert {
-        name: (plans[name].lender, plans[name].until, plans[name].snapshots) for name in expected
-    } == expected
+    for name in set(names) - {leads}:
+        one = plans[name]
+        assert (one.lender, one.until, one.snapshots) == (
+            lender,
+            *((2, 1) if name == "continuous" else (4, 2)),
+        )
 
 
 def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Path) -> None:
@@ -74,10 +74,8 @@ def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_
     }
     plans = reuse_of(tmp_path, variants)
     assert (plans["average"].lends, plans["narrow"].whole) == ("every_session", True)
-    assert [(plans[name].until, plans[name].snapshots) for name in ("previous", "continuous")] == [
-        (4, 4),
-        (2, 2),
-    ]
+    assert (plans["previous"].until, plans["previous"].snapshots) == (4, 4)
+    assert (plans["continuous"].until, plans["continuous"].snapshots) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +92,8 @@ def test_where_time_and_order_count_they_share_the_pilot_sessions(base: str, tmp
 
 def test_one_that_inherits_may_open_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEFL_ALLOW_CODE", "1")
-    own = {
-        f"of_{history}": start(f"{{name: '{__name__}:Otherwise', history: {history}}}") for history in (3, 4)
-    }
-    plans = reuse_of(tmp_path, own)
+    own = "{name: '%s:Otherwise', history: %d}"
+    plans = reuse_of(tmp_path, {f"of_{many}": start(own % (__name__, many)) for many in (3, 4)})
     assert (plans["of_4"].lender, plans["of_4"].until) == (Path("of_3/seed-0"), 2)
 
 
