@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -231,61 +232,34 @@ def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Pa
 
 # ---- faults that only the conformance check detects
 
-
-class Guessing(Ridge):
-    """A learner that draws random numbers without a named stream."""
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        return Evaluation(None, float(np.random.default_rng().random()))
+RANDOM, TESTS, HALF = np.random.default_rng(), count(), {"moment": np.zeros(8)}
 
 
-class Counted(Ridge):
-    """A learner in which each test changes the next one's result."""
-
-    asked = 0
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        self.asked += 1
-        return Evaluation(None, float(self.asked))
-
-
-class Forgetful(Ridge):
-    """A learner whose state lacks half of its model."""
-
-    def restore(self, arrays: Any, facts: Any) -> None:
-        super().restore({**arrays, "moment": np.zeros(8)}, facts)
-
-
-class Wavering(Ridge):
-    """A learner that reports a column only in some rounds."""
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        return Evaluation(None, None, {"odd": 1.0} if self.gram[0, 0] < 40 else {})
-
-
-class Untold(Ridge):
-    """A learner whose facts change when written as JSON."""
-
-    def state(self) -> Any:
-        return super().state()[0], {"session": self.session_number, "seen": {1: 2}}
-
-
-class Lost(Ridge):
-    """A learner whose state lacks its stage."""
-
-    def stages(self) -> Iterator[Any]:
-        yield from ()
+def odd(learner: Ridge) -> dict[str, float]:
+    return {"odd": 1.0} if learner.gram[0, 0] < 40 else {}
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Guessing, "draw from Assignment.streams"),
-        (Counted, "change nothing in evaluate()"),
-        (Forgetful, "into state()"),
-        (Wavering, "return the same columns in all rounds"),
-        (Untold, "JSON cannot restore"),
-        (Lost, "stages() of a restored learner"),
+        # draws random numbers without a named stream
+        (of(evaluate=lambda *_: Evaluation(None, RANDOM.random())), "draw from Assignment.streams"),
+        # each test changes the next one's result
+        (of(evaluate=lambda *_: Evaluation(None, next(TESTS))), "change nothing in evaluate()"),
+        # the state lacks half of the model
+        (of(restore=lambda self, arrays, facts: Ridge.restore(self, arrays | HALF, facts)), "into state()"),
+        # a column is reported only in some rounds
+        (
+            of(evaluate=lambda self, *_: Evaluation(None, None, odd(self))),
+            "return the same columns in all rounds",
+        ),
+        # facts change when written as JSON
+        (
+            of(state=lambda self: (Ridge.state(self)[0], {"session": 1, "seen": {1: 2}})),
+            "JSON cannot restore",
+        ),
+        # the state lacks its stage
+        (of(stages=lambda self: iter(())), "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),
     ],
 )

@@ -75,9 +75,6 @@ def test_image_models_take_grey_images() -> None:
         assert grey.eval()(torch.zeros(2, 32, 32)).shape == (2, 10)
 
 
-# ---- the representation
-
-
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
 def test_logits_are_the_head_of_the_features_but_of_logistic_regression(name: str) -> None:
     model, module = build(name, **({"vocabulary": 80} if name == "text_bag" else {}))
@@ -97,9 +94,6 @@ def test_dropout_is_of_training_only(name: str) -> None:
         assert not torch.equal(module(x), module(x))
         module.eval()
         torch.testing.assert_close(module(x), module(x), rtol=0, atol=0)
-
-
-# ---- FLOPs
 
 
 def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
@@ -157,9 +151,6 @@ def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
     products = sum(FLOPS["svhn_cnn"])
     outputs = 2 * 32 * 32**2 + 2 * 64 * 16**2 + 128 * 8**2
     assert 0 < table - products < 13 * outputs
-
-
-# ---- the outputs and gradients of each model
 
 
 def test_the_lstm_is_pytorchs() -> None:
@@ -309,9 +300,6 @@ def test_batch_norm_keeps_running_statistics() -> None:
         norms = [layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
         assert norms
         assert all(norm.affine and norm.track_running_stats for norm in norms)
-
-
-# ---- data that do not fit
 
 
 @pytest.mark.parametrize(

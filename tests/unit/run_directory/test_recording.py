@@ -31,9 +31,6 @@ def tables(path: Path, *but: str) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.glob("*.csv") if file.stem not in but}
 
 
-# -- which rounds -------------------------------------------------------------------------------------
-
-
 def test_every_nth_round() -> None:
     assert [number for number in range(1, 8) if RecordSettings(devices=3).keeps(number)] == [1, 4, 7]
     assert all(RecordSettings(devices=1).keeps(number) for number in range(1, 8))
@@ -75,9 +72,6 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
     # all devices were present all the time, also in rounds without rows
     assert thinned.handovers_per_device_hour == whole.handovers_per_device_hour
     assert thinned.interruption_share == whole.interruption_share
-
-
-# -- positions ----------------------------------------------------------------------------------------
 
 
 def test_positions_by_hand(tmp_path: Path) -> None:
@@ -163,9 +157,6 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     row = pd.read_csv(run / "positions.csv").iloc[0]
     assert row["gain_db"] == pytest.approx(10 * np.log10(gain(100)), abs=0.006)  # two digits are written
     assert row["sinr_db"] == pytest.approx(10 * np.log10(expected), abs=0.006)
-
-
-# -- Parquet ------------------------------------------------------------------------------------------
 
 
 def test_writing_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,9 +64,6 @@ def again(one: Scenario, tmp_path: Path) -> Scenario:
     return load(path)
 
 
-# ---- null
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str, tmp_path: Path) -> None:
@@ -150,9 +147,6 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
 
 
-# ---- every transfer costs time and energy
-
-
 @pytest.mark.parametrize(
     ("preset", "counted"), [("nr", ("exchanged", "all")), ("journal", ("model", "processed"))]
 )
@@ -188,9 +182,6 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
     assert as_object.devices.indoor_share == 0.8
     indoors = {"path_loss": registry.get("path_loss", "inh")()}
     assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
-
-
-# ---- descriptions of defaults are correct
 
 
 def told(text: str) -> dict[str, Any]:
@@ -312,9 +303,6 @@ def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
     lines = describe("devices.classes").splitlines()
     assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default as in devices)")
     assert next(one for one in lines if one.startswith("  samples: ")).endswith("default none)")
-
-
-# ---- conventions of the paper
 
 
 def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> None:

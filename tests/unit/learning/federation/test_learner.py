@@ -18,13 +18,12 @@ from edgefl.errors import Divergence
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
-from edgefl.learning.models import Model
 from edgefl.learning.partitions import Staying
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from tests.refusals import refused_at
 from tests.unit.learning import digits_cell
-from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, data_of, opened, round_of, settings_of
+from tests.unit.learning.digits_cell import DEVICES, EVERYONE, Normed, begin, opened, round_of
 
 learner = partial(digits_cell.learner, warm_start="similarity")
 pilot = opened  # the only stage of session 1
@@ -303,7 +302,7 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
-    training_data = data_of(settings_of(algorithm="scaffold"))
+    training_data = digits_cell.data_of(digits_cell.settings_of(algorithm="scaffold"))
     here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
@@ -441,16 +440,6 @@ def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
-
-
-class Normed(Model):
-    """A model with batch norm's statistics."""
-
-    typical_input = (8, 8)
-    typical_classes = 10
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
 
 
 def test_a_model_without_parameters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
