@@ -86,7 +86,7 @@ FAULTS = (
         "learning.adam_correction",
         "Adam on devices omits the bias correction of the mean of squares",
         "Kingma and Ba, ICLR 2015",
-        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_steps_on_each_device",
+        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_on_each_device",
         "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.adam:Adam._move",
@@ -98,7 +98,7 @@ FAULTS = (
         "learning.nesterov",
         "Nesterov's momentum is plain momentum",
         "torch.optim.SGD",
-        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_steps_on_each_device",
+        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_on_each_device",
         "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.sgd:Sgd.step",
@@ -282,7 +282,7 @@ FAULTS = (
         "learning.theory_noise",
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
-        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_without_replacement",
+        "tests/unit/learning/federation/test_theory.py::test_noise_is_that_without_replacement",
         "the spread of the ratio over devices of 300 to 600 samples",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"

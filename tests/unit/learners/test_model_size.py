@@ -27,9 +27,7 @@ learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similari
 
 
 @pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 7}"])
-def test_what_validate_says_is_what_pytorch_says(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validate_agrees_with_pytorch(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "digits.yaml"
     file.write_text(DIGITS % model)
     loaded = scenario.load(file)
@@ -37,7 +35,6 @@ def test_what_validate_says_is_what_pytorch_says(
     monkeypatch.setattr(model_size, "of", lambda *arguments: None)
     assert found == check_build(loaded, "cpu")
     parameters = re.search(r"([\d,]+) parameters", found.about[1])
-    assert parameters is not None
     # scaffold exchanges two vectors
     assert found.payload_bits == 32 * 2 * int(parameters[1].replace(",", ""))
 
@@ -56,14 +53,11 @@ def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], 
 def test_what_needs_tensors_is_left_to_pytorch() -> None:
     quickstart = scenario.load(ROOT / "scenarios" / "quickstart.yaml")
     plain = quickstart.learning
-    assert plain is not None
     assert model_size._is_enough(plain, "cpu")
     assert not model_size._is_enough(plain, "cuda")
     changes = ("local.precision", "bf16"), ("evaluation.tested_on", "devices"), ("drift", "label_swap")
     for key, value in changes:
-        changed = quickstart.with_({f"learning.{key}": value}).learning
-        assert changed is not None
-        assert not model_size._is_enough(changed, "cpu")
+        assert not model_size._is_enough(quickstart.with_({f"learning.{key}": value}).learning, "cpu")
 
 
 def test_validating_loads_neither_pytorch_nor_all_of_scipy(tmp_path: Path) -> None:
@@ -88,9 +82,8 @@ def test_the_loop_all_side_by_side_and_scipy_filter_alike_to_the_last_bit() -> N
     assert np.array_equal(fading_grids.filtered_in_turn(noise, 0.99, begin), by_scipy)
     assert np.array_equal(fading_grids.filtered_side_by_side(noise, np.full(3, 0.99), begin), by_scipy)
     correlation = np.array([0.9, 0.99, -0.5])
-    alone = [
-        fading_grids.filtered(*(part[i : i + 1] for part in (noise, correlation, begin))) for i in range(3)
-    ]
+    given = (noise, correlation, begin)
+    alone = [fading_grids.filtered(*(part[i : i + 1] for part in given)) for i in range(3)]
     together = fading_grids.filtered_side_by_side(noise, correlation, begin)
     assert np.array_equal(together, np.concatenate(alone))
     assert np.array_equal(fading_grids.filtered(noise, correlation, begin), together)

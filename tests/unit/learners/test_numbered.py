@@ -29,7 +29,7 @@ class Learner(Scripted):
 
 def numbered(**of: Any) -> tuple[Learner, NumberedLearner]:
     learner = Learner(**of)
-    return learner, NumberedLearner(learner, IDS)  # type: ignore[arg-type]
+    return learner, NumberedLearner(learner, IDS)
 
 
 def test_ids_are_numbers_within() -> None:
@@ -44,7 +44,7 @@ def test_ids_are_numbers_within() -> None:
     ]
     assert local.ids == (5, 7)
     assert local.scalars == {"loss": (1.0, 2.0)}
-    assert stage.expected((2, 5)).ids == (2, 5)  # type: ignore[attr-defined]
+    assert stage.expected((2, 5)).ids == (2, 5)
     assert stage.facts.phase == "train"
 
 
@@ -53,7 +53,6 @@ def test_scores_of_devices_are_those_of_ids() -> None:
     _, outer = numbered(evaluation=Evaluation(0.5, 1.0, devices=scores))
     stage = next(iter(outer.session(SessionStart(1, (2, 7), 3))))
     evaluation = stage.evaluate((2, 7))
-    assert evaluation is not None
     assert evaluation.devices == DeviceScores((2, 7), {"accuracy": (0.1, 0.3)})
     assert (evaluation.accuracy, evaluation.loss) == (0.5, 1.0)
 
@@ -62,7 +61,6 @@ def test_tiers_are_those_of_the_federations_devices() -> None:
     learner, outer = numbered()
     list(outer.session(SessionStart(1, (2, 7), 3, overlapping=Staleness(tiers=(9, 9, 0, 9, 9, 1, 9, 2)))))
     (start,) = learner.started
-    assert start.overlapping is not None
     assert start.overlapping.tiers == (0, 1, 2)
 
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,8 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
-    assert (
-        rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
-    )  # the loss falls as 1 / samples seen, and later rounds have seen more
+    # the loss falls as 1 / samples seen, and later rounds have seen more
+    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
@@ -52,12 +52,8 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
         assert alone.evaluate().loss == row.loss
     about = json.loads((out / "run.json").read_text())
     assert about["learner"]["resumable"] is True
-    assert about["model"] == {
-        "name": None,
-        "parameters": None,
-        "payload_bits": 512,
-        "flops_per_sample": 128.0,
-    }
+    costs = {"payload_bits": 512, "flops_per_sample": 128.0}
+    assert about["model"] == {"name": None, "parameters": None, **costs}
     assert len((EXAMPLES / "my_learner.py").read_text().splitlines()) <= 60
 
 
@@ -93,11 +89,8 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
     scenario = edgefl.load_scenario(SCENARIO, ["sessions.rounds=1"])
-    runs = [
-        edgefl.simulate(scenario, tmp_path / "own", learner=Ridge),
-        edgefl.simulate(scenario, tmp_path / "none"),
-    ]
-    one, other = (json.loads((path / "run.json").read_text()) for path in runs)
+    one = edgefl.simulate(scenario, tmp_path / "own", learner=Ridge).info
+    other = edgefl.simulate(scenario, tmp_path / "none").info
     assert one["identity"]["hash"] != other["identity"]["hash"]
     assert "learner" not in other
 
@@ -119,13 +112,9 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
 
 
 def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
-    seven = [
-        "layout={rings: 1, isd_m: 200}",
-        "radio.propagation.shadowing=spatial",
-        "sessions.count=1",
-        "sessions.rounds=2",
-    ]
-    scenario = edgefl.load_scenario(SCENARIO, [*seven, "rounds.selector=all", "devices.count=40"])
+    layout = ["layout={rings: 1, isd_m: 200}", "radio.propagation.shadowing=spatial", "devices.count=40"]
+    short = ["sessions.count=1", "sessions.rounds=2", "rounds.selector=all"]
+    scenario = edgefl.load_scenario(SCENARIO, [*layout, *short])
     cells: list[int] = []
 
     def make(told: Assignment) -> Ridge:
@@ -243,61 +232,34 @@ def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Pa
 
 # ---- faults that only the conformance check detects
 
-
-class Guessing(Ridge):
-    """A learner that draws random numbers without a named stream."""
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        return Evaluation(None, float(np.random.default_rng().random()))
+RANDOM, TESTS, HALF = np.random.default_rng(), count(), {"moment": np.zeros(8)}
 
 
-class Counted(Ridge):
-    """A learner in which each test changes the next one's result."""
-
-    asked = 0
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        self.asked += 1
-        return Evaluation(None, float(self.asked))
-
-
-class Forgetful(Ridge):
-    """A learner whose state lacks half of its model."""
-
-    def restore(self, arrays: Any, facts: Any) -> None:
-        super().restore({**arrays, "moment": np.zeros(8)}, facts)
-
-
-class Wavering(Ridge):
-    """A learner that reports a column only in some rounds."""
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
-        return Evaluation(None, None, {"odd": 1.0} if self.gram[0, 0] < 40 else {})
-
-
-class Untold(Ridge):
-    """A learner whose facts change when written as JSON."""
-
-    def state(self) -> Any:
-        return super().state()[0], {"session": self.session_number, "seen": {1: 2}}
-
-
-class Lost(Ridge):
-    """A learner whose state lacks its stage."""
-
-    def stages(self) -> Iterator[Any]:
-        yield from ()
+def odd(learner: Ridge) -> dict[str, float]:
+    return {"odd": 1.0} if learner.gram[0, 0] < 40 else {}
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Guessing, "draw from Assignment.streams"),
-        (Counted, "change nothing in evaluate()"),
-        (Forgetful, "into state()"),
-        (Wavering, "return the same columns in all rounds"),
-        (Untold, "JSON cannot restore"),
-        (Lost, "stages() of a restored learner"),
+        # draws random numbers without a named stream
+        (of(evaluate=lambda *_: Evaluation(None, RANDOM.random())), "draw from Assignment.streams"),
+        # each test changes the next one's result
+        (of(evaluate=lambda *_: Evaluation(None, next(TESTS))), "change nothing in evaluate()"),
+        # the state lacks half of the model
+        (of(restore=lambda self, arrays, facts: Ridge.restore(self, arrays | HALF, facts)), "into state()"),
+        # a column is reported only in some rounds
+        (
+            of(evaluate=lambda self, *_: Evaluation(None, None, odd(self))),
+            "return the same columns in all rounds",
+        ),
+        # facts change when written as JSON
+        (
+            of(state=lambda self: (Ridge.state(self)[0], {"session": 1, "seen": {1: 2}})),
+            "JSON cannot restore",
+        ),
+        # the state lacks its stage
+        (of(stages=lambda self: iter(())), "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),
     ],
 )

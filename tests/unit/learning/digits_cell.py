@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from edgefl.config import registry
 from edgefl.contract import SessionStart
@@ -11,6 +12,7 @@ from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.training_data import TrainingData
+from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
 from edgefl.testing.cell import within
@@ -19,6 +21,18 @@ DEVICES = 12
 EVERYONE = list(range(DEVICES))
 CPU = torch.device("cpu")
 DIGITS = Digits().load()  # shared by all learners, as they never write to a data set
+
+
+class Normed(Model):
+    """A model with batch norm's statistics, and with dropout if `dropout` is above 0."""
+
+    typical_input = (8, 8)
+    typical_classes = 10
+    dropout: float = 0.0
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        layers = [nn.Flatten(), nn.BatchNorm1d(64), nn.Dropout(self.dropout), nn.Linear(64, classes)]
+        return nn.Sequential(*layers)
 
 
 def settings_of(**learning: Any) -> LearningSettings:

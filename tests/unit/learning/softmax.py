@@ -51,7 +51,7 @@ P = SIZES / SIZES.sum()
 
 def named(name: str, **parameters: Any) -> Algorithm:
     """Make an algorithm with these parameters and class constants."""
-    return made(registry.get("algorithms", name), **parameters)  # type: ignore[no-any-return]
+    return made(registry.get("algorithms", name), **parameters)
 
 
 def plan(algorithm: Algorithm, ids: Sequence[int], round_: int, smallest: int = 1) -> Batches:

@@ -108,7 +108,7 @@ def updates(model: torch.Tensor, changes: np.ndarray, sizes: np.ndarray) -> Upda
 
 
 def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
-    return algorithm.init_state(model, {}, None)  # type: ignore[arg-type]  # asks nobody
+    return algorithm.init_state(model, {}, None)  # asks nobody
 
 
 @st.composite
@@ -146,9 +146,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
 
 @settings(max_examples=15, deadline=None)
 @given(changes=sequences(), betas=st.tuples(SHARE, SHARE, SHARE))
-def test_the_rate_of_adaptive_fedavg_follows_the_definition(
-    changes: np.ndarray, betas: tuple[float, float, float]
-) -> None:
+def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, float, float]) -> None:
     b1, b2, b3 = betas
     algorithm = made(AdaptiveFedAvg, beta1=b1, beta2=b2, beta3=b3)
     model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)
@@ -170,9 +168,6 @@ def test_the_rate_of_adaptive_fedavg_follows_the_definition(
             assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
         r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
         v = float(state["variance"])
-
-
-# ---- edge cases of FLASH
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:

@@ -119,7 +119,6 @@ def fedl(w: Array, eta: float) -> tuple[Array, Array]:
         rows = [descend(w, batches, j, lambda g, v, b=b: g + b) for j, b in enumerate(by)]
         slope = shares(ids) @ [loss_and_gradient(row, OWN[k])[1] for row, k in zip(rows, ids, strict=True)]
         w = shares(ids) @ rows
-    assert slope is not None
     return w, slope
 
 
@@ -418,9 +417,7 @@ DEGENERATE: list[tuple[Algorithm, Algorithm, int]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "other", "rounds"), DEGENERATE, ids=name_of)
-def test_the_degenerate_case_is_another_algorithm(
-    algorithm: Algorithm, other: Algorithm, rounds: int
-) -> None:
+def test_degenerate_cases(algorithm: Algorithm, other: Algorithm, rounds: int) -> None:
     ends = [played(one, rounds)[0].model for one in (algorithm, other)]
     torch.testing.assert_close(*ends, rtol=1.3e-6, atol=1e-5)
 
@@ -466,7 +463,7 @@ def test_server_momentum_restarts_with_a_session(algorithm: Algorithm) -> None:
     one, _, _ = played(algorithm)
     used = one.state
     one.open(one.model, HELD)
-    fresh = algorithm.init_state(one.model, {}, None)  # type: ignore[arg-type]  # asks nobody
+    fresh = algorithm.init_state(one.model, {}, None)  # asks nobody
     for name, vector in one.state.items():
         assert torch.equal(vector, fresh[name])
         assert not torch.equal(vector, used[name])

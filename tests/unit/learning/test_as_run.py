@@ -36,9 +36,6 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
     return trained
 
 
-# ---- learning rates
-
-
 def test_the_rate_decays_to_its_floor() -> None:
     """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, so for floor = 0.3 lr half way 0.2 (0.7 x 0.5^2 + 0.3)."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
@@ -68,14 +65,9 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
         one = learner(local=local, warm_start="similarity")
         play(one, 1, rounds=1)
         play(one, 2, rounds=1)
-        gradient = one.federation.saved[0].gradient
-        assert gradient is not None
-        return gradient
+        return one.federation.saved[0].gradient
 
     torch.testing.assert_close(change(probe_lr=0.5), change() / 2, rtol=1e-3, atol=1e-7)
-
-
-# ---- one pass
 
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
@@ -94,9 +86,6 @@ def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
 def test_one_pass_and_epochs_exclude_each_other() -> None:
     with refused_at("one_pass", "epochs"):
         LearningSettings(dataset="digits", model="logistic", local={"one_pass": True, "epochs": 2})
-
-
-# ---- the pilot
 
 
 def test_a_restart_is_a_run_without_pilot() -> None:
@@ -127,15 +116,12 @@ def test_a_restarted_session_distils_the_model_of_zeros() -> None:
 
 def test_distillation_over_all_classes() -> None:
     term = Continuous(classes="all").anchor(torch.zeros(2), torch.tensor([True, False, False]))
-    assert term is not None
     p = np.exp([0.2, 5.0, -1.0])
     p /= p.sum()
     outputs = Outputs(torch.tensor([[0.2, 5.0, -1.0]]), torch.zeros(1))
     teacher = Outputs(torch.zeros(1, 3), torch.zeros(1))
     assert float(term.loss(outputs, [teacher])) == pytest.approx(-np.log(3 * p).mean(), rel=1e-5)
 
-
-# ---- distances
 
 LAYOUT = TensorLayout(
     ("0.weight", "0.bias", "1.weight"), (torch.Size([1, 2]), torch.Size([1]), torch.Size([2]))
@@ -162,9 +148,6 @@ def test_the_learner_says_where_a_models_weights_lie() -> None:
     one = learner(warm_start={"name": "similarity", "distance": "unit_tensors"})
     warm_start: Any = one._warm_start
     assert warm_start._weights == (slice(0, 640),)  # 64 x 10 weights, followed by the biases
-
-
-# ---- label sets
 
 
 @pytest.mark.parametrize(

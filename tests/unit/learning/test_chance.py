@@ -34,9 +34,8 @@ def test_a_device_draws_the_same_in_any_company() -> None:
             assert torch.equal(one[0], many[place])
     rng = chance().of_devices("upload", IDS)
     rng.uniform(9)
-    assert torch.equal(rng.part(1, 3).uniform(4), together[0][1:]), (
-        "a part begins at the start of its streams"
-    )
+    # a part begins at the start of its streams
+    assert torch.equal(rng.part(1, 3).uniform(4), together[0][1:])
 
 
 def test_no_two_names_share_numbers() -> None:

@@ -8,15 +8,16 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.config.component import build
 from edgefl.contract import SessionStart
-from edgefl.learning.chance import Chance, RoundChance
+from edgefl.learning.chance import Chance
 from edgefl.learning.codecs import Codec, Contraction, FeedbackCodec, Sizes, Unbiased
 from edgefl.learning.codecs.qsgd import Qsgd
-from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.unit.learning.federation.test_resume import Cell, settings
+from tests.unit.learning.test_codecs import codec, fresh, streams
 
 M = 64
 SIZES = Sizes(((M,),))
@@ -30,16 +31,6 @@ def among(levels: int) -> Tensor:
     """Return the worst change for the maximum norm: one number is 1, and all others have s x = 1 / (u + 1)."""
     u = math.sqrt(1 + (M - 1) / levels**2)
     return torch.full((M,), 1 / (u + 1) / levels).index_fill(0, torch.tensor([0]), 1.0)
-
-
-def chance(many: int) -> Chance:
-    return RoundChance(Streams(7), (1,), torch.device("cpu")).of_devices("codec", range(many))
-
-
-def made(name: str, **values: Any) -> Codec:
-    one = build(registry.get("codecs", name), values)
-    assert isinstance(one, Codec)
-    return one
 
 
 # codec, its parameters, its distortion for 64 values by hand, and a change that reaches this distortion
@@ -65,10 +56,9 @@ def test_what_a_codec_states_is_reached_by_the_worst_change(
     name: str, values: dict[str, Any], stated: Unbiased | Contraction, change: Tensor
 ) -> None:
     """For the worst v, E |C(v) - v|^2 / |v|^2 is omega or 1 - delta, within four standard errors of 4,000 draws."""
-    one = made(name, **values)
+    one = codec(name, **values)
     assert one.distortion(SIZES) == stated
-    memory = {name: torch.zeros(DRAWS, size) for name, size in one.memory(SIZES).items()}
-    rows = one.encode(change.expand(DRAWS, -1), memory, chance(DRAWS), SIZES).rows
+    rows = one.encode(change.expand(DRAWS, -1), fresh(one, DRAWS, SIZES), streams(DRAWS), SIZES).rows
     errors = (rows - change).double().square().sum(1) / float(change.square().sum())
     bound = stated.omega if isinstance(stated, Unbiased) else 1 - stated.delta
     assert abs(float(errors.mean()) - bound) <= 4 * float(errors.std()) / math.sqrt(DRAWS) + 1e-6
@@ -76,8 +66,8 @@ def test_what_a_codec_states_is_reached_by_the_worst_change(
 
 def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
     """Rank 2 of a 10 x 784 matrix has delta = 2 / 784; if all tensors are sent whole, delta is 1."""
-    assert made("powersgd", rank=2).distortion(Sizes(((10, 784), (10,)))) == Contraction(2 / 784)
-    assert made("powersgd", rank=2).distortion(Sizes(((3, 4), (10,)))) == Contraction(1.0)
+    assert codec("powersgd", rank=2).distortion(Sizes(((10, 784), (10,)))) == Contraction(2 / 784)
+    assert codec("powersgd", rank=2).distortion(Sizes(((3, 4), (10,)))) == Contraction(1.0)
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
@@ -87,9 +77,9 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
     if not issubclass(cls, FeedbackCodec):
         return
     change = torch.randn(3, M, generator=torch.Generator().manual_seed(1))
-    one = made(name, error_feedback=True)
-    rows, bits = one.compress(change, chance(3), SIZES)  # type: ignore[attr-defined]
-    coded = one.encode(change, {"residual": torch.zeros(3, M)}, chance(3), SIZES)
+    one = codec(name, error_feedback=True)
+    rows, bits = one.compress(change, streams(3), SIZES)
+    coded = one.encode(change, {"residual": torch.zeros(3, M)}, streams(3), SIZES)
     stated = one.distortion(SIZES)
     damping = 1 / (1 + stated.omega) if isinstance(stated, Unbiased) else 1.0
     known = one.damping(change, SIZES)
@@ -113,8 +103,8 @@ class Tripled(FeedbackCodec):
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
     """With damping by 1/3, the residual has omega / (1 + omega) = 2/3 of the change's square; without it, twice."""
-    change, codec = torch.ones(DRAWS, M), Tripled()
-    coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)
+    change = torch.ones(DRAWS, M)
+    coded = Tripled().encode(change, {"residual": torch.zeros(DRAWS, M)}, streams(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()
     # a residual's square is 1 with probability 2/3 and otherwise 0
     assert left == pytest.approx(2 / 3, abs=4 * math.sqrt(2 / 9 / (DRAWS * M)))
@@ -125,29 +115,29 @@ def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
     Zeros have no variance, and the worst change is damped by the codec's distortion.
     """
-    one = made("fedpaq", bits=2)
+    one = codec("fedpaq", bits=2)
     change = torch.tensor([[0.0, 3.0, 0.5, 2.25], [0.0, 0.0, 0.0, 0.0]])
     by = one.damping(change, Sizes(((4,),)))
     assert by.tolist() == [[pytest.approx(14.3125 / (14.3125 + 0.4375))], [1.0]]
-    worst = made("fedpaq", bits=3)
+    worst = codec("fedpaq", bits=3)
     assert worst.damping(PAIR.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
 
 
 def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
     """For a million normal numbers in 8 bits, whose range of about 10 has 255 steps, the variance is step^2 / 6."""
     change = torch.randn(1, 10**6, generator=torch.Generator().manual_seed(3))
-    one = made("fedpaq")
+    one = codec("fedpaq")
     by = float(one.damping(change, Sizes(((10**6,),))))
     step = float(change.max() - change.min()) / 255
     assert 1 / by - 1 == pytest.approx(step**2 / 6, rel=0.02)
-    assert one.distortion(Sizes(((10**6,),))).omega > 7  # type: ignore[union-attr]
+    assert one.distortion(Sizes(((10**6,),))).omega > 7
 
 
 def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
     """With 2 levels, (3, 4) has norm 5, x = 1.2, 1.6, and variance 6.25 (0.16 + 0.24) = 2.5; the worst has omega."""
     change = torch.tensor([[3.0, -4.0, 0.0]])
-    assert made("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
-    worst = made("qsgd", levels=2, bucket=16)
+    assert codec("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
+    worst = codec("qsgd", levels=2, bucket=16)
     assert worst.damping(EQUAL.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
 
 
@@ -155,8 +145,8 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
     """The second model that a device receives is its first plus QSGD's decoded change, damped once."""
     starts = []
     for feedback in (False, True):
-        codec = {"name": "qsgd", "levels": 2, "error_feedback": feedback}
-        one = Cell(settings("fedavg", "previous", downlink_codec=codec)).one
+        coded = {"name": "qsgd", "levels": 2, "error_feedback": feedback}
+        one = Cell(settings("fedavg", "previous", downlink_codec=coded)).one
         stage = next(one.session(SessionStart(1, (0, 1, 2), longest=2)))
         stage.train([0, 1, 2], 1)
         first = one.federation.model.model.clone()
@@ -164,7 +154,7 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
         wanted = one.federation.model.model - first
         stage.train([0, 1, 2], 2)
         starts.append(one.federation.model.waiting[0].round.start - first)
-    by = float(made("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
+    by = float(codec("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
     assert torch.equal(*starts)
     # decoded values are multiples of half of their bucket's norm
     for bucket in (slice(0, 512), slice(512, 650)):
@@ -180,19 +170,12 @@ class Silent(Qsgd):
 
 
 def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> None:
-    scenario = {
-        "name": "silent",
-        "devices": {"count": 4},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "learning": {
-            "dataset": "digits",
-            "model": "logistic",
-            "local": {"lr": 0.05},
-            "downlink_codec": Silent(),
-        },
-    }
+    scenario = sections("""
+        name=silent; devices={count: 4}; sessions={name: schedule, count: 1, rounds: 1}
+        learning={dataset: digits, model: logistic, local: {lr: 0.05}}
+    """)
     with refused_at("", "Silent", "leave the codec out"):
-        Scenario.model_validate(scenario)
+        Scenario.model_validate(within(scenario, {"learning": {"downlink_codec": Silent()}}))
 
 
 class Boundless(Qsgd):

@@ -1,7 +1,9 @@
 """Test codecs: bits counted by hand, closed forms of their errors, and identities during a run."""
 
 import math
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from edgefl.learning.updates.transfers import HELD
 from edgefl.rng import Streams
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings, two
 
 CPU = torch.device("cpu")
@@ -31,9 +34,7 @@ ROUNDING = 1e-6  # error of sums of float32 numbers of order 1
 
 
 def codec(name: str, **values: Any) -> Codec:
-    made = build(registry.get("codecs", name), values)
-    assert isinstance(made, Codec)
-    return made
+    return build(registry.get("codecs", name), values)
 
 
 def fresh(one: Codec, many: int, sizes: Sizes) -> dict[str, Tensor]:
@@ -46,9 +47,6 @@ def encode(one: Codec, change: Tensor, sizes: Sizes = LOGISTIC, rng: Chance = NO
 
 def streams(many: int, round_: int = 1) -> Chance:
     return RoundChance(Streams(7), (round_,), CPU).of_devices("codec", range(many))
-
-
-# ---- bits
 
 
 @pytest.mark.parametrize(
@@ -71,9 +69,6 @@ def streams(many: int, round_: int = 1) -> Chance:
 def test_bits_of_a_logistic_model_by_hand(name: str, values: dict[str, Any], bits: int) -> None:
     change = torch.cat([torch.arange(7840.0), torch.zeros(10)]).expand(2, -1)
     assert encode(codec(name, **values), change, rng=streams(2)).bits.tolist() == [bits] * 2
-
-
-# ---- errors
 
 
 def test_top_k_leaves_out_the_smallest_squares() -> None:
@@ -210,7 +205,6 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
             stage.train(here, 1)
         for id_, update in cells[round_ % 2].one.federation.model.waiting.items():
             trained, k = update.round, update.position
-            assert trained.sent is not None
             if id_ in arriving:
                 start = trained.received_by([k]).reshape(-1, 650)[0]
                 sent[id_] += (trained.sent[k] - start).double()
@@ -254,23 +248,15 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
     goes_on_after_any_round(how, 5, {0})
 
 
+SCENARIO = sections("""
+    name=coded; seed=2; devices={count: 6}; rounds={selector: {name: uniform, count: 4}}
+    sessions={name: schedule, count: 2, rounds: 3}; learning={dataset: digits, model: logistic}
+    learning.partition={name: dirichlet, alpha: 0.5}; learning.local={batch: 16, lr: 0.05}
+""")
+
+
 def scenario(**learning: Any) -> edgefl.Scenario:
-    plain = {
-        "dataset": "digits",
-        "partition": {"name": "dirichlet", "alpha": 0.5},
-        "model": "logistic",
-        "local": {"batch": 16, "lr": 0.05},
-    }
-    return edgefl.load_scenario(
-        {
-            "name": "coded",
-            "seed": 2,
-            "devices": {"count": 6},
-            "rounds": {"selector": {"name": "uniform", "count": 4}},
-            "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-            "learning": within(plain, learning),
-        }
-    )
+    return edgefl.load_scenario(within(SCENARIO, {"learning": learning}))
 
 
 def tables(out: Path, **learning: Any) -> dict[str, bytes]:
@@ -279,9 +265,7 @@ def tables(out: Path, **learning: Any) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
-def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
-    algorithm: str, tmp_path: Path
-) -> None:
+def test_top_k_of_all_values_changes_no_byte(algorithm: str, tmp_path: Path) -> None:
     how: dict[str, Any] = {"algorithm": algorithm, "cost": {"payload": "exchanged"}}
     all_of_it = {"name": "top_k", "share": 1}
     plain = tables(tmp_path / "plain", **how)
@@ -314,9 +298,6 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
         assert set(run.devices.uplink_bits) == {65 * 42 + whole * 650 * 32}
 
 
-# ---- incompatible settings
-
-
 class CountsItself(FedAvg):
     """An algorithm that counts its uploads' bits."""
 
@@ -343,19 +324,6 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
     stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))
     with refused_at("learning.uplink_codec", "[]", "['residual']"):
         stage.train([0, 1], 1)
-
-
-# ---- PowerSGD compared with PyTorch's implementation
-
-
-class Given:
-    """A random generator that returns given numbers."""
-
-    def __init__(self, numbers: Tensor) -> None:
-        self._numbers = numbers
-
-    def normal(self, *size: int) -> Tensor:
-        return self._numbers.reshape(1, *size)
 
 
 class Alone:
@@ -430,22 +398,18 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
                 continue
             if memory is None:
                 memory = fresh(one, 1, sizes)
-                begun = _first_factors(rank, order)
-            coded = one.encode(change.unsqueeze(0), memory, Given(begun), sizes)  # type: ignore[arg-type]
+                # initial factors Q of the hook with seed 3, first the factors of width 15
+                generator = torch.Generator().manual_seed(int(np.random.RandomState(3).randint(10**9)))
+                drawn = {width: torch.randn(1, width, rank, generator=generator) for width in order}
+                begun = torch.cat([drawn[width].reshape(-1) for width in (15, 27)])
+                given: Any = SimpleNamespace(normal=partial(begun.reshape, 1))
+            coded = one.encode(change.unsqueeze(0), memory, given, sizes)
             memory = dict(coded.memory)
             assert (coded.rows[0] - theirs).abs().max() < 1e-5
             assert (coded.rows[0] - change).abs().max() > 0.1, "it leaves something out"
         assert coded.bits.tolist() == [32 * (2 * (20 + 15) + 2 * (8 + 27) + 20)]
     finally:
         dist.destroy_process_group()
-
-
-def _first_factors(rank: int, order: list[int]) -> Tensor:
-    """Return the initial factors Q of PyTorch's hook with seed 3, first the factors of width 15."""
-    seed = np.random.RandomState(3).randint(1_000_000_000)
-    generator = torch.Generator().manual_seed(int(seed))
-    drawn = {width: torch.randn(1, width, rank, generator=generator).reshape(-1) for width in order}
-    return torch.cat([drawn[15], drawn[27]])
 
 
 def test_a_matrix_of_rank_1_arrives_whole() -> None:

@@ -32,9 +32,7 @@ def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digit
     assert digits.faults(case, digits.learned(**case.learning)) == []
 
 
-def test_the_page_has_the_table_of_every_codec(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_has_all_codecs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The page has the tool's header and a row per codec; `make codecs` makes its figures."""
     monkeypatch.setattr(codecs, "ROUNDS", 2)
     codecs.main(["--dataset", "digits"])

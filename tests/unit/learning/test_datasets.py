@@ -46,13 +46,17 @@ def small(world: Path) -> FileSet:
     )
 
 
+@pytest.fixture
+def served(world: Path, small: FileSet) -> FileSet:
+    """Return the data set, whose files can be downloaded."""
+    put(world / "served")
+    return small
+
+
 def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) -> Path:
     if packed:
         content = {f"{name}.gz": gzip.compress(data) for name, data in content.items()}
     return small_files.put(folder, content)
-
-
-# ---- Fashion-MNIST, the real files
 
 
 def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> None:
@@ -87,9 +91,6 @@ def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyP
     FashionMnist().check()
 
 
-# ---- digits
-
-
 def test_digits_are_the_last_297_of_1797_apart() -> None:
     data = Digits().load()
     assert data.train.x.shape == (1500, 8, 8)
@@ -109,16 +110,11 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     Digits().check()
 
 
-# ---- search order
-
-
-def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
+def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: FileSet) -> None:
     """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
-    put(tmp_path / "served")
-    assert small.system is not None
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     in_order = [
-        small.system,
+        served.system,
         user_cache() / "small",
         tmp_path / "data",
         tmp_path / "data/Small/raw",
@@ -126,9 +122,9 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
     ]
     for folder in in_order:
         put(folder)
-        assert locate(small)[IMAGES].parent == folder
-        assert locate(small, download=True) == locate(small)
-    assert locate(small, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
+        assert locate(served)[IMAGES].parent == folder
+        assert locate(served, download=True) == locate(served)
+    assert locate(served, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
 
 
 @pytest.mark.parametrize("folder", ["Small/raw", "small", "."])
@@ -143,34 +139,26 @@ def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> No
     assert locate(small, root)[IMAGES] == root / IMAGES
 
 
-def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) -> None:
-    assert small.system is not None
-    put(small.system)
-    put(tmp_path / "served")
+def test_an_explicit_root_never_falls_through(tmp_path: Path, served: FileSet) -> None:
+    put(served.system)
     for download in (False, True):
         with refused_at("", "without `root` all places are searched"):
-            locate(small, tmp_path / "empty", download=download)
+            locate(served, tmp_path / "empty", download=download)
     assert not user_cache().exists()
 
 
-def test_an_incomplete_place_is_passed_over_and_named(
+def test_incomplete_places_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
 ) -> None:
     put(tmp_path / "data", {IMAGES: CONTENT[IMAGES]})
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     with refused_at(f"EDGEFL_DATA {tmp_path / 'data'}", f"lacks {LABELS}\n"):
         locate(small)
-    assert small.system is not None
     put(small.system)
     assert locate(small)[IMAGES].parent == small.system
 
 
-# ---- download
-
-
-def test_download_fills_the_cache_and_is_not_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
-) -> None:
+def test_a_download_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
     served = put(tmp_path / "served")
     cache = user_cache() / "small"
     monkeypatch.setattr(FashionMnist, "FILES", small)
@@ -194,7 +182,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
 
 
 @pytest.mark.parametrize(
-    ("served", "reason"),
+    ("sent", "reason"),
     [
         (gzip.compress(CONTENT[LABELS]), "expected"),
         (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
@@ -203,13 +191,10 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
     # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
-def test_a_bad_download_leaves_nothing_behind(
-    tmp_path: Path, small: FileSet, served: bytes, reason: str
-) -> None:
-    put(tmp_path / "served")
-    (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
+def test_a_bad_download_leaves_no_file(tmp_path: Path, served: FileSet, sent: bytes, reason: str) -> None:
+    (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(sent)
     with refused_at("", f"{IMAGES}.gz", "damaged", reason):
-        locate(small, download=True)
+        locate(served, download=True)
     assert not user_cache().exists()
 
 
@@ -227,51 +212,43 @@ def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: File
         locate(small, download=True)
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path, small: FileSet) -> None:
-    put(tmp_path / "served")
+def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(served: FileSet) -> None:
     user_cache().parent.mkdir()
     user_cache().write_text("a file where the folder should be")
     with refused_at("download", "edgefl"):
-        locate(small, download=True)
+        locate(served, download=True)
 
 
 @pytest.mark.parametrize("value", ["0", ""])
-def test_a_download_can_be_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str
-) -> None:
-    put(tmp_path / "served")
+def test_a_download_can_be_allowed(monkeypatch: pytest.MonkeyPatch, served: FileSet, value: str) -> None:
     monkeypatch.setenv("EDGEFL_OFFLINE", value)
-    assert locate(small, download=True).keys() == CONTENT.keys()
+    assert locate(served, download=True).keys() == CONTENT.keys()
 
 
 @pytest.mark.parametrize(
-    ("offline", "change", "download", "reason"),
+    ("offline", "url", "download", "reason"),
     [
-        ("1", {}, True, "forbidden by EDGEFL_OFFLINE"),
-        ("yes", {}, True, "forbidden by EDGEFL_OFFLINE"),
-        ("0", {"url": None}, True, "not offered"),
-        ("0", {}, False, "not tried"),
+        ("1", "served", True, "forbidden by EDGEFL_OFFLINE"),
+        ("yes", "served", True, "forbidden by EDGEFL_OFFLINE"),
+        ("0", None, True, "not offered"),
+        ("0", "served", False, "not tried"),
     ],
 )
 def test_nothing_is_downloaded_unasked(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    small: FileSet,
     offline: str,
-    change: dict[str, None],
+    url: str | None,
     download: bool,
     reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    served: FileSet,
 ) -> None:
-    put(tmp_path / "served")
     monkeypatch.setenv("EDGEFL_OFFLINE", offline)
     with refused_at("download", reason):
-        locate(replace(small, **change), download=download)
+        locate(replace(served, url=url and served.url), download=download)
     assert not user_cache().exists()
 
 
-def test_a_download_is_told_of_once_there_is_a_place_for_it(
-    tmp_path: Path, small: FileSet, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_download_is_logged(tmp_path: Path, small: FileSet, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     with refused_at("", "file", kind=OSError):
         fetch("small", f"{small.url}x", tmp_path / "file" / "cache" / "x", None)
@@ -282,9 +259,6 @@ def test_a_download_is_told_of_once_there_is_a_place_for_it(
         "small is not on this machine"
     ]
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-# ---- damaged files
 
 
 def flip(content: bytes) -> bytes:

@@ -35,9 +35,7 @@ SMALL = FileSet(
         {f"inner/{name}.gz": gzip.compress(data) for name, data in CONTENT.items()},
     ],
 )
-def test_files_are_read_out_of_an_archive(
-    world: Path, pack: Callable[[dict[str, bytes]], bytes], members: dict[str, bytes]
-) -> None:
+def test_archives(world: Path, pack: Callable[[dict[str, bytes]], bytes], members: dict[str, bytes]) -> None:
     put(world / "root", {"small-1.2.pack": pack(members)})
     paths = locate(SMALL, world / "root")
     archive = world / "root/small-1.2.pack"
@@ -83,7 +81,6 @@ def test_a_damaged_archive_is_named(world: Path, content: bytes, reason: str) ->
 def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
     packed = tarred(below("inner", CONTENT))
     put(world / "served", {"small-1.pack": packed})
-    assert SMALL.archive is not None
     served = replace(
         SMALL.archive,
         name="small-1.pack",

@@ -201,9 +201,7 @@ def test_tiny_imagenet_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("split", "first"), [("digits", 0), ("letters", 1), ("byclass", 0)])
-def test_emnist_is_turned_upright(
-    split: str, first: int, world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_emnist_is_upright(split: str, first: int, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     characters = emnist.SPLITS[split][0]
     monkeypatch.setitem(emnist.SPLITS, split, (characters, 3, 2))
     upright, y = random_images(5, 28, 28), np.array([0, 9, 3, 1, 2])

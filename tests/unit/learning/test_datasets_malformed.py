@@ -27,6 +27,7 @@ def cifar(content: bytes) -> Split:
 
 ROW = b",".join([b"0"] * 784)
 TWO = random_images(2, 3072)
+COLOUR = TWO.reshape(2, 3, 32, 32)
 GREY = random_images(2, 28, 28)
 IDX = idx(GREY)
 AG_NEWS, REUTERS = ag_news.AgNews().texts, reuters_r8.ReutersR8().texts
@@ -46,12 +47,8 @@ MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
     (cifar, cifar_batch(TWO, labels=np.array([1])), "(2, 3, 32, 32) and labels int64 (1,)"),
     (cifar, cifar_batch(TWO[:, 1:], labels=np.array([1, 1])), "(3,32,32)"),
     (svhn.read_samples, b"MATLAB", "SVHN"),
-    (
-        svhn.read_samples,
-        mat(TWO.reshape(2, 3, 32, 32), np.array([0, 1])),
-        "labels from 0 to 1, expected 1 to 10",
-    ),
-    (svhn.read_samples, mat(TWO.reshape(2, 3, 32, 32), np.array([1, 1, 1])), "labels uint8 (3,)"),
+    (svhn.read_samples, mat(COLOUR, np.array([0, 1])), "labels from 0 to 1, expected 1 to 10"),
+    (svhn.read_samples, mat(COLOUR, np.array([1, 1, 1])), "labels uint8 (3,)"),
     (femnist.read_writers, b"{}", "users"),
     (femnist.read_writers, b"[", "FEMNIST"),
     (femnist.read_writers, leaf({"f": (random_images(1, 10), np.array([1]))}), "(28,28)"),

@@ -23,6 +23,7 @@ from edgefl.learning.models.factory import Factory
 from edgefl.learning.tasks.classification import Classification
 from edgefl.scenario.data_loading import Loaded
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.unit.learning.small_files import Hub
 
 X = np.arange(80, dtype=np.float32).reshape(20, 4)
@@ -43,7 +44,6 @@ def test_npz_with_its_own_test_samples() -> None:
     assert data.label_names == ("5", "6")
     assert np.array_equal(data.train.y, Y)
     assert np.array_equal(data.test.x, X[:4])
-    assert data.train.groups is not None
     assert data.group_names == ("0", "1")
     assert data.mean.tolist() == X.mean(0).tolist()
     testing.check(Npz, path="a.npz")
@@ -174,9 +174,8 @@ def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", size=(8, 8)).load()
     assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
-    assert HuggingFace(
-        path="pets", columns={"inputs": "x"}, test=None, test_share=0.5
-    ).load().train.x.shape == (3, 4)
+    half = HuggingFace(path="pets", columns={"inputs": "x"}, test=None, test_share=0.5).load()
+    assert half.train.x.shape == (3, 4)
     with refused_at("", "pets", "'text'", "image, label, x, owner"):
         HuggingFace(path="pets", columns={"inputs": "text"}).check()
     with refused_at("", "nobody/nothing", "on this machine"):
@@ -193,13 +192,10 @@ learning:
 """
 
 
-def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_samples_of_the_hub_may_be_read_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If scaling uses all samples anyway, a run on demand equals the run with all samples in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
-    assert data.by_group is not None
     assert data.group_names == ("ann", "bob", "eve")
     assert data.by_group.sizes.tolist() == [1, 2, 3]
     assert [data.by_group.of(group).x[:, 0, 0].tolist() for group in range(3)] == [[3], [1, 4], [0, 2, 5]]
@@ -239,34 +235,35 @@ def test_a_model_for_other_data_is_one_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("function", "arguments", "message"),
     [
-        (
-            {"function": "math:floor", "arguments": {"x": 1}},
-            "math:floor(x=1, num_classes=2) fails: TypeError",
-        ),
-        ({"function": "builtins:dict"}, "builtins:dict returns a dict, not an nn.Module"),
+        ("math:floor", {"x": 1}, "math:floor(x=1, num_classes=2) fails: TypeError"),
+        ("builtins:dict", {}, "builtins:dict returns a dict, not an nn.Module"),
     ],
 )
-def test_functions_that_make_no_model(options: dict[str, Any], message: str) -> None:
+def test_functions_that_make_no_model(function: str, arguments: dict[str, Any], message: str) -> None:
     with refused_at("learning.model", message):
-        Factory(**options).build((3,), 2)
+        Factory(function=function, arguments=arguments).build((3,), 2)
 
 
 def test_a_strangers_function_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(outside.ALLOW)
-    scenario: dict[str, Any] = {
-        "name": "a", "devices": {"count": 2}, "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "learning": {"dataset": "digits", "model": {"name": "factory", "function": "os:system"}},
-    }  # fmt: skip
     for function in ("os:system", "edgefl.config.outside:allow"):
-        scenario["learning"]["model"]["function"] = function
+        scenario = sections(f"""
+            name=a; devices.count=2; sessions={{name: schedule, count: 1, rounds: 1}}
+            learning={{dataset: digits, model: {{name: factory, function: '{function}'}}}}
+        """)
         with refused_at("learning.model.function", function):
             edgefl.load_scenario(scenario)
 
 
+class Tokens(torch.nn.Embedding):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.long())
+
+
 def test_a_class_per_token_is_refused() -> None:
-    module = _Tokens(torch.nn.Embedding(5, 3))
+    module = Tokens(5, 3)
     with refused_at("learning.model", [1, 4, 3], "every_token"):
         refuse_outputs(module, (4,), 3, Classification())
     with refused_at("learning.model", [1, 3], "4 classes"):
@@ -279,13 +276,3 @@ def test_samples_of_two_shapes_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x[:, :3], y_test=y)
     with refused_at("learning.dataset", [4], [3]):
         Loaded(download=False)(Npz(path=tmp_path / "a.npz"))
-
-
-class _Tokens(torch.nn.Module):
-    def __init__(self, inner: torch.nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.inner(x.long())
-        return out

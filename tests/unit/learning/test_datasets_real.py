@@ -66,35 +66,25 @@ def test_shakespeare_has_the_roles_of_the_plays() -> None:
     for split in (data.train, data.test):
         assert split.x.shape[1:] == (80,)
         assert split.x.dtype == np.uint8
-        assert split.groups is not None
         np.testing.assert_array_equal(np.unique(split.groups), np.arange(660))
         assert split.x.min() >= 1
         assert split.x.max() <= 81
     # a sample has the characters before its label, and each one begins `stride` after the previous one
     x, y, groups = data.train.x, data.train.y, data.train.groups
-    assert groups is not None
     same = np.flatnonzero(groups[1:] == groups[:-1])[:1000]
     np.testing.assert_array_equal(x[same + 1, :-10], x[same, 10:])
     np.testing.assert_array_equal(x[same + 1, -10], y[same] + 1)
 
 
 def test_shakespeare_whole_text() -> None:
-    roles = real_roles()
-    assert len(roles) == 1426
-    assert round(sum(map(len, roles.values())) / 1e6, 2) == 4.44
-    assert set("".join(roles.values())) == set(shakespeare.SYMBOLS)
-    assert sum(len(text) >= 1000 for text in roles.values()) == 660
-
-
-def real_roles() -> dict[tuple[str, str], str]:
     real("shakespeare")
     files = shakespeare.Shakespeare.FILES
-    content = read_set(files, locate(files))
-    return {
-        (name, role): text
-        for name, play in content.items()
-        for role, text in shakespeare.speeches(play.decode()).items()
-    }
+    plays = {name: play.decode() for name, play in read_set(files, locate(files)).items()}
+    roles = [text for play in plays.values() for text in shakespeare.speeches(play).values()]
+    assert len(roles) == 1426
+    assert round(sum(map(len, roles)) / 1e6, 2) == 4.44
+    assert set("".join(roles)) == set(shakespeare.SYMBOLS)
+    assert sum(len(text) >= 1000 for text in roles) == 660
 
 
 # ---- with internet, on request: pytest -m internet
@@ -114,9 +104,7 @@ def real_roles() -> dict[tuple[str, str], str]:
         ("emnist", 697_932, 116_323, 62),
     ],
 )
-def test_downloaded_sets(
-    name: str, train: int, test: int, classes: int, request: pytest.FixtureRequest
-) -> None:
+def test_downloads(name: str, train: int, test: int, classes: int, request: pytest.FixtureRequest) -> None:
     """Downloaded sets load, with MD5 sums checked by the loaders; files stay in the user's cache."""
     if "internet" not in request.config.getoption("markexpr"):
         pytest.skip("downloads data sets: asked for by -m internet")

@@ -20,6 +20,7 @@ from edgefl.learning.datasets.npz import Npz
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.settings import LearningSettings
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.unit.learning.small_files import Hub
 
 FLOAT32 = 2.0**-23  # relative error of a float64 sum that is rounded to float32 once
@@ -55,7 +56,7 @@ def test_channels_of_images_have_moments_of_their_own(kind: type) -> None:
     np.testing.assert_allclose(mean.ravel(), pixels.mean((0, 2, 3)), rtol=FLOAT32)
     np.testing.assert_allclose(std.ravel(), pixels.std((0, 2, 3)), rtol=FLOAT32)
     for one, how in ((images[:, 0], "columns"), (images, "all")):  # grey images have one channel
-        mean, std = scaling(one, how)  # type: ignore[arg-type]
+        mean, std = scaling(one, how)
         assert mean.shape == std.shape == ()
         np.testing.assert_allclose([mean, std], [one.mean(dtype=float), one.std(dtype=float)], rtol=FLOAT32)
 
@@ -77,12 +78,10 @@ def test_a_column_of_huge_numbers_takes_nothing_from_the_others() -> None:
     np.testing.assert_allclose(((x - mean) / std).std(0), 1, rtol=1e-4)
 
 
-RUN: dict[str, Any] = {
-    "name": "table",
-    "devices": {"count": 8},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 60},
-    "learning": {"partition": "iid", "model": "logistic", "local": {"lr": 0.05}, "evaluation": {"every": 60}},
-}
+RUN: dict[str, Any] = sections("""
+    name=table; devices={count: 8}; sessions={name: schedule, count: 1, rounds: 60}
+    learning={partition: iid, model: logistic, local: {lr: 0.05}, evaluation: {every: 60}}
+""")
 
 
 def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
@@ -91,22 +90,15 @@ def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("load", "gain"), [(load_breast_cancer, 0.02), (load_wine, 0.05)])
-def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
-    load: Any, gain: float, folder: Path
-) -> None:
+def test_a_table_trains_as_if_its_columns_were_standardised(load: Any, gain: float, folder: Path) -> None:
     """Scaling by column equals standardising by training samples; with a single scale, a run learns less."""
     table = load()
     order = np.random.default_rng(2).permutation(len(table.target))
     x, y, train = table.data[order], table.target[order], len(order) * 4 // 5
     standard = (x - x[:train].mean(0)) / x[:train].std(0)
-    for name, samples in (("raw", x), ("standard", standard)):
-        np.savez(
-            f"{name}.npz",
-            x_train=samples[:train],
-            y_train=y[:train],
-            x_test=samples[train:],
-            y_test=y[train:],
-        )
+    for name, each in (("raw", x), ("standard", standard)):
+        parts = {"x_train": each[:train], "x_test": each[train:], "y_train": y[:train], "y_test": y[train:]}
+        np.savez(f"{name}.npz", **parts)
     pd.DataFrame(x[:train]).assign(y=y[:train]).to_csv("train.csv", index=False)
     pd.DataFrame(x[train:]).assign(y=y[train:]).to_csv("test.csv", index=False)
     by_csv, by_npz = Csv(path="train.csv", test_path="test.csv").load(), Npz(path="raw.npz").load()
@@ -152,10 +144,8 @@ def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value
 
 def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(with_a_gap))
-    for how in (
-        {"columns": {"inputs": "x"}},
-        {"columns": {"inputs": "x", "group": "owner"}, "on_demand": True},
-    ):
+    by_group = {"columns": {"inputs": "x", "group": "owner"}, "on_demand": True}
+    for how in ({"columns": {"inputs": "x"}}, by_group):
         with refused_at("", "sample 7 of split train of pets", "nan"):
             HuggingFace(path="pets", **how).load()
 
@@ -199,7 +189,6 @@ def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
 
 def test_samples_on_demand_are_looked_at_when_they_come() -> None:
     data = training_data("a group")
-    assert data.pool is not None
     data.pool.bring([0, 1])
     assert len(data.train.x) == 4
     data.pool.bring([2])

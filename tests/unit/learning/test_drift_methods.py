@@ -108,14 +108,9 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     cell.play(3)
     models = cell.track.state["models"]
     cell.open()
-    assert torch.equal(cell.track.state["models"], models), (
-        "the session opens with the model that the last left"
-    )
-    cell.open(shift=0.25)
-    (
-        torch.testing.assert_close(cell.track.state["models"], models + 0.25),
-        "with another, all models move along",
-    )
+    assert torch.equal(cell.track.state["models"], models), "the session opens with the last one's model"
+    cell.open(shift=0.25)  # with another model, all models move along
+    torch.testing.assert_close(cell.track.state["models"], models + 0.25)
 
 
 def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:

@@ -24,9 +24,7 @@ LABELS = 10
 
 
 def drift(name: str = "label_swap", **parameters: Any) -> Drift:
-    found = build(registry.get("drifts", name), parameters)
-    assert isinstance(found, Drift)
-    return found
+    return build(registry.get("drifts", name), parameters)
 
 
 def share(one: Drift, round_: int) -> float:
@@ -47,14 +45,8 @@ def test_flash_schedules() -> None:
 
 def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
     one = drift(clock="seconds", at=60.0, pattern="recurrent", every=30.0)
-    assert [one.drifted_share(Moment(1, t)) for t in (0.0, 59.9, 60.0, 89.9, 90.0, 120.0)] == [
-        0,
-        0,
-        1,
-        1,
-        0,
-        1,
-    ]
+    shares = [one.drifted_share(Moment(1, t)) for t in (0.0, 59.9, 60.0, 89.9, 90.0, 120.0)]
+    assert shares == [0, 0, 1, 1, 0, 1]
 
 
 def test_more_devices_join_those_that_have_drifted() -> None:
@@ -76,9 +68,7 @@ def test_home_sites_are_the_nearest() -> None:
     inputs = PartitionInputs(
         positions_m=np.array([[1.0, 0], [90, 0]]), sites_m=np.array([[0.0, 0], [100, 0]])
     )
-    homes = inputs.home_sites()
-    assert homes is not None
-    assert homes.tolist() == [0, 1]
+    assert inputs.home_sites().tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -152,9 +142,7 @@ def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     reader = memory.readers(1)[0]
     assert reader.raw_between(4, 9).tolist() == reader.raw(torch.arange(4, 9)).tolist()
     for lap, of in enumerate((split, changed)):
-        ready = memory.lap(lap).ready([1])
-        assert ready is not None
-        assert np.array_equal(ready.numpy(), of.x[[1, 5]].astype(np.float32))
+        assert np.array_equal(memory.lap(lap).ready([1]).numpy(), of.x[[1, 5]].astype(np.float32))
 
 
 def test_devices_drift_in_an_order_of_the_seed() -> None:

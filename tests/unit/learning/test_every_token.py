@@ -92,9 +92,7 @@ def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> Non
     ],
     ids=["devices", "validation", "early"],
 )
-def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
-    tmp_path: Path, learning: dict[str, Any]
-) -> None:
+def test_a_run_scores_all_positions_and_its_model_loads(tmp_path: Path, learning: dict[str, Any]) -> None:
     """The loaded model's score on all test texts, computed from outputs and targets, equals the run's.
 
     Three next letters are equally likely, so a model that does not see the future is right in at most 1/3 of 60
@@ -113,11 +111,7 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
 @pytest.mark.parametrize(
     ("learning", "place", "nouns"),
     [
-        (
-            {"model": {"name": "lstm", "vocabulary": 5, "hidden": 6}},
-            "model",
-            ("[1, 4]", "5", "targets: every"),
-        ),
+        ({"model": {"targets": "last"}}, "model", ("[1, 4]", "5", "targets: every")),
         ({"model": "logistic"}, "model", ("[1, 4]", "[batch, 5, 4]")),
         ({"dataset": {"learns": "next_token"}}, "model", ("[1, 5, 4]", "every_token")),
         ({"dataset": {"learns": "every_token", "wrong": 1}}, "dataset", ("to 4",)),
@@ -127,9 +121,7 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
         ({"evaluation": {"metrics": ["macro_f1"]}}, "evaluation.metrics", ("macro_f1",)),
     ],
 )
-def test_what_does_not_go_with_it_is_refused_by_name(
-    learning: dict[str, Any], place: str, nouns: tuple[str, ...]
-) -> None:
+def test_incompatible_settings(learning: dict[str, Any], place: str, nouns: tuple[str, ...]) -> None:
     if "dataset" in learning:
         learning = {**learning, "dataset": {"name": f"{__name__}:Letters", **learning["dataset"]}}
     with refused_at(f"learning.{place}", *nouns):

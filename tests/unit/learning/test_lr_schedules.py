@@ -1,13 +1,13 @@
 """Compare learning rate schedules with formulas and with PyTorch's schedules."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch.optim import SGD, lr_scheduler
 
 from edgefl.config import registry
-from edgefl.learning.lr_schedules import LrSchedule
 from tests.tools.constants import made
 
 T = 20
@@ -16,37 +16,32 @@ T = 20
 def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) -> list[float]:
     """Return the rates, relative to lr, in rounds 1, 2, ... of a session of T rounds after a session of 5."""
     schedule = made(registry.get("lr_schedules", name), **given)
-    assert isinstance(schedule, LrSchedule)
     return [
         schedule.share(power, floor, round_=t, progress=(t - 1) / T, of_run=5 + t) for t in range(1, T + 1)
     ]
 
 
-def pytorchs(make: type[lr_scheduler.LRScheduler], **given: float) -> list[float]:
+@pytest.mark.parametrize(
+    ("name", "ours", "make", "theirs"),
+    [
+        ("polynomial", {"power": 2.0}, lr_scheduler.PolynomialLR, {"total_iters": T, "power": 2.0}),
+        ("cosine", {"floor": 0.2}, lr_scheduler.CosineAnnealingLR, {"T_max": T, "eta_min": 0.2}),
+        ("step", {"every": 6, "factor": 0.5}, lr_scheduler.StepLR, {"step_size": 6, "gamma": 0.5}),
+    ],
+)
+def test_shapes_are_pytorchs(name: str, ours: dict[str, float], make: Any, theirs: dict[str, float]) -> None:
     optimizer = SGD([torch.zeros(1)], lr=1.0)
-    scheduler, found = make(optimizer, **given), []  # type: ignore[arg-type]
+    scheduler, found = make(optimizer, **theirs), []
     for _ in range(T):
         found.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         scheduler.step()
-    return found
-
-
-def test_shapes_are_pytorchs() -> None:
-    assert rates("polynomial", power=2.0) == pytest.approx(
-        pytorchs(lr_scheduler.PolynomialLR, total_iters=T, power=2.0)
-    )
-    assert rates("cosine", floor=0.2) == pytest.approx(
-        pytorchs(lr_scheduler.CosineAnnealingLR, T_max=T, eta_min=0.2)
-    )
-    assert rates("step", every=6, factor=0.5) == pytest.approx(
-        pytorchs(lr_scheduler.StepLR, step_size=6, gamma=0.5)
-    )
-    assert rates("constant") == [1.0] * T
+    assert rates(name, **ours) == pytest.approx(found)
 
 
 def test_a_warm_up_grows_to_the_rate_that_would_have_been() -> None:
     """Three rounds of warm-up have 1/4, 1/2 and 3/4 of the rate that the schedule has without warm-up."""
+    assert rates("constant") == [1.0] * T
     assert rates("constant", warm_up=3)[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     cold = rates("cosine")
     assert rates("cosine", warm_up=3) == pytest.approx([cold[0] / 4, cold[1] / 2, cold[2] * 3 / 4, *cold[3:]])

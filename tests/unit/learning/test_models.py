@@ -1,4 +1,4 @@
-"""Test models: the papers' parameter counts, FLOPs by the layers' shapes, and the contract of modules."""
+"""Test models: the papers' parameter counts, FLOPs by the layers' shapes and by PyTorch, and modules' contract."""
 
 from math import prod
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from edgefl.commands.descriptions import describe
 from edgefl.config import registry
@@ -17,10 +18,12 @@ from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.models.text_bag import TextBag
 from edgefl.learning.modules.parameters import TensorLayout
+from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.testing.learning_contracts import _derived_gradients
 from tests.refusals import refused_at
 from tests.tools.constants import with_constants
+from tests.tools.forked import loaded_after
 
 SEED = 3
 ROUNDING = 2e-5  # relative error of float32 sums of some thousand terms in a different order
@@ -72,9 +75,6 @@ def test_image_models_take_grey_images() -> None:
         assert grey.eval()(torch.zeros(2, 32, 32)).shape == (2, 10)
 
 
-# ---- the representation
-
-
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
 def test_logits_are_the_head_of_the_features_but_of_logistic_regression(name: str) -> None:
     model, module = build(name, **({"vocabulary": 80} if name == "text_bag" else {}))
@@ -94,9 +94,6 @@ def test_dropout_is_of_training_only(name: str) -> None:
         assert not torch.equal(module(x), module(x))
         module.eval()
         torch.testing.assert_close(module(x), module(x), rtol=0, atol=0)
-
-
-# ---- FLOPs
 
 
 def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
@@ -154,9 +151,6 @@ def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
     products = sum(FLOPS["svhn_cnn"])
     outputs = 2 * 32 * 32**2 + 2 * 64 * 16**2 + 128 * 8**2
     assert 0 < table - products < 13 * outputs
-
-
-# ---- the outputs and gradients of each model
 
 
 def test_the_lstm_is_pytorchs() -> None:
@@ -308,9 +302,6 @@ def test_batch_norm_keeps_running_statistics() -> None:
         assert all(norm.affine and norm.track_running_stats for norm in norms)
 
 
-# ---- data that do not fit
-
-
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
@@ -324,3 +315,50 @@ def test_batch_norm_keeps_running_statistics() -> None:
 def test_data_of_another_kind_are_refused(name: str, shape: tuple[int, ...]) -> None:
     with refused_at("learning.model", list(shape)):
         registry.get("models", name)().build(shape, 10)
+
+
+class Attentive(nn.Module):
+    """A model with attention and a recurrent layer, whose operations PyTorch counts in parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.memory = nn.LSTM(8, 8, batch_first=True)
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.memory(self.encoder(x))[0].mean(1))
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), (1, 8, 8)),
+        (nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, 3)), (1, 8, 8)),
+        (Attentive(), (5, 8)),
+    ],
+    ids=["logistic", "convolution", "attention"],
+)
+def test_flops_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int, ...]) -> None:
+    own = flops_per_sample(module, shape)
+    module.eval()
+    with FlopCounterMode(display=False) as counter, torch.backends.mkldnn.flags(enabled=False):
+        CLASSIFICATION.loss(
+            module(torch.zeros(1, *shape)), torch.zeros(1, dtype=torch.long), "mean"
+        ).backward()
+    assert own == counter.get_total_flops() > 0
+
+
+def test_flops_are_counted_where_the_model_is() -> None:
+    """The sample must be on the model's device, as models on `meta`, without memory, refuse other tensors."""
+    assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).to("meta"), (4,)) == 32
+
+
+def test_flops_are_counted_without_a_compiler() -> None:
+    """Counting must not import the compiler, which would take 1.3 s in every process of a study."""
+    code = (
+        "from torch import nn; from edgefl.learning.local.cost import flops_per_sample;"
+        "assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), (4,)) == 32"
+    )
+    assert loaded_after(code, {"torch._dynamo"}) == set()

@@ -34,10 +34,7 @@ BESIDE = {
 
 
 def made(name: str, given: dict[str, Any]) -> Optimiser:
-    kind = registry.get("optimisers", "sgd" if name == "nesterov" else name)
-    found = with_constants(kind, **given)()
-    assert isinstance(found, Optimiser)
-    return found
+    return with_constants(registry.get("optimisers", "sgd" if name == "nesterov" else name), **given)()
 
 
 CASES = [
@@ -58,9 +55,7 @@ def torchs(name: str, parameters: list[Tensor], decay: float) -> torch.optim.Opt
 
 
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
-def test_stacked_steps_equal_pytorchs_steps_on_each_device(
-    name: str, decay: float, clip: float | None
-) -> None:
+def test_stacked_steps_equal_pytorchs_on_each_device(name: str, decay: float, clip: float | None) -> None:
     """Steps agree in float64 for losses (w - c)' A (w - c) / 2 with different A and c on each device."""
     generator = torch.Generator().manual_seed(3)
     curvature, centre = torch.rand(2, 4, 9, generator=generator, dtype=torch.float64) * 3
@@ -120,26 +115,14 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("name", BESIDE)
-def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
-    name: str, batching: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kept state equals that of a continuing optimizer, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # class constants
         monkeypatch.setattr(registry.get("optimisers", here["name"]), key, value)
-    learner = digits_cell.learner(
-        partition="iid",
-        local={
-            "steps": 4,
-            "lr": LR,
-            "lr_schedule": "constant",
-            "momentum": RHO,
-            "weight_decay": 0.01,
-            "optimiser": here,
-            "batching": batching,
-        },
-    )
+    plain = {"steps": 4, "lr": LR, "lr_schedule": "constant", "momentum": RHO, "weight_decay": 0.01}
+    learner = digits_cell.learner(partition="iid", local={**plain, "optimiser": here, "batching": batching})
     stage = digits_cell.opened(learner, ids=(0, 1, 2), longest=3)
     data, layout = learner.trainer.training_data.train, learner.trainer.layout
     model = learner.model.clone()
@@ -148,7 +131,6 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
     for round_ in (1, 2, 3):
         stage.train((0, 1, 2), round_)
         batches = learner.federation.model.waiting_round((0, 1, 2)).batches
-        assert batches is not None
         arrived = [0, 2] if round_ == 2 else [0, 1, 2]
         stage.aggregate(arrived)
         for k in arrived:
@@ -174,7 +156,6 @@ def test_personal_models_step_by_the_same_rule(name: str) -> None:
         start, dealt(), LR, Ditto(mu=0), personal=lambda positions: start.expand(len(positions), -1)
     )
     models = train.run(task)
-    assert models.personal is not None
     assert torch.equal(models.rows, models.personal)
     assert not torch.equal(models.rows[0], start)
 

@@ -13,10 +13,8 @@ DEVICES, EPOCHS = 10, 5
 
 def iterations(share: float) -> np.ndarray:
     """Return [rounds, devices] local steps; a device's 150 samples are 3 batches per epoch."""
-    how: dict[str, Any] = {
-        "partition": "iid",
-        "local": {"batch": 50, "epochs": EPOCHS, "partial_work": share},
-    }
+    local = {"batch": 50, "epochs": EPOCHS, "partial_work": share}
+    how: dict[str, Any] = {"partition": "iid", "local": local}
     one = learner(data=data_of(settings_of(**how), devices=DEVICES), **how)
     stage = opened(one, ids=range(DEVICES))
     return np.array([round_of(stage, range(DEVICES), number).iterations for number in (1, 2)])
@@ -34,16 +32,9 @@ def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
     """Stragglers' 19 lengths and 10 devices are equally likely, by chi-square within 5 standard deviations."""
     rounds, asked = 2000, 20
+    rng = np.random.default_rng
     drawn = np.array(
-        [
-            lengths(
-                0.5,
-                asked,
-                np.random.default_rng([1, r]),
-                [np.random.default_rng([r, k]) for k in range(DEVICES)],
-            )
-            for r in range(rounds)
-        ]
+        [lengths(0.5, asked, rng([1, r]), [rng([r, k]) for k in range(DEVICES)]) for r in range(rounds)]
     )
     assert ((drawn < asked).sum(1) == 5).all()
     for counts in (np.bincount(drawn[drawn < asked], minlength=asked)[1:], (drawn < asked).sum(0)):

@@ -96,15 +96,10 @@ def test_by_device_keeps_order_and_empty_devices() -> None:
     assert [group.tolist() for group in groups] == [[6, 9], [], [5, 8], []]
 
 
-# ---- label sets
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [10, 100])
 @pytest.mark.parametrize("overlap", [0.0, 0.2, 0.6, 0.8])
-def test_label_sets_have_exact_sizes_and_recur(
-    kind: type[RecurringLabels], classes: int, overlap: float
-) -> None:
+def test_label_sets_recur_with_exact_sizes(kind: type[RecurringLabels], classes: int, overlap: float) -> None:
     partition = kind(overlap=overlap)
     streams = Streams(SEED)
     first, second, third, fourth = (partition.session_labels(s, classes, streams) for s in (1, 2, 3, 4))
@@ -157,9 +152,6 @@ def test_listed_overlaps_are_accepted_as_printed() -> None:
             assert len(labels) == (classes + shared) // 2
 
 
-# ---- streams
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_depend_on_seed_and_session_alone(kind: type[RecurringLabels]) -> None:
     partition = kind(overlap=0.2)
@@ -178,19 +170,12 @@ def test_draws_depend_on_seed_and_session_alone(kind: type[RecurringLabels]) -> 
 # ---- statistics of Dirichlet
 
 
-def label_counts(assigned: Sequence[np.ndarray], labels: np.ndarray) -> np.ndarray:
-    """Return [devices, C] the number of samples per device and label."""
-    classes = int(labels.max()) + 1
-    return np.array([np.bincount(labels[held], minlength=classes) for held in assigned])
-
-
 def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: int) -> np.ndarray:
     """Return [len(devices), SHARE_LABELS * seeds] shares of individual labels, each of SHARE_SAMPLES samples."""
-    labels = balanced(SHARE_LABELS, SHARE_SAMPLES)
-    counts = [
-        label_counts(Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed)), labels)[devices]
-        for seed in range(seeds)
-    ]
+    labels, counts = balanced(SHARE_LABELS, SHARE_SAMPLES), []
+    for seed in range(seeds):
+        assigned = Dirichlet(alpha=alpha).assign(labels, population, 1, Streams(seed))
+        counts.append([np.bincount(labels[assigned[id_]], minlength=SHARE_LABELS) for id_ in devices])
     return np.concatenate(counts, axis=1) / SHARE_SAMPLES
 
 

@@ -1,4 +1,4 @@
-"""Test partitions whose sizes follow a law, with a number of labels per device, or with listed label sets."""
+"""Test partitions with equal sizes or sizes of a law, with a number or mix of labels per device, or listed sets."""
 
 from collections.abc import Sequence
 
@@ -32,19 +32,13 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     return [set(labels[held].tolist()) for held in dealt]
 
 
-# ---- integer sizes in proportion to weights
-
-
 @pytest.mark.parametrize(
     ("total", "weights", "counts"),
     [
         (10, [1, 2, 7], [1, 2, 7]),
         (20, [1, 2, 7], [2, 4, 14]),
-        (
-            10,
-            [0.01, 1, 1],
-            [1, 5, 4],
-        ),  # each gets at least 1; two share 9, and the first of these gets the odd one
+        # each gets at least 1; two share 9, and the first of these gets the odd one
+        (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
         (11, [3, 3, 4], [3, 3, 5]),  # of 3.3, 3.3 and 4.4, the last has the largest remainder
@@ -67,9 +61,6 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
     if above.any():
         exact = counts[above].sum() * w[above] / w[above].sum()
         assert np.abs(counts[above] - exact).max() < 2
-
-
-# ---- the laws
 
 
 @pytest.mark.parametrize("exponent", [2.5, 3.5])
@@ -103,9 +94,6 @@ def test_samples_of_a_device_are_drawn_at_random_from_all_labels() -> None:
     counts, share = np.bincount(LABELS[largest], minlength=10), len(largest) / SAMPLES
     variance = SAMPLES / 10 * share * (1 - share)
     assert np.abs(counts - len(largest) / 10).max() < 4 * np.sqrt(variance)
-
-
-# ---- a number of labels
 
 
 @pytest.mark.parametrize(
@@ -180,9 +168,6 @@ def test_more_holders_than_samples_are_refused() -> None:
         LabelCount(labels_per_device=2).assign(np.repeat([0, 1], [2, 10]), 3, 1, Streams(SEED))
 
 
-# ---- listed label sets
-
-
 SETS = ((0, 1, 2), (2, 3), (4,))
 
 
@@ -216,4 +201,84 @@ def test_labels_may_be_new_in_the_last_session() -> None:
 )
 def test_wrong_sets_are_refused(settings_: dict[str, object], nouns: Sequence[str]) -> None:
     with refused_at("", *nouns):
-        Iid(**settings_)  # type: ignore[arg-type]
+        Iid(**settings_)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    counts=st.lists(st.integers(1, 40), min_size=2, max_size=12),
+    devices=st.integers(1, 30),
+    alpha=st.sampled_from([1e-300, 1e-3, 0.1, 0.6, 1.0, 100.0, 1e9]),
+    samples=st.one_of(st.none(), st.integers(1, 6)),
+    seed=st.integers(0, 2**32),
+)
+def test_all_devices_hold_as_many_and_no_sample_twice(
+    counts: list[int], devices: int, alpha: float, samples: int | None, seed: int
+) -> None:
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    partition = DirichletMix(alpha=alpha, samples=samples)
+    if len(labels) < devices * (samples or 1):
+        with refused_at("", f"{devices} devices"):
+            partition.assign(labels, devices, 1, Streams(seed))
+        return
+    dealt = partition.assign(labels, devices, 1, Streams(seed))
+    each = samples or len(labels) // devices
+    assert [len(own) for own in dealt] == [each] * devices
+    assert len(np.unique(np.concatenate(dealt))) == each * devices
+    assert all((np.diff(own) > 0).all() for own in dealt)
+
+
+def test_as_flash_deals_cifar_out() -> None:
+    """500 devices with 100 samples each take all 50,000 samples, and more devices are refused."""
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 5000))
+    dealt = DirichletMix(alpha=0.1, samples=100).assign(labels, 500, 1, Streams(1))
+    assert np.array_equal(np.sort(np.concatenate(dealt)), np.arange(50_000))
+    with refused_at("", "50000 samples", "501 devices with 100 samples each"):
+        DirichletMix(alpha=0.1, samples=100).assign(labels, 501, 1, Streams(1))
+
+
+@pytest.mark.parametrize("counts", [[10_000] * 10, [20_000] * 4 + [5000] * 4])
+@pytest.mark.parametrize("alpha", [0.1, 0.6, 5.0])
+def test_concentration_of_a_mix(alpha: float, counts: list[int]) -> None:
+    """Two samples of a device share a label with probability E[sum_c q_c^2] = sum_c a_c (a_c + 1) / (A (A + 1)).
+
+    Here q ~ Dir(a), and A = sum a. 400 devices of 25 take a tenth of 100,000 samples, so no label is used up. If
+    labels have unequal frequencies, a is proportional to them, with mean alpha.
+    """
+    labels = np.repeat(np.arange(len(counts)), counts)
+    devices, each = 400, 25
+    dealt = DirichletMix(alpha=alpha, samples=each).assign(labels, devices, 1, Streams(3))
+    held = np.array([np.bincount(labels[own], minlength=len(counts)) for own in dealt])
+    alike = (held * (held - 1)).sum(1) / (each * (each - 1))
+    a = alpha * len(counts) * np.array(counts) / sum(counts)
+    expected = (a * (a + 1)).sum() / (a.sum() * (a.sum() + 1))
+    error = alike.std(ddof=1) / np.sqrt(devices)
+    assert abs(alike.mean() - expected) < 4 * error
+    # over all devices, labels have the frequencies of the data set
+    shares = held / each
+    share_error = shares.std(0, ddof=1) / np.sqrt(devices)
+    assert (np.abs(shares.mean(0) - np.array(counts) / sum(counts)) < 4 * share_error).all()
+
+
+def test_who_draws_last_is_chance() -> None:
+    """Devices draw in random order, so the last one, which gets the remaining labels, may have any id."""
+    labels, runs, last = np.repeat(np.arange(10), 500), 10, 5
+    distinct = []
+    for seed in range(runs):
+        dealt = DirichletMix(alpha=5.0, samples=50).assign(labels, 100, 1, Streams(seed))
+        distinct.append([len(np.unique(labels[own])) for own in dealt])
+    of = np.array(distinct)
+    error = of.std() / np.sqrt(runs * last)
+    assert abs(of[:, -last:].mean() - of.mean()) < 4 * error
+
+
+def test_with_an_overlap_sessions_have_their_labels() -> None:
+    labels = np.repeat(np.arange(10), 50)
+    partition = DirichletMix(alpha=0.5, overlap=0.0)
+    sets = []
+    for session in (1, 2, 3):
+        dealt = partition.assign(labels, 5, session, Streams(1))
+        assert [len(own) for own in dealt] == [50] * 5
+        sets.append(set(labels[np.concatenate(dealt)].tolist()))
+    assert sets[0] == sets[2]
+    assert sets[0].isdisjoint(sets[1])

@@ -64,9 +64,6 @@ def test_all_labels_are_there_in_every_session(partition: Staying) -> None:
         np.testing.assert_array_equal(partition.session_labels(session, 7, Streams(SEED)), np.arange(7))
 
 
-# ---- two shards
-
-
 @pytest.mark.parametrize(("classes", "per_device"), [(10, 2), (100, 20)])
 def test_two_shards_of_the_early_version(classes: int, per_device: int) -> None:
     """With 10 devices, each label is divided into two equal shards, and each device has labels of two bundles."""
@@ -116,9 +113,6 @@ def test_who_meets_whom_is_random() -> None:
         found[_pairs(np.arange(20) % 10, np.random.default_rng(seed))[0]] += 1
     tolerance = SIGMAS * np.sqrt(0.2 * 0.8 / draws)
     np.testing.assert_allclose(found / draws, 0.2, atol=tolerance)
-
-
-# ---- halves
 
 
 @pytest.mark.parametrize("classes", [10, 100])
@@ -202,9 +196,6 @@ def test_an_overlap_that_is_no_number_of_labels() -> None:
     assert (held.sum(axis=1) == [2, 2, 2, 3, 3, 3]).all()
 
 
-# ---- distinct
-
-
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(counts=counts_of_labels, devices=populations, seed=seeds)
 def test_distinct_labels_have_one_holder(counts: list[int], devices: int, seed: int) -> None:
@@ -234,8 +225,6 @@ def test_a_device_without_samples_is_refused() -> None:
         with refused_at("", f"1 of {devices} devices"):
             partition.assign(labels, devices, 1, Streams(SEED))
 
-
-# ---- natural groups
 
 SIZES = [4, 9, 1, 9, 6]
 
@@ -282,9 +271,6 @@ def test_groups_that_do_not_suffice() -> None:
         Natural(min_samples=5).assign(labels, 4, 1, Streams(SEED), PartitionInputs(groups=groups))
     with refused_at("", "shakespeare"):
         Natural().assign(labels, 2, 1, Streams(SEED))
-
-
-# ---- zones
 
 
 def around(angles_deg: Sequence[float], radius_m: float = 50.0) -> np.ndarray:
@@ -388,9 +374,7 @@ def test_neighbouring_zones_share_labels() -> None:
         ("sectors", 4, [0, np.nan, 2, 3], ("device 1", "1 of 4")),
     ],
 )
-def test_zones_need_places(
-    zones: Any, devices: int, places: list[float] | None, nouns: tuple[str, ...]
-) -> None:
+def test_zone_errors(zones: Any, devices: int, places: list[float] | None, nouns: tuple[str, ...]) -> None:
     inputs = PartitionInputs(positions_m=None if places is None else around(places))
     with refused_at("", *nouns):
         ByZone(zones=zones).assign(shuffled_labels([30] * 8, SEED), devices, 1, Streams(SEED), inputs)
@@ -400,9 +384,7 @@ def test_zones_need_places(
     ("classes", "devices", "first", "last"),
     [(10, 10, [0], [9]), (10, 3, [0, 1, 2, 3], [7, 8, 9]), (4, 1, [0, 1, 2, 3], [0, 1, 2, 3])],
 )
-def test_distinct_labels_in_ascending_order(
-    classes: int, devices: int, first: list[int], last: list[int]
-) -> None:
+def test_distinct_ascending_labels(classes: int, devices: int, first: list[int], last: list[int]) -> None:
     """Larger sets come first, so three devices divide ten labels into 0 to 3, 4 to 6, 7 to 9."""
     held = dealt(Distinct(label_order="ascending"), shuffled_labels([3] * classes, SEED), devices, SEED)
     assert np.flatnonzero(held[0]).tolist() == first

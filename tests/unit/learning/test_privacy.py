@@ -41,22 +41,6 @@ RUN = sections("""
 """)
 
 
-@pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
-def test_epsilon_agrees_with_an_accountant(noise: float, updates: int, delta: float, epsilon: float) -> None:
-    assert epsilon_of(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
-
-
-def test_epsilon_by_its_definition() -> None:
-    """For n = 2 updates, delta is the integral of one density's excess over e^epsilon times the other density."""
-    noise, delta = 1.5, 1e-3
-    mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
-    crossing = epsilon / mu + mu / 2
-    found, _ = quad(lambda x: norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x), crossing, crossing + 20)
-    assert found == pytest.approx(delta, rel=1e-6)
-    assert epsilon_of(noise, 0, delta) == 0
-    assert epsilon_of(0.0, 1, delta) == math.inf
-
-
 def composed(noise: float, updates: int, delta: float) -> float:
     """Return epsilon by composing privacy losses, independently of the formulas in `edgefl.learning.privacy`.
 
@@ -86,12 +70,23 @@ def accounted(noise: float, updates: int, delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
-@pytest.mark.parametrize("independent", [composed, accounted])
+@pytest.mark.parametrize("epsilon_by", [epsilon_of, composed, accounted])
 @pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
-def test_the_independent_account_agrees_with_the_published_one(
-    noise: float, updates: int, delta: float, epsilon: float, independent: Callable[..., float]
+def test_epsilon_agrees_with_an_accountant(
+    noise: float, updates: int, delta: float, epsilon: float, epsilon_by: Callable[..., float]
 ) -> None:
-    assert independent(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
+    assert epsilon_by(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
+
+
+def test_epsilon_by_its_definition() -> None:
+    """For n = 2 updates, delta is the integral of one density's excess over e^epsilon times the other density."""
+    noise, delta = 1.5, 1e-3
+    mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
+    crossing = epsilon / mu + mu / 2
+    found, _ = quad(lambda x: norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x), crossing, crossing + 20)
+    assert found == pytest.approx(delta, rel=1e-6)
+    assert epsilon_of(noise, 0, delta) == 0
+    assert epsilon_of(0.0, 1, delta) == math.inf
 
 
 Run = Callable[..., Results]
@@ -107,16 +102,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
 
 
+# uploads are too stale, or cut off at the session's end
+FEDBUFF = "rounds.server={name: fedbuff, buffer: 2, max_staleness: 0, beyond: drop}"
 # settings that waste uploads, and the outcomes of such uploads
 SENT_IN_VAIN = [
-    (
-        [
-            "rounds.server={name: fedbuff, buffer: 2, max_staleness: 0, beyond: drop}",
-            "rounds.every_s=null",
-            "radio.sharing=dynamic",
-        ],
-        {"dropped", "surplus_uplink"},  # too stale, or cut off at the session's end
-    ),
+    ([FEDBUFF, "rounds.every_s=null", "radio.sharing=dynamic"], {"dropped", "surplus_uplink"}),
     (["rounds.over_selection=2.0"], {"surplus_uplink", "left_uplink"}),
     (["rounds.deadline_s=0.034"], {"late_uplink"}),
     (["rounds.deadline_s=0.034", "rounds.min_updates=3"], {"late_uplink", "dropped"}),
@@ -124,9 +114,7 @@ SENT_IN_VAIN = [
 
 
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
-def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
-    keys: list[str], vain: set[str], ran: Run
-) -> None:
+def test_devices_that_add_noise_are_charged_per_upload(keys: list[str], vain: set[str], ran: Run) -> None:
     """Each device's epsilon counts all its uploads in devices.csv, including those never aggregated."""
     path = ran(BY_DEVICES, "radio.bandwidth_hz=2.0e+5", *keys)
     devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
@@ -181,9 +169,7 @@ def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
 
 
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
-def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
-    keys: list[str], ran: Run, tmp_path: Path
-) -> None:
+def test_accounts_last_over_cells_sessions_and_a_resume(keys: list[str], ran: Run, tmp_path: Path) -> None:
     whole = ran(BY_DEVICES, *keys)
     leave(load_scenario(RUN, [BY_DEVICES, *keys]), tmp_path / "left", 15, every=4)
     resume(tmp_path / "left")
@@ -198,7 +184,7 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
         assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # in two cells and sessions
 
 
-def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_selection_by_loss_is_noted(tmp_path) -> None:
     notes: list[str] = []
     keys = ["learning.privacy={clip_norm: 1}", "rounds.selector={name: oort, count: 3}", "sessions.rounds=1"]
     simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu", on_note=notes.append)

@@ -57,9 +57,8 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
     tables = sorted(file.name for file in (tmp_path / "alone").glob("*.csv"))
     assert {"rounds.csv", "devices.csv"} <= set(tables)
     for table in tables:
-        assert (tmp_path / "alone" / table).read_bytes() == (tmp_path / "in company" / table).read_bytes(), (
-            table
-        )
+        one, other = (tmp_path / run / table for run in ("alone", "in company"))
+        assert one.read_bytes() == other.read_bytes(), table
 
 
 # Functions that inspect the machine; files may use them to refuse large runs, count threads or place rows.

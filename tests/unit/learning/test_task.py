@@ -37,9 +37,7 @@ class Blobs(Dataset):
 
 
 def task(name: str, **parameters: Any) -> Task:
-    found = build(registry.get("tasks", name), parameters)
-    assert isinstance(found, Task)
-    return found
+    return build(registry.get("tasks", name), parameters)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +52,7 @@ def task(name: str, **parameters: Any) -> Task:
         ({"targets": np.full(8, 0.5), "learns": "regression", "outputs": 1}, ("targets are equal",)),
         ({"targets": np.full(8, np.nan), "learns": "regression"}, ("sample 0 of the training targets",)),
         ({"targets": np.full((8, 2), 2.0, np.float32), "learns": "multi_label"}, ("float32 [8, 2]",)),
-        (
-            {"targets": np.eye(8, 3, dtype=np.float32), "learns": "multi_label"},
-            ("3 labels", "num_classes is 2"),
-        ),
+        ({"targets": np.eye(8, 3, dtype="f4"), "learns": "multi_label"}, ("3 labels", "num_classes is 2")),
     ],
 )
 def test_what_is_no_target_is_refused_at_the_data_set(given: dict[str, Any], nouns: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 """Compare opening models with the formulas of the journal paper, Algorithm 1."""
 
+import itertools
 import math
 from typing import Any
 
@@ -39,18 +40,12 @@ def sessions(kept: list[Saved]) -> list[int]:
     return [z.session for z in kept]
 
 
-# ---- the first two sessions after the pilot sessions
-
-
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
     """Only warm starts with `first_two_as_previous` open with exactly the last model, and add no loss term."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
-    openings = [
-        warm_start.opening(last.model, kept, gradient).model
-        for kept in ([], [last])
-        for gradient in (None, GRADIENT)
-    ]
+    cases = itertools.product(([], [last]), (None, GRADIENT))
+    openings = [warm_start.opening(last.model, *case).model for case in cases]
     same = all(torch.equal(one.view(torch.int32), last.model.view(torch.int32)) for one in openings)
     anchored = warm_start.anchor(last.model, torch.tensor([True, True])) is not None
     assert warm_start.first_two_as_previous == (same and not anchored)
@@ -64,9 +59,6 @@ def test_who_keeps_the_first_two(warm_start: WarmStart) -> None:
     for one in SAVED[:2]:
         kept = warm_start.retain([*kept, one])
     assert warm_start.keeps_first_two == (sessions(kept) == [2, 3])
-
-
-# ---- similarity: the opening model
 
 
 def test_similarity_with_a_large_scale_is_the_most_similar_session() -> None:
@@ -87,9 +79,6 @@ def test_without_a_gradient_it_goes_on_from_the_current_model() -> None:
     blind = [Saved(2, torch.ones(2), None), SAVED[1]]
     assert Similarity().opening(CURRENT, blind, GRADIENT).weights == {3: 1.0}
     assert Similarity().opening(CURRENT, blind[:1], GRADIENT).weights == {}
-
-
-# ---- similarity: automatic R
 
 
 def test_auto_is_ten_over_the_median_distance() -> None:
@@ -124,9 +113,6 @@ def test_auto_tells_kinds_of_sessions_apart_and_equal_ones_not() -> None:
     assert list(same.values()) == pytest.approx([0.25] * 4)
 
 
-# ---- similarity: the pilot
-
-
 def test_the_pilot_is_the_mean_of_the_pilot_sessions() -> None:
     assert Similarity().pilot(FINALS, CURRENT).tolist() == [4.0, 4.0]
 
@@ -142,21 +128,14 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 def test_the_pilot_of_good_sessions() -> None:
     """Sessions with at least 0.85 of the best accuracy, 0.9, are good, such as 0.8, but not 0.5."""
-    found = with_constants(Similarity, good_share=0.85)(pilot_model="good").pilot(FINALS, CURRENT)
-    assert found.tolist() == [5.5, 5.0]
-    assert with_constants(Similarity, good_share=1)(pilot_model="good").pilot(FINALS, CURRENT).tolist() == [
-        8.0,
-        4.0,
-    ]
-    everyone = with_constants(Similarity, good_share=0)(pilot_model="good").pilot(FINALS, CURRENT)
-    assert torch.equal(everyone, Similarity().pilot(FINALS, CURRENT))
+    everyone = Similarity().pilot(FINALS, CURRENT).tolist()
+    for share, pilot in ((0.85, [5.5, 5.0]), (1, [8.0, 4.0]), (0, everyone)):
+        good = with_constants(Similarity, good_share=share)(pilot_model="good")
+        assert good.pilot(FINALS, CURRENT).tolist() == pilot
 
 
 def test_the_random_pilot_is_the_untrained_model() -> None:
     assert torch.equal(Similarity(pilot_model="random").pilot(FINALS, CURRENT), CURRENT)
-
-
-# ---- what is kept
 
 
 def test_history_keeps_the_newest() -> None:
@@ -180,9 +159,6 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
     kept = [SAVED[0], Saved(3, torch.ones(2), None), SAVED[2]]
     for retention in ("last", "diverse"):
         assert sessions(Similarity(history=2, retention=retention).retain(kept)) == [2, 4]
-
-
-# ---- all warm starts
 
 
 def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
@@ -227,14 +203,10 @@ def test_a_check_needs_two_saved_sessions() -> None:
     assert not any(warm_start.checks(SAVED) for warm_start in ALL)
 
 
-# ---- continuous: the anchor
-
-
 def test_distillation_is_kl_on_the_known_classes() -> None:
     """The term is sum_c q_c log(q_c / p_c), with p and q renormalised over the classes 0, 2 and 3."""
     known = torch.tensor([True, False, True, True])
     term = Continuous(coefficient=0.5).anchor(CURRENT, known)
-    assert term is not None
     assert term.references == (CURRENT,)
     own, teacher = np.array([[0.2, 5.0, -1.0, 0.4]]), np.array([[1.0, -7.0, 0.5, 0.0]])
     p, q = (np.exp(z[:, [0, 2, 3]]) for z in (own, teacher))

@@ -20,33 +20,22 @@ from edgefl.scenario.world import World
 from edgefl.studies import plan, validation
 from edgefl.studies.dry_run import dry_run
 from edgefl.studies.validation import look
+from tests.tables import sections
 from tests.tools.journal import with_journal
 
 PROBE = Probe(
     rounds=2, latency_s=4.0, start_wall_s=10.0, round_wall_s=0.5, memory_bytes=3e8, round_bytes=1000.0
 )
-SEVEN = {
-    "layout": {"rings": 1, "isd_m": 100},
-    "radio": {"propagation": {"shadowing": "spatial"}},
-    "devices": {"count": 30},
-}
+SEVEN = sections("layout={rings: 1, isd_m: 100}; radio.propagation.shadowing=spatial; devices.count=30")
+SMALL = sections("name=a; devices.count=2; workload={payload_bits: 1000, flops_per_sample: 1}")
 
 
 def expected(scenario: Scenario, probe: Probe = PROBE) -> Forecast:
     return Forecast(scenario, probe=probe)
 
 
-def scenario(**sections: object) -> Scenario:
-    return Scenario.model_validate(
-        with_journal(
-            {
-                "name": "a",
-                "devices": {"count": 2},
-                "workload": {"payload_bits": 1000, "flops_per_sample": 1},
-                **sections,
-            }
-        )
-    )
+def scenario(**changes: object) -> Scenario:
+    return Scenario.model_validate(with_journal({**SMALL, **changes}))
 
 
 def test_rounds_back_to_back_with_pauses() -> None:
@@ -73,32 +62,25 @@ def test_devices_connect_in_the_first_round_only() -> None:
 
 def test_each_federation_has_rounds_of_its_own() -> None:
     """With 3 x 10 rounds back to back in a and 2 x 5 rounds every 8 s in b, the longer federation ends the run."""
-    both = scenario(
-        radio={"sharing": "dynamic", "scheduler": "equal_share"},
-        sessions={"name": "schedule", "count": 3, "rounds": 10},
-        rounds={"pause_s": 1.0},
-        federations={
-            "a": {"share": 0.5},
-            "b": {
-                "share": 0.5,
-                "sessions": {"name": "schedule", "count": 2, "rounds": 5},
-                "rounds": {"every_s": 8.0, "pause_s": 0.0},
-            },
-        },
-    )
-    found = expected(both)
+    both = sections("""
+        radio={sharing: dynamic, scheduler: equal_share}; sessions={name: schedule, count: 3, rounds: 10}
+        rounds.pause_s=1; federations.a.share=0.5; federations.b={share: 0.5, rounds: {every_s: 8, pause_s: 0}}
+        federations.b.sessions={name: schedule, count: 2, rounds: 5}
+    """)
+    found = expected(scenario(**both))
     assert found.rounds == (40, 40)
     assert found.simulated_s == (149.0, 149.0)
 
 
 def test_probes_take_no_time_of_the_grid() -> None:
-    learning = {"dataset": "digits", "model": "logistic", "pilot_sessions": 1}
-    learning["warm_start"] = "similarity"
-    shape = {"sessions": {"name": "schedule", "count": 3, "rounds": 10}, "learning": learning}
-    by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}, workload=None))
+    shape = sections("""
+        sessions={name: schedule, count: 3, rounds: 10}; workload=null
+        learning={dataset: digits, model: logistic, pilot_sessions: 1, warm_start: similarity}
+    """)
+    by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}))
     assert by_grid.rounds == (32, 32)  # including two probe rounds
     assert by_grid.simulated_s == (1800.0, 1800.0)
-    at_once = expected(scenario(**shape, workload=None))
+    at_once = expected(scenario(**shape))
     assert at_once.simulated_s == (32 * 4.0, 32 * 4.0)
 
 
@@ -129,9 +111,7 @@ def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     assert expected(scenario(sessions=intervals)).rounds == Range(50, 50)
 
 
-def test_a_probe_is_the_run_itself_left_after_two_rounds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_probe_is_the_first_two_rounds_of_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     by_rounds = {"name": "schedule", "count": 3, "rounds": 10}
     found = probe(prepare(scenario(sessions=by_rounds, rounds={"server_s": 7.0})))
@@ -149,11 +129,8 @@ def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: fl
     The probe contains the first rounds of all cells, as they end at the same time.
     """
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
-    found = probe(
-        prepare(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **SEVEN)),
-        most_s=1.5,
-        clock=lambda: next(clock),
-    )
+    run = prepare(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **SEVEN))
+    found = probe(run, most_s=1.5, clock=lambda: next(clock))
     assert (found.rounds, found.cut_short) == (rounds, rounds < 14)
 
 
@@ -193,9 +170,8 @@ def _dry_run(one: Scenario, folder: Path) -> None:
     "ask",
     [
         lambda one, _: make_preview(one, "cpu"),
-        lambda one, _: validation._try(
-            (one, "cpu"), lambda forecast: None
-        ),  # validate --plan, in its own process
+        # validate --plan, in its own process
+        lambda one, _: validation._try((one, "cpu"), lambda forecast: None),
         _dry_run,
     ],
     ids=["preview", "validate", "dry_run"],
@@ -212,14 +188,12 @@ def test_a_forecast_builds_a_run_once(
         init(self, scenario, streams)
 
     monkeypatch.setattr(World, "__init__", count)
-    one = scenario(
-        learning={"dataset": "digits", "model": "logistic", "local": {"steps": 1}},
-        workload=None,
-        sessions={"name": "adaptive", "count": 1, "min_rounds": 2, "max_rounds": 4},
-        rounds={"selector": {"name": "power_of_choice", "count": 1, "d": 2}},
-        stop={"patience": 9},
-    )
-    ask(one, tmp_path)
+    reporting = sections("""
+        learning={dataset: digits, model: logistic, local: {steps: 1}}; workload=null; stop.patience=9
+        sessions={name: adaptive, count: 1, min_rounds: 2, max_rounds: 4}
+        rounds.selector={name: power_of_choice, count: 1, d: 2}
+    """)
+    ask(scenario(**reporting), tmp_path)
     assert len(built) == 1
 
 

@@ -31,9 +31,7 @@ def as_it_was() -> Iterator[None]:
         ((0, 10, 10), (0, 10, 10)),
     ],
 )
-def test_it_is_seldom_inside_and_as_before_behind(
-    before: tuple[int, int, int], inside: tuple[int, int, int]
-) -> None:
+def test_thresholds_inside_and_after(before: tuple[int, int, int], inside: tuple[int, int, int]) -> None:
     gc.set_threshold(*before)
     with seldom_while_a_run_goes():
         assert gc.get_threshold() == inside

@@ -38,9 +38,7 @@ def notes_of(out: Path, duration_s: float | None = None, **changes: dict[str, An
     merged["duration_s"] = duration_s
     if "learning" in changes:
         del merged["workload"]
-    simulate(Scenario.model_validate(merged), out, device="cpu", threads=1)
-    found: list[str] = json.loads((out / "run.json").read_text())["notes"]
-    return found
+    return simulate(Scenario.model_validate(merged), out, device="cpu", threads=1).notes
 
 
 def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def plan(days: str, hour: str) -> dict[str, Any]:
     return {"name": "itinerary", "addresses": {"work": [50.0, 0.0]}, "plan": [trip, back]}
 
 
-WALK = {"name": "random_waypoint", "area_factor": 1.5}
+WALK, CYCLE = {"name": "random_waypoint", "area_factor": 1.5}, {"name": "duty_cycle"}
 # two classes with different weekly plans have one note together
 WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility": plan("weekend", "9:00")}}
 
@@ -108,12 +106,8 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
 @pytest.mark.parametrize(
     ("devices", "kind", "noun"),
     [
-        (
-            {"churn": {"name": "duty_cycle", "on_s": 1e6, "off_s": 1e3}},
-            "churn duty_cycle",
-            "cycle of 1,001,000 s",
-        ),
-        ({"churn": {"name": "duty_cycle", "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
+        ({"churn": {**CYCLE, "on_s": 1e6, "off_s": 1e3}}, "churn duty_cycle", "cycle of 1,001,000 s"),
+        ({"churn": {**CYCLE, "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
         ({"mobility": WALK}, "mobility random_waypoint", "use static"),
@@ -131,19 +125,13 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
 
 def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) -> None:
     """Cars in small cells with a rough line-of-sight field and no filter have mostly ping-pong handovers."""
-    mobility = {"name": "random_direction", "speed_min_m_s": 12, "speed_max_m_s": 14}
-    world: dict[str, Any] = {
-        "duration_s": 30.0,
-        "devices": {"count": 30, "indoor_share": 0.0, "mobility": mobility},
-        "layout": {"rings": 1, "isd_m": 300, "federations": "centre"},
-        "sessions": {"count": 1, "rounds": 3},
-        "rounds": {"every_s": 10},
-    }
-    rough = {
-        "radio": {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}},
-        "handover": {"l3_filter_k": 0},
-    }
-    (note,) = (one for one in notes_of(tmp_path / "rough", **world, **rough) if one.startswith("handovers"))
+    world = sections("""
+        duration_s=30; layout={rings: 1, isd_m: 300, federations: centre}; rounds.every_s=10
+        devices={count: 30, indoor_share: 0, mobility: {name: random_direction, speed_min_m_s: 12, speed_max_m_s: 14}}
+        radio.propagation={shadowing: spatial, line_of_sight: probabilistic}; handover.l3_filter_k=0
+        sessions={count: 1, rounds: 3}
+    """)
+    (note,) = (one for one in notes_of(tmp_path / "rough", **world) if one.startswith("handovers"))
     handovers, each, borders = re.match(
         r"handovers: (\d+), ([\d.]+) for each of the (\d+) borders", note
     ).groups()
@@ -212,13 +200,9 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}
-    radio = {
-        "sharing": "dynamic",
-        "budget": {"power_over_share": "per_resource_block"},
-        "background": background,
-    }
-    rounds = {"every_s": 0.1}
-    (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
+    budget = {"power_over_share": "per_resource_block"}
+    radio = {"sharing": "dynamic", "budget": budget, "background": background}
+    (note,) = notes_of(tmp_path / "run", radio=radio, rounds={"every_s": 0.1})
     assert re.fullmatch(
         r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: from then on the last"
         " load stayed in force; add rows to the trace",
@@ -228,9 +212,7 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
 
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     policy = {"name": "membership", "count": 3, "min_rounds": 1, "max_rounds": 2}
-    merged = BASE | {"sessions": policy}
-    simulate(Scenario.model_validate(merged), tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["notes"] == [
+    assert simulate(Scenario.model_validate(BASE | {"sessions": policy}), tmp_path / "run").notes == [
         "sessions membership: the policy never ended a session; all 3 ran to max_rounds (2); lower its"
         " threshold, or raise max_rounds"
     ]
@@ -246,7 +228,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
         ("previous", 1, 1, None),
     ],
 )
-def test_a_warm_start_that_never_came_into_play(
+def test_a_warm_start_without_effect(
     warm_start: str, pilots: int, sessions: int, said: str | None, tmp_path: Path
 ) -> None:
     learning = LEARNING | {"warm_start": warm_start, "pilot_sessions": pilots}
@@ -263,12 +245,8 @@ def test_a_radio_faster_than_nr(sharing: str, tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path / "free", workload=LONG, radio={"sharing": sharing})
     assert "one layer of NR carries at most 7.4" in note
     assert "radio.link.max_efficiency caps it" in note
-    assert (
-        notes_of(
-            tmp_path / "capped", workload=LONG, radio={"sharing": sharing, "link": {"max_efficiency": 7.4}}
-        )
-        == []
-    )
+    capped = {"sharing": sharing, "link": {"max_efficiency": 7.4}}
+    assert notes_of(tmp_path / "capped", workload=LONG, radio=capped) == []
 
 
 def test_nr_s_limit_is_that_of_its_table() -> None:
@@ -277,23 +255,18 @@ def test_nr_s_limit_is_that_of_its_table() -> None:
 
 def parts(*transfers: tuple[float, float, int]) -> list[Part]:
     """Return participations with downlinks of (start, end, bits) and empty uplinks."""
-    return [
-        Part(
-            i,
-            Outcome.COMPLETED,
-            1,
-            Span(start_s, end_s, 0.0, bits, airtime_s=(end_s - start_s) / 2),
-            uplink=Span(end_s, end_s, 0.0, 0),
-        )
-        for i, (start_s, end_s, bits) in enumerate(transfers)
-    ]
+    found = []
+    for start_s, end_s, bits in transfers:
+        downlink = Span(start_s, end_s, 0.0, bits, airtime_s=(end_s - start_s) / 2)
+        found.append(Part(len(found), Outcome.COMPLETED, 1, downlink, uplink=Span(end_s, end_s, 0.0, 0)))
+    return found
 
 
 def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> None:
     shares = {"downlink": np.array([0.5, 0.25, 0.25]), "uplink": np.ones(3)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=False)
     # share of the band x weight of the direction x time: 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1 Hz s
-    efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)  # type: ignore[arg-type]
+    efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)
     assert efficiency.median("downlink") == pytest.approx(3.0, abs=STEP)
     assert np.isnan(efficiency.median("uplink"))
 
@@ -302,7 +275,7 @@ def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
     # the band is in use from 0 to 3 s and 5 to 6 s, and half of that time serves the downlink
-    efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
+    efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)
     assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 
 
@@ -311,23 +284,15 @@ def assert_matches(found: list[str], pattern: str) -> None:
     assert re.match(pattern, found[0]), found[0]
 
 
-NR_LINK: dict[str, Any] = {
-    "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
-    "link": {"rates": "cqi"},
-    "monitoring": {"t310_s": 1.0},
-}
-
-
 def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
     """Rounds wait for devices far outside a weak cell's range only if `coverage_margin_db` is off."""
-    weak = {**NR_LINK, "budget": {"server_power_dbm": 20.0, "power_over_share": "per_resource_block"}}
+    weak = sections("""
+        propagation={shadowing: spatial, line_of_sight: never}; link.rates=cqi; monitoring.t310_s=1
+        budget={server_power_dbm: 20, power_over_share: per_resource_block}
+    """)
     cell = {"radius_m": 400.0}
-    (note,) = notes_of(
-        tmp_path / "a",
-        radio=within(weak, {"monitoring": {"coverage_margin_db": 0.0}}),
-        cell=cell,
-        devices={"count": 20},
-    )
+    waiting = within(weak, {"monitoring": {"coverage_margin_db": 0.0}})
+    (note,) = notes_of(tmp_path / "a", radio=waiting, cell=cell, devices={"count": 20})
     assert re.fullmatch(
         r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; no round"
         r" selects or waits for them; closer sites .*",
@@ -359,8 +324,8 @@ def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> N
 def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
     few = Counts(participants=1000)
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (100, 101)]
-    assert list(_of_gains(near[0], few)) == []  # type: ignore[arg-type]
-    assert_matches(list(_of_gains(near[1], few)), "101 times a device was closer")  # type: ignore[arg-type]
+    assert list(_of_gains(near[0], few)) == []
+    assert_matches(list(_of_gains(near[1], few)), "101 times a device was closer")
 
 
 @pytest.mark.parametrize(
@@ -370,9 +335,7 @@ def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
         ({"radio": {"tdd": None}}, "100 MHz carry both directions at once"),
     ],
 )
-def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
-    keys: dict[str, Any], says: str, tmp_path: Path
-) -> None:
+def test_simplifications_are_noted_with_preset_nr(keys: dict[str, Any], says: str, tmp_path: Path) -> None:
     for preset, said in (("nr", True), ("journal", False)):
         own = keys | {"radio": {"preset": preset, **keys.get("radio", {})}}
         assert any(says in note for note in notes_of(tmp_path / preset, **own)) == said
@@ -402,7 +365,7 @@ def advice_of(scenario: Scenario) -> str:
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),
-        *notes._beyond_nr(FAST, scenario.radio.link),  # type: ignore[arg-type]
+        *notes._beyond_nr(FAST, scenario.radio.link),
         *(preflight._of_personal_models(scenario.learning) if scenario.learning else ()),
         *(preflight._of_costs(scenario.learning) if scenario.learning else ()),
     ]

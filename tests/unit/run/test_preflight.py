@@ -1,14 +1,19 @@
-"""Test errors that are known before a run, which validate, run and study report without writing anything."""
+"""Test what is known before a run: errors, without anything written, notes, and the length of the first round."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edgefl import studies
+from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.federation.rounds import Rounds, Selection
 from edgefl.errors import EdgeflError
 from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
+from edgefl.run.simulation import carry_out
 from edgefl.scenario import scenario
 from edgefl.studies import validation
 from tests.refusals import refused_at
@@ -29,16 +34,12 @@ variants:
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
     digits.write_text(f"{digits.read_text()}{line}\n")
-    said = []
-    for look in (
-        lambda: validation.check(digits),
-        lambda: simulate(scenario.load(digits), "out", device="cpu"),
-    ):
-        with pytest.raises(EdgeflError) as refused:
-            look()
-        said.append(str(refused.value))
-    assert said[0] == said[1]
-    assert said[0].startswith(f"{digits}:8 {line.partition(':')[0]}")
+    with pytest.raises(EdgeflError) as validated:
+        validation.check(digits)
+    with pytest.raises(EdgeflError) as refused:
+        simulate(scenario.load(digits), "out", device="cpu")
+    assert str(validated.value) == str(refused.value)
+    assert str(refused.value).startswith(f"{digits}:8 {line.partition(':')[0]}")
     assert list(digits.parent.iterdir()) == [digits], "nothing is written"
 
 
@@ -73,7 +74,6 @@ def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
         "bits per transfer: 20,800",
     ]
     samples = re.fullmatch(r"samples per device: (\d+) to (\d+), median ([\d.]+)", last)
-    assert samples is not None
     assert int(samples[1]) <= float(samples[3]) <= int(samples[2])
 
 
@@ -91,10 +91,8 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
         scenario.load(digits, overrides)
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
-    assert (
-        "sessions: as many as begin within duration_s, each until its time"
-        in validation.check_build(loaded, "cpu").lines()
-    )
+    said = validation.check_build(loaded, "cpu").lines()
+    assert "sessions: as many as begin within duration_s, each until its time" in said
 
 
 def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
@@ -106,16 +104,10 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
     assert sum(line.startswith("model") and line.endswith("(1 of them)") for line in said) == 2
 
 
-def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
-    loaded = scenario.load(digits, ["learning.pilot_sessions=2"])
-    (note,) = prepare(loaded, device="cpu").notes
-    assert "learning.warm_start similarity has no effect" in note
-    assert prepare(scenario.load(digits), device="cpu").notes == []
-
-
 @pytest.mark.parametrize(
     ("override", "words"),
     [
+        ("learning.pilot_sessions=2", "learning.warm_start similarity has no effect"),
         ("learning.drift={name: label_swap, at: 5}", "learning.drift.at 5 is after the run's last round, 4"),
         ("learning.local.batch=5000", "learning.local.batch 5,000 exceeds the"),
     ],
@@ -123,6 +115,7 @@ def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
 def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) -> None:
     (note,) = prepare(scenario.load(digits, [override]), device="cpu").notes
     assert words in note
+    assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
@@ -151,6 +144,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
         (["learning.algorithm=fedprox"], "", ""),
         (["learning.algorithm=scaffold"], BOTH_WAYS, ""),
         (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
+        (["learning.algorithm=feddyn"], AS_IT_BEGINS, ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
         (["learning.algorithm=moon"], "", COMPARED % "s that the algorithm's loss"),
@@ -159,9 +153,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
         (["learning.warm_start=continuous"], "", COMPARED % " that warm start continuous"),
     ],
 )
-def test_what_a_run_does_not_book_is_noted(
-    changes: list[str], sent: str, computed: str, digits: Path
-) -> None:
+def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str, digits: Path) -> None:
     """Uncounted energy is noted with the journal's preset or with its keys; `nr` counts all energy."""
 
     def costs(*overrides: str) -> list[str]:
@@ -175,21 +167,16 @@ def test_what_a_run_does_not_book_is_noted(
         *([f"{computed} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     for overrides in (["radio.preset=journal"], by_hand):
-        assert [note.partition(" leave out ")[2] for note in costs(*overrides)] == [", and ".join(left_out)][
-            : len(left_out)
-        ]
+        found = [note.partition(" leave out ")[2] for note in costs(*overrides)]
+        assert found == [", and ".join(left_out)][: len(left_out)]
     assert len(costs(by_hand[0])) == bool(sent)
     assert len(costs(by_hand[1])) == bool(computed)
 
 
 def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
     def notes(booked: str) -> list[str]:
-        changes = [
-            "learning.algorithm=ditto",
-            "learning.evaluation.tested_on=devices",
-            f"learning.cost.booked={booked}",
-        ]
-        return prepare(scenario.load(digits, changes), device="cpu").notes
+        tested = ["learning.algorithm=ditto", "learning.evaluation.tested_on=devices"]
+        return prepare(scenario.load(digits, [*tested, f"learning.cost.booked={booked}"]), device="cpu").notes
 
     (note,) = notes("nominal")
     assert "leave out the passes that train personal models (learning.cost.booked: all" in note
@@ -198,12 +185,8 @@ def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     """The rehearsed round's links are not counted, and the first session's samples are dealt as in the run."""
-    overrides = [
-        "cell.min_distance_m=200",
-        "devices.mobility=random_waypoint",
-        "learning.partition.overlap=0.0",
-    ]
-    run = prepare(scenario.load(digits, overrides), device="cpu")
+    moving = ["cell.min_distance_m=200", "devices.mobility=random_waypoint"]
+    run = prepare(scenario.load(digits, [*moving, "learning.partition.overlap=0.0"]), device="cpu")
     assert run.world.gains.clamped == 0
     assert run.learner.device_data.key == 1
 
@@ -212,16 +195,84 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     ("sets", "change", "nouns"),
     [
         ("[[0, 1], [2, 3], [10]]", "devices.count=6", ("session 3 has label 10", "0 to 9")),
-        (
-            "[[0, 1], [2, 3], [4]]",
-            "devices.count=200",
-            ("samples in the session", "200 devices"),
-        ),  # label 4 has 140
+        # label 4 has 140 samples
+        ("[[0, 1], [2, 3], [4]]", "devices.count=200", ("samples in the session", "200 devices")),
     ],
 )
-def test_labels_of_a_later_session_are_refused_before_the_run(
-    digits: Path, sets: str, change: str, nouns: tuple[str, ...]
-) -> None:
+def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: tuple[str, ...]) -> None:
     changes = [f"learning.partition={{name: iid, label_sets: {sets}}}", change, "sessions.count=4"]
     with refused_at("learning.partition", *nouns):
         prepare(scenario.load(digits, changes), device="cpu")
+
+
+def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
+    """A downlink and an uplink take at least two slots of 0.5 ms, so a shorter deadline is noted."""
+    (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
+    assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
+    assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
+
+
+DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]
+
+
+def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
+    """Rounds without pauses in two sessions of twelve hours are noted."""
+    (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
+    assert note.startswith("rounds follow each other without a pause for 86,400 s: about ")
+    assert note.endswith("set rounds.every_s or rounds.pause_s")
+    for remedy in ("rounds.every_s=60", "rounds.pause_s=60", "duration_s=60"):
+        assert prepare(scenario.load(digits, [*DAY, remedy]), device="cpu").notes == []
+
+
+def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
+    """Rayleigh fading lowers a rate, 4 bit/s/Hz or more here, by less than 1 (0.83, Euler's constant over ln 2).
+
+    A round of 200 Mbit each way is therefore longer than in the note on the deadline, by less than a third.
+    """
+    workload = ["learning=null", "workload={payload_bits: 2.0e+8, flops_per_sample: 1}"]
+    overrides = [*workload, "devices.count=1", "radio.preset=journal"]
+    plan = prepare(scenario.load(digits, [*overrides, "rounds.deadline_s=0.01"]), device="cpu")
+    (note,) = plan.notes
+    said_s = float(note.split()[-2])
+    done = simulate(scenario.load(digits, overrides), tmp_path / "run", device="cpu")
+    assert said_s < done.rounds.latency_s.iloc[0] < 4 / 3 * said_s
+
+
+SHARED = [
+    "learning=null",
+    "workload={payload_bits: 1.0e+6, flops_per_sample: 1}",
+    "devices.count=40",
+    "radio={preset: nr, sharing: dynamic, scheduler: equal_share}",
+    "federations={phones: {share: 0.5}, meters: {share: 0.5}}",
+    "rounds.selector={name: uniform, count: 3}",
+]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "servers"),
+    [
+        pytest.param(["rounds.selector={name: uniform, count: 3}"], 1, id="alone"),
+        pytest.param(SHARED, 2, id="federations"),
+        pytest.param(["rounds.server={name: fedbuff, buffer: 2, concurrency: 2}"], 1, id="concurrency"),
+    ],
+)
+def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
+    overrides: list[str], servers: int, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rehearsed round and the run's first round have the same participants, links, and random numbers."""
+    opened: list[tuple[Any, ...]] = []
+    open_ = Rounds.open
+
+    def noting(rounds: Rounds, selection: Selection, *bits: Sequence[int]) -> RadioRound:
+        of = open_(rounds, selection, *bits)
+        snr = of.links.snr["uplink"].tolist()
+        opened.append((rounds.seat, selection.large_scale.key, list(selection.ids), snr))
+        return of
+
+    monkeypatch.setattr(Rounds, "open", noting)
+    plan = prepare(scenario.load(digits, overrides), device="cpu")
+    before, opened[:] = list(opened), []
+    carry_out(plan, tmp_path / "run")
+    firsts = {seat: one for seat, *one in reversed(opened)}
+    assert len(before) == servers
+    assert {seat: one for seat, *one in before} == firsts

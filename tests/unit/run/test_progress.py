@@ -1,6 +1,6 @@
 """Test the progress line: time of day, rounds, remaining wall time."""
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from io import StringIO
 
 import pytest
@@ -10,47 +10,23 @@ from edgefl.engine.records import Round
 from edgefl.run.progress import ProgressDisplay, RunProgress, wall_time
 from edgefl.scenario.day import Day
 from edgefl.scenario.scenario import Scenario
+from tests.tables import sections
 
-ROW = Round(
-    session=2,
-    round=3,
-    version=7,
-    phase="train",
-    start_s=3480.0,
-    end_s=3900.0,
-    latency_s=420.0,
-    latency_mean_s=1.0,
-    participants=1,
-    completed=1,
-    downlink_bits=1,
-    uplink_bits=1,
-    energy_j=1.0,
-    energy_rx_j=0.0,
-    energy_tx_j=0.0,
-    energy_compute_j=1.0,
-    energy_tail_j=0.0,
-    accuracy=0.5,
-    loss=1.0,
-)
+NUMBERS = dict.fromkeys([field.name for field in fields(Round) if field.default is MISSING], 1)
+TIMES = {"start_s": 3480.0, "end_s": 3900.0, "latency_s": 420.0}
+ROW = Round(**{**NUMBERS, **TIMES, "session": 2, "round": 3, "phase": "train", "accuracy": 0.5})
 
 FOUR = {"sessions": {"name": "schedule", "count": 4, "rounds": 6}}
 
 
-def scenario(**sections: object) -> Scenario:
-    return Scenario.model_validate(
-        {
-            "name": "a",
-            "devices": {"count": 2},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-            **sections,
-        }
-    )
+def scenario(**changes: object) -> Scenario:
+    small = sections("name=a; devices.count=2; workload={payload_bits: 1, flops_per_sample: 1}")
+    return Scenario.model_validate({**small, **changes})
 
 
 def test_a_day_by_its_duration() -> None:
-    progress = RunProgress(
-        scenario(duration_s=39_000.0, sessions={"name": "daily", "at_hours": [8], "begin_hour": 7})
-    )
+    sessions = {"name": "daily", "at_hours": [8], "begin_hour": 7}
+    progress = RunProgress(scenario(duration_s=39_000.0, sessions=sessions))
     progress.follow(ROW)
     assert progress.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 50.0 %"
     assert progress.share == pytest.approx(0.1)
@@ -59,7 +35,7 @@ def test_a_day_by_its_duration() -> None:
 
 
 def test_rounds_by_their_sessions_in_the_mean_of_the_cells() -> None:
-    progress = RunProgress(scenario(sessions={"name": "schedule", "count": 4, "rounds": 6}))
+    progress = RunProgress(scenario(**FOUR))
     progress.follow(ROW)
     assert progress.share == pytest.approx(1.5 / 4)
     progress.follow(replace(ROW, cell=1, session=1, round=6))
@@ -71,21 +47,16 @@ def test_rounds_by_their_sessions_in_the_mean_of_the_cells() -> None:
 
 
 def test_whichever_ends_first() -> None:
-    progress = RunProgress(
-        scenario(duration_s=7800.0, sessions={"name": "schedule", "count": 100, "rounds": 6})
-    )
+    sessions = {"name": "schedule", "count": 100, "rounds": 6}
+    progress = RunProgress(scenario(duration_s=7800.0, sessions=sessions))
     progress.follow(ROW)
     assert progress.share == 0.5
 
 
 def test_the_clock_of_a_short_day() -> None:
     day = Day(begin_hour=22.5, day_s=240.0)  # an hour lasts ten seconds
-    assert [day.clock(time_s) for time_s in (0.0, 15.0, 14.9, 255.0)] == [
-        "day 1 22:30",
-        "day 2 00:00",
-        "day 1 23:59",
-        "day 3 00:00",
-    ]
+    clocks = {0.0: "day 1 22:30", 15.0: "day 2 00:00", 14.9: "day 1 23:59", 255.0: "day 3 00:00"}
+    assert {time_s: day.clock(time_s) for time_s in clocks} == clocks
 
 
 @pytest.mark.parametrize(

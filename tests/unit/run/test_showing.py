@@ -36,9 +36,7 @@ def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return stream
 
 
-def test_a_run_in_a_terminal_shows_bar_notes_and_a_last_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_bar_notes_and_a_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
     notes: list[str] = []
     results = edgefl.simulate(SMALL, tmp_path / "run", on_note=notes.append)
@@ -76,9 +74,8 @@ def test_a_wide_figure_scrolls_instead_of_shrinking(width_inch: float, scrolls: 
 
 
 def test_results_and_studies_describe_themselves(tmp_path: Path) -> None:
-    study = edgefl.study(
-        SMALL, {"a": None, "b": {"radio.bandwidth_hz": 1e7}}, seeds=[1], out=tmp_path / "s", jobs=1
-    )
+    variants = {"a": None, "b": {"radio.bandwidth_hz": 1e7}}
+    study = edgefl.study(SMALL, variants, seeds=[1], out=tmp_path / "s", jobs=1)
     run = edgefl.Results(tmp_path / "s" / "a" / "seed-1")
     assert repr(study) == f"StudyResults('{tmp_path / 's'}': 2 runs, 2 variants, 1 seed)"
     assert repr(run).startswith(f"Results('{tmp_path / 's' / 'a' / 'seed-1'}': 2 rounds, ")
@@ -96,9 +93,7 @@ def test_results_and_studies_describe_themselves(tmp_path: Path) -> None:
     assert list(study.energy().index.get_level_values("variant").unique()) == ["a", "b"]
 
 
-def test_time_to_counts_from_a_sessions_start_to_the_first_round_that_reaches_the_target(
-    tmp_path: Path,
-) -> None:
+def test_time_to_counts_from_a_sessions_start(tmp_path: Path) -> None:
     run = edgefl.simulate(SMALL, tmp_path / "run")
     rounds = pd.read_csv(run / "rounds.csv").assign(accuracy=[0.5, 0.75])
     rounds.to_csv(run / "rounds.csv", index=False)

@@ -1,10 +1,12 @@
-"""Test that signals end a run between two steps, and not within a step."""
+"""Test that signals end a run between two steps, and that files are complete or absent."""
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
+from edgefl.run_directory import files
 from edgefl.run_directory.interruption import Interrupted, held, interruptible
 
 
@@ -48,3 +50,24 @@ def test_a_signal_waits_and_a_second_one_does_not(times: int, done: list[str]) -
 def test_pickle_can_rebuild_it() -> None:
     error = Interrupted(signal.SIGTERM)
     assert type(error)(*error.args).exit_code == 143
+
+
+def test_two_that_write_a_file_at_a_time_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, move = tmp_path / "study.yaml", Path.replace
+
+    def replace(draft: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", move)
+        files.replace(path, "theirs")  # after our draft is written, before it is renamed
+        return move(draft, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    files.replace(path, "ours")
+    assert path.read_text() == "ours"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_could_not_be_written_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(OSError, match=r"run\.json"):
+        files.replace(tmp_path / "run.json", "text")
+    assert [each.name for each in tmp_path.iterdir()] == ["run.json"]

@@ -97,17 +97,14 @@ class FakeStage:
         self._learner = learner
         probes = learner.position[1] == 0
         opening = None if probes else Opening("previous", {1: 1 / 3}, [0, 1], 0.1, float(learner.model[0]))
-        self.facts = StageFacts(
-            "probe" if probes else "train", 1 if probes else None, 0.5, not probes, opening
-        )
+        phase, rounds = ("probe", 1) if probes else ("train", None)
+        self.facts = StageFacts(phase, rounds, 0.5, not probes, opening)
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         learner = self._learner
         learner.trained += 1
-        learner.pending = {
-            id_: torch.sin(learner.model * (id_ + round_) + learner.all.kept[id_]) for id_ in ids
-        }
-        count = len(ids)
+        kept, count = learner.all.kept, len(ids)
+        learner.pending = {id_: torch.sin(learner.model * (id_ + round_) + kept[id_]) for id_ in ids}
         iterations = tuple(3 + id_ % 2 for id_ in ids)
         loss = tuple(float(learner.model[0]) / (id_ + 3) if id_ % 3 else None for id_ in ids)
         return LocalRound(tuple(ids), iterations, (16,) * count, (64,) * count, (64,) * count, {"loss": loss})
@@ -161,21 +158,18 @@ def engine(
 
 
 def run(
-    directory: Path,
-    *,
-    every: Every,
-    notes: list[str] | None = None,
-    training: Training | None = None,
-    **engine_: Any,
+    directory: Path, every: Every, notes: Any = None, training: Training | None = None, **engine_: Any
 ) -> tuple[list[Any], Journal]:
     """Start or resume a run, and leave it without cleaning up, as a killed process does."""
     directory.mkdir(exist_ok=True)
     training = training or Training()
-    journal = Journal(
-        directory, CIRCUMSTANCES, training, every=every, on_note=(notes if notes is not None else []).append
-    )
-    learners = {cell: JournaledLearner(one, cell, journal) for cell, one in training.learners.items()}
-    return engine(learners, **engine_), journal
+    on_note = ([] if notes is None else notes).append
+    journal = Journal(directory, CIRCUMSTANCES, training, every=every, on_note=on_note)
+    return engine(journaled(training, journal), **engine_), journal
+
+
+def journaled(training: Training, journal: Journal) -> dict[int, Any]:
+    return {cell: JournaledLearner(one, cell, journal) for cell, one in training.learners.items()}
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +226,8 @@ def test_cut_anywhere(left: tuple[Path, list[Any]]) -> None:
     for size in [0, *ends, *range(ends[-LAST_LINES - 1] + 1, len(whole))]:
         training, notes = resumed(*left, whole[:size])
         restored.add(training.restored)
-        assert (
-            bool(training.restored) != any("starts again from" in note for note in notes) or size <= ends[0]
-        )
+        again = any("starts again from" in note for note in notes)
+        assert bool(training.restored) != again or size <= ends[0]
         torn = f"line {whole[:size].count(NEWLINE) + 1} is damaged"
         assert any(torn in note for note in notes) == (size not in (0, *ends))
     assert restored == {0, 1}
@@ -258,9 +251,7 @@ def test_only_what_comes_after_the_snapshot_is_trained(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "no sidecar", "sidecar flipped"])
-def test_a_damaged_snapshot_gives_way_to_the_one_before(
-    copy: Path, left: tuple[Path, list[Any]], harm: str
-) -> None:
+def test_a_damaged_snapshot_is_skipped(copy: Path, left: tuple[Path, list[Any]], harm: str) -> None:
     older, newest = sorted((copy / FOLDER).glob("*.safetensors"))
     sidecar = newest.with_suffix(".json")
     content, facts = bytearray(newest.read_bytes()), bytearray(sidecar.read_bytes())
@@ -323,26 +314,20 @@ def test_another_call_is_refused_with_its_place(copy: Path) -> None:
 def test_another_order_is_refused(copy: Path) -> None:
     training = Training()
     journal = Journal(copy, CIRCUMSTANCES, training)
-    learners = [JournaledLearner(training.learners[cell], cell, journal) for cell in (0, 1)]
     with refused_at("", "cell 1", "cell 0"):
-        next(learners[1].session(SessionStart(1, (1, 3, 5), 3)))
+        next(journaled(training, journal)[1].session(SessionStart(1, (1, 3, 5), 3)))
+
+
+FILED = "scenario.yaml"
 
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
         ("edgefl", "0.2.0", "edgefl is 0.2.0, was 0.1.0"),
-        (
-            "scenario.yaml",
-            "learning: {local: {lr: 0.06}}",
-            r"scenario.yaml: learning.local.lr is 0.06, was 0.05; undo",
-        ),
-        ("scenario.yaml", "learning: {local: {lr: 0.05}}  #", "scenario.yaml: its text has changed"),
-        (
-            "scenario.yaml",
-            "a: 1\nb: 2\nc: 3",
-            r"learning.local.lr is None, was 0.05, a is 1, was None.* 1 more keys",
-        ),
+        (FILED, "learning: {local: {lr: 0.06}}", f"{FILED}: learning.local.lr is 0.06, was 0.05; undo"),
+        (FILED, "learning: {local: {lr: 0.05}}  #", f"{FILED}: its text has changed"),
+        (FILED, "a: 1\nb: 2\nc: 3", "learning.local.lr is None, was 0.05, a is 1, was None.* 1 more keys"),
     ],
 )
 def test_other_circumstances_are_refused(copy: Path, name: str, value: str, told: str) -> None:
@@ -363,10 +348,7 @@ def test_an_interrupted_run_loses_nothing(left: tuple[Path, list[Any]], tmp_path
 
     training = Training()
     with pytest.raises(Interrupted), Journal(tmp_path, CIRCUMSTANCES, training) as journal:
-        engine(
-            {cell: JournaledLearner(one, cell, journal) for cell, one in training.learners.items()},
-            arriving=interrupt,
-        )
+        engine(journaled(training, journal), arriving=interrupt)
     entries = len((tmp_path / FILE).read_bytes().splitlines()) - 1
     assert [int(path.stem) for path in (tmp_path / FOLDER).glob("*.safetensors")] == [entries]
     resumed = Training()
@@ -384,7 +366,7 @@ def test_no_snapshot_of_a_state_between_two_entries(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(FakeStage, "aggregate", interrupt)
     with pytest.raises(Interrupted), Journal(tmp_path, CIRCUMSTANCES, training) as journal:
-        engine({cell: JournaledLearner(one, cell, journal) for cell, one in training.learners.items()})
+        engine(journaled(training, journal))
     assert not (tmp_path / FOLDER).exists()
 
 

@@ -32,15 +32,11 @@ def journal(probed: tuple[int, ...]) -> list[dict[str, Any]]:
         train(0, 1),
         ("stage", {}, None),
     ]
-    return [
-        {
-            "cell": 0,
-            "call": call,
-            "asked": {name: encoded(value) for name, value in of.items()},
-            "answered": encoded(answered),
-        }
-        for call, of, answered in asked
-    ]
+    entries = []
+    for call, of, answered in asked:
+        given = {name: encoded(value) for name, value in of.items()}
+        entries.append({"cell": 0, "call": call, "asked": given, "answered": encoded(answered)})
+    return entries
 
 
 def opened(session: int, opening: Opening) -> Opening:

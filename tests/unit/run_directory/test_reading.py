@@ -23,6 +23,7 @@ WHOLE: dict[str, Any] = {
     "identity": {"hash": "ab", "data": {}, "results_version": 1},
     "notes": ["one"],
 }
+HERE = {"host": "here", "pid": 1}
 ROW = Round(1, 1, 1, "train", 0.0, 0.5, 0.5, 0.4, 3, 3, 9, 9, 2.5, 1.0, 1.0, 0.5, 0.0, 0.25, None)
 HEAD = ",".join(field.name for field in fields(Round)) + "\n"
 
@@ -64,14 +65,14 @@ def test_another_document_is_refused(content: str, message: str, tmp_path: Path)
         ("process", "x", 'its process is "x"'),
         ("process", {}, "its process has no host"),
         ("process", {"host": "here"}, "its process has no pid"),
-        ("process", {"host": "here", "pid": "1"}, r"its process\.pid is \"1\""),
-        ("process", {"host": "here", "pid": -1}, r"its process\.pid is -1"),
-        ("process", {"host": "here", "pid": 2**70}, r"its process\.pid is"),
-        ("process", {"host": "here", "pid": 1, "heartbeat": "soon"}, 'its process.heartbeat is "soon"'),
+        ("process", {**HERE, "pid": "1"}, r"its process\.pid is \"1\""),
+        ("process", {**HERE, "pid": -1}, r"its process\.pid is -1"),
+        ("process", {**HERE, "pid": 2**70}, r"its process\.pid is"),
+        ("process", {**HERE, "heartbeat": "soon"}, 'its process.heartbeat is "soon"'),
         (
             "process",
-            {"host": "here", "pid": 1, "heartbeat": "2026-01-02"},
-            r"its process.heartbeat is .*, not a time with a time zone",
+            {**HERE, "heartbeat": "2026-01-02"},
+            "its process.heartbeat is .*, not a time with a time zone",
         ),
         ("identity", {}, "its identity has no hash"),
         ("identity", {"hash": 3, "data": {}, "results_version": 1}, r"its identity\.hash is 3"),

@@ -13,30 +13,22 @@ from edgefl.analysis import handover_figures, load_runs
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
+SMALL = sections("""
+    name=a; seed=3; devices={count: 4, mobility: {name: random_waypoint, area_factor: 1.5}}
+    sessions={name: schedule, count: 2, rounds: 5}; workload={payload_bits: 1000000, flops_per_sample: 1e6}
+""")
 
-def scenario(**sections: Any) -> Scenario:
-    return Scenario.model_validate(
-        with_journal(
-            {
-                "name": "a",
-                "seed": 3,
-                "devices": {"count": 4, "mobility": {"name": "random_waypoint", "area_factor": 1.5}},
-                "sessions": {"name": "schedule", "count": 2, "rounds": 5},
-                "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-                **sections,
-            }
-        )
-    )
+
+def scenario(**changes: Any) -> Scenario:
+    return Scenario.model_validate(with_journal({**SMALL, **changes}))
 
 
 def tables(path: Path, *but: str) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.glob("*.csv") if file.stem not in but}
-
-
-# -- which rounds -------------------------------------------------------------------------------------
 
 
 def test_every_nth_round() -> None:
@@ -80,9 +72,6 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
     # all devices were present all the time, also in rounds without rows
     assert thinned.handovers_per_device_hour == whole.handovers_per_device_hour
     assert thinned.interruption_share == whole.interruption_share
-
-
-# -- positions ----------------------------------------------------------------------------------------
 
 
 def test_positions_by_hand(tmp_path: Path) -> None:
@@ -129,19 +118,15 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
     from edgefl.rng import Streams
     from edgefl.scenario.world import World
 
-    settings = scenario(
-        layout={"rings": 1},
-        radio={
-            "propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
-            "neighbour_load": 0.5,
-        },
-        devices={"count": 30, "indoor_share": 0.5},
-    )
-    world = World(settings, Streams(3))
+    cells = sections("""
+        layout.rings=1; devices={count: 30, indoor_share: 0.5}; radio.neighbour_load=0.5
+        radio.propagation={shadowing: spatial, line_of_sight: probabilistic}
+    """)
+    world = World(scenario(**cells), Streams(3))
     positions_m = world.movement.positions_m(0.0)
     ids = np.arange(30)
     for cell in (0, 3):
-        radio = world.radio(None)  # type: ignore[arg-type]
+        radio = world.radio(None)
         state = radio.gains.of_round(positions_m, range(30), cell, (1, "train", 1))
         gains_db, sinr = radio.readings(positions_m, ids, np.full(30, cell))
         # positions from a map have single precision
@@ -153,21 +138,14 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     """A device in line of sight is 100 m from its site, and 200 m from an interferer active in a quarter of slots."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
-    run = simulate(
-        scenario(
-            layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # limits the wait of the other cell, which stays empty
-            devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
-            radio={
-                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
-                "neighbour_load": 0.25,
-                "bandwidth_hz": 20e6,
-                "budget": {"noise_figure_db": 7, "interference_margin_db": 1},
-            },
-            record={"positions_s": 1},
-        ),
-        tmp_path / "run",
-    )
+    # max_wait_s limits the wait of the other cell, which stays empty
+    two_sites = sections(f"""
+        layout.sites=[[0, 0], [300, 0]]; rounds.max_wait_s=5; record.positions_s=1
+        devices={{count: 1, mobility: {{name: trace, path: {trace}}}}}; radio.neighbour_load=0.25
+        radio.propagation={{shadowing: spatial, shadowing_std_db: 0}}; radio.bandwidth_hz=20e6
+        radio.budget={{noise_figure_db: 7, interference_margin_db: 1}}
+    """)
+    run = simulate(scenario(**two_sites), tmp_path / "run")
 
     def gain(distance_m: float) -> float:
         """Return the gain by 38.901, Table 7.4.1-1: UMi in line of sight before the 210 m breakpoint at 3.5 GHz."""
@@ -181,12 +159,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     assert row["sinr_db"] == pytest.approx(10 * np.log10(expected), abs=0.006)
 
 
-# -- Parquet ------------------------------------------------------------------------------------------
-
-
-def test_without_pyarrow_a_run_is_refused_before_it_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writing_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if not installed
     file = tmp_path / "a.yaml"
     file.write_text(
@@ -198,9 +171,7 @@ def test_without_pyarrow_a_run_is_refused_before_it_begins(
     assert not (tmp_path / "run").exists()
 
 
-def test_reading_parquet_without_pyarrow_names_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulate(scenario(), tmp_path / "run")
     (run / "devices.csv").unlink()
     (run / "devices.parquet").mkdir()
@@ -230,9 +201,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
     assert check_run(parquet) == []
 
 
-def test_a_table_of_several_files_and_one_that_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_several_files_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a running table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound

@@ -24,13 +24,12 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
+from tests.tables import sections
 
-SCENARIO = {
-    "name": "rows",
-    "devices": {"count": 5},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-    "workload": {"payload_bits": 1, "flops_per_sample": 1},
-}
+SCENARIO = sections("""
+    name=rows; devices.count=5; sessions={name: schedule, count: 1, rounds: 1}
+    workload={payload_bits: 1, flops_per_sample: 1}
+""")
 
 
 def described() -> Described:
@@ -43,26 +42,17 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_columns_are_written_like_rows(run: RunDirectory) -> None:
-    stays_s = [0.1 + 0.2, 1234.56789012345]
-    run.tables[""].write(
-        *(
-            Event(7.2, "handover", device, None, 1, None, stay_s, 0.05, detail)
-            for device, stay_s, detail in zip((3, 4), stays_s, ("ping_pong", ""), strict=True)
-        )
-    )
-    run.tables[""].write_columns(
-        Event,
-        time_s=7.2,
-        event="handover",
-        device=np.array([3, 4]),
-        session=None,
-        cell=np.array([1, 1]),
-        stay_s=np.array(stays_s),
-        interruption_s=0.05,
-        detail=np.array(["ping_pong", ""]),
-    )
+    common = {"time_s": 7.2, "event": "handover", "session": None, "interruption_s": 0.05}
+    columns = {
+        "device": [3, 4],
+        "cell": [1, 1],
+        "stay_s": [0.1 + 0.2, 1234.56789012345],
+        "detail": ["ping_pong", ""],
+    }
+    for place in (0, 1):
+        run.tables[""].write(Event(**common, **{name: values[place] for name, values in columns.items()}))
+    run.tables[""].write_columns(Event, **common, **{name: np.array(of) for name, of in columns.items()})
     run.flush()
-
     _, *lines = (run.path / "events.csv").read_text().splitlines()
     assert lines[:2] == ["7.2,handover,3,,1,,0.3,0.05,ping_pong", "7.2,handover,4,,1,,1234.567890123,0.05,"]
     assert lines[2:] == lines[:2]
@@ -107,9 +97,7 @@ def test_an_interrupted_run_says_where_it_is(run: RunDirectory, raised: BaseExce
     assert about(run.path)["status"] == "interrupted"
 
 
-def test_a_second_signal_does_not_tear_the_end_of_the_first(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_signal_waits_for_a_runs_end(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(self: RunStatus) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         written(self)
@@ -122,9 +110,7 @@ def test_a_second_signal_does_not_tear_the_end_of_the_first(
     assert about(run.path)["status"] == "interrupted"
 
 
-def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_waits_for_a_failed_runs_end(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     close = run.tables[""]._tables[Event].close
 
     def slowly() -> None:
@@ -138,9 +124,7 @@ def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
     assert about(run.path)["error"] == "nobody came"
 
 
-def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_interrupted_at_its_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run interrupted at its beginning must not leave the status `running` in run.json."""
 
     def table(self: _RunTables, row_type: type) -> Any:
@@ -241,9 +225,7 @@ def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["interrupted", "completed"])
-def test_a_directory_that_is_taken_by_an_unfinished_run_is_to_be_resumed(
-    run: RunDirectory, status: str
-) -> None:
+def test_a_directory_in_use_names_its_remedy(run: RunDirectory, status: str) -> None:
     with refused_at("", f"process {os.getpid()} is running it"):
         resumable(run.path)
     with refused_at("", "is not empty; choose another --out"):
@@ -273,19 +255,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def fill(run: RunDirectory) -> None:
-    with run:
-        for _ in range(100):
-            run.tables[""].write_columns(
-                Event, time_s=1.0, event="handover", device=list(range(100)), session=None
-            )
-            run.flush()
-
-
 def test_a_full_disk_is_an_error_and_the_run_failed(small_disk: Path) -> None:
     run = RunDirectory(small_disk / "run", described(), {})
-    with refused_at("", "events.csv", "No space left on device"):
-        fill(run)
+    many = {"time_s": 1.0, "event": "handover", "device": list(range(100)), "session": None}
+    with refused_at("", "events.csv", "No space left on device"), run:
+        for _ in range(100):
+            run.tables[""].write_columns(Event, **many)
+            run.flush()
     found = about(run.path)
     assert found["status"] == "failed"
     assert "No space left on device" in found["error"]

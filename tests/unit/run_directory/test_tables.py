@@ -113,10 +113,8 @@ def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path:
     rng = np.random.default_rng(3)
     subject, lines = Table(tmp_path / "rows.csv", Row), ["device,start_s,energy_j,outcome"]
     for number in range(400):
-        devices, joules = (
-            rng.integers(9, size=number % 7),
-            rng.normal(size=number % 7) * 10.0 ** rng.integers(-8, 8),
-        )
+        devices = rng.integers(9, size=number % 7)
+        joules = rng.normal(size=number % 7) * 10.0 ** rng.integers(-8, 8)
         start_s: float | None = (0, 1 / 3 * number, 2.5, None)[number // 100]
         outcomes = np.where(joules > 0, "left, late", "")
         if number % 50 == 30:  # integers in a column of floats
@@ -156,12 +154,8 @@ def test_times_of_few_rows_at_a_time_stand_beside_those_of_one_moment(tmp_path: 
         stays_s = np.array([time_s, 1.5])
         subject.write_columns({}, {"time_s": time_s, "stay_s": stays_s, "interruption_s": interruption_s})
     subject.close()
-    assert subject.path.read_text().splitlines()[1:] == [
-        "3.2,3.2,0.05",
-        "3.2,1.5,0.05",
-        "3.52,3.52,0.1",
-        "3.52,1.5,0.1",
-    ]
+    rows = ["3.2,3.2,0.05", "3.2,1.5,0.05", "3.52,3.52,0.1", "3.52,1.5,0.1"]
+    assert subject.path.read_text().splitlines()[1:] == rows
 
 
 def test_a_table_without_rows_has_its_header(table: Table) -> None:

@@ -10,19 +10,24 @@ from edgefl.rng import Streams
 from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.world import World
 from tests.refusals import refused_at
+from tests.tables import sections
 
 MUNICH = [11.57, 48.13]
 TRIANGLE = [[11.57, 48.13], [11.58, 48.13], [11.58, 48.14]]
 
 
-def scenario(**sections: Any) -> dict[str, Any]:
-    return {
-        "name": "w",
-        "devices": {"count": 5},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
-        **sections,
-    }
+SMALL = sections("""
+    name=w; devices.count=5; sessions={name: schedule, count: 1, rounds: 1}
+    workload={payload_bits: 1000, flops_per_sample: 1000}
+""")
+
+
+def scenario(**changes: Any) -> dict[str, Any]:
+    return {**SMALL, **changes}
+
+
+def disc(*centre_m: float, radius_m: float = 300) -> dict[str, Any]:
+    return {"disc": {"centre_m": list(centre_m), "radius_m": radius_m}}
 
 
 def addresses(**places: Any) -> dict[str, Any]:
@@ -38,15 +43,7 @@ def addresses(**places: Any) -> dict[str, Any]:
         ("layout.sites", {"layout": {"sites": [[46.06, 11.12], [46.05, 11.11]]}}),
         ("streets.lines_m", {"streets": {"lines_m": [TRIANGLE[:2], TRIANGLE[1:]]}}),
         ("areas.a.rectangle", {"areas": {"a": {"rectangle": {"from_m": [-0.2, 51.4], "to_m": [0.1, 51.6]}}}}),
-        (
-            "areas.b.disc.centre_m",
-            {
-                "areas": {
-                    "a": {"disc": {"centre_m": [11.57, 48.13], "radius_m": 300}},
-                    "b": {"disc": {"centre_m": [11.58, 48.14], "radius_m": 300}},
-                }
-            },
-        ),
+        ("areas.b.disc.centre_m", {"areas": {"a": disc(11.57, 48.13), "b": disc(11.58, 48.14)}}),
         ("devices.mobility.addresses", {"devices": addresses(home=[151.2, -33.87], work=[151.25, -33.9])}),
     ],
 )
@@ -65,18 +62,15 @@ def test_the_same_places_in_metres_are_named() -> None:
     with refused_at("areas.a.polygon.points_m", f"write [0.0, 0.0], [744.4, 0.0], [{x:.1f}, {y:.1f}]"):
         scenarios.load(scenario(origin_lon_lat=MUNICH, areas=areas))
     # a single place counts as degrees if it is near the origin's longitude and latitude
-    disc = {"a": {"disc": {"centre_m": [11.58, 48.13], "radius_m": 100}}}
+    one = {"a": disc(11.58, 48.13)}
     with refused_at("areas.a.disc.centre_m", "write [744.4, 0.0]"):
-        scenarios.load(scenario(origin_lon_lat=MUNICH, areas=disc))
-    scenarios.load(scenario(areas=disc))
+        scenarios.load(scenario(origin_lon_lat=MUNICH, areas=one))
+    scenarios.load(scenario(areas=one))
 
 
 def test_small_places_in_metres_are_not_degrees() -> None:
     table = {"a": {"rectangle": {"from_m": [0, 0], "to_m": [0.6, 0.4]}}}
-    pair = {
-        name: {"disc": {"centre_m": [30, 40], "radius_m": radius}}
-        for name, radius in {"a": 5, "b": 50}.items()
-    }
+    pair = {"a": disc(30, 40, radius_m=5), "b": disc(30, 40, radius_m=50)}
     scenarios.load(scenario(areas={**table, "yard": {"polygon": {"points_m": [[3, 3], [9, 3], [3, 9]]}}}))
     scenarios.load(scenario(origin_lon_lat=MUNICH, areas=pair))
     scenarios.load(scenario(layout={"sites": [[60, 30]]}, radio={"propagation": {"shadowing": "spatial"}}))
@@ -87,9 +81,8 @@ def test_an_origin_that_nothing_uses_is_noted(tmp_path: Any) -> None:
         '{"type": "Polygon", "coordinates": [[[11.57, 48.13], [11.58, 48.13], [11.58, 48.14], [11.57, 48.13]]]}'
     )
     file = {"a": {"geojson": {"path": str(tmp_path / "a.geojson")}}}
-    disc = {"a": {"disc": {"centre_m": [0, 0], "radius_m": 100}}}
     noted = {}
-    for name, areas in (("file", file), ("disc", disc)):
+    for name, areas in (("file", file), ("disc", {"a": disc(0, 0)})):
         one = scenarios.load(scenario(origin_lon_lat=MUNICH, areas=areas))
         noted[name] = World(one, Streams(1)).places.noted()
     assert noted["file"] == []

@@ -64,9 +64,6 @@ def again(one: Scenario, tmp_path: Path) -> Scenario:
     return load(path)
 
 
-# ---- null
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str, tmp_path: Path) -> None:
@@ -91,16 +88,11 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
     assert load(path).with_(radio__tdd=None).radio.tdd is None
     without_source = Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": {"tdd": None}})
     assert without_source.with_(seed=7).radio.tdd is None
-    assert (
-        Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}).radio.tdd
-        is None
-    )
+    of_object = {**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}
+    assert Scenario.model_validate(of_object).radio.tdd is None
     study = tmp_path / "study.yaml"
-    variants = {"tdd": {}, "fdd": {"radio.tdd": None}}
     study.write_text(
-        yaml.safe_dump(
-            {"name": "duplex", "scenario": "a.yaml", "seeds": [1], "variants": variants}, sort_keys=False
-        )
+        "name: duplex\nscenario: a.yaml\nseeds: [1]\nvariants: {tdd: {}, fdd: {radio.tdd: null}}\n"
     )
     frames = [run.scenario.radio.tdd for run in planning.plan(study).runs]
     assert sorted(frame is None for frame in frames) == [False, True]
@@ -155,15 +147,11 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
 
 
-# ---- every transfer costs time and energy
-
-
 @pytest.mark.parametrize(
     ("preset", "counted"), [("nr", ("exchanged", "all")), ("journal", ("model", "processed"))]
 )
 def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp_path: Path) -> None:
     def paid(one: Scenario) -> tuple[str, str]:
-        assert one.learning is not None
         return one.learning.cost.payload, one.learning.cost.booked
 
     one = scenario(preset)
@@ -173,11 +161,8 @@ def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp
         "a": {"share": 0.5, "learning": LEARNING},
         "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
     }
-    radio = {
-        "preset": preset,
-        "sharing": "dynamic",
-        "budget": {"uplink_power_over_share": "per_resource_block"},
-    }
+    budget = {"uplink_power_over_share": "per_resource_block"}
+    radio = {"preset": preset, "sharing": "dynamic", "budget": budget}
     several = scenario(radio=radio, federations=federations)
     assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
     by_hand = {**LEARNING, "cost": {"payload": "exchanged", "booked": "nominal"}}
@@ -197,9 +182,6 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
     assert as_object.devices.indoor_share == 0.8
     indoors = {"path_loss": registry.get("path_loss", "inh")()}
     assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
-
-
-# ---- descriptions of defaults are correct
 
 
 def told(text: str) -> dict[str, Any]:
@@ -306,9 +288,8 @@ def test_defaults_that_follow_other_keys_say_so() -> None:
     for cause, changes in CAUSES.items():
         plain_one, other = scenario(changes=BESIDE.get(cause, {})), scenario(changes=changes)
         differ = {key for key in KEYS if value_of(plain_one, key) != value_of(other, key)}
-        assert differ - set(changes) - {"layout.sites"} == {
-            key for key, of in follows.items() if cause in of
-        }, cause
+        wanted = {key for key, of in follows.items() if cause in of}
+        assert differ - set(changes) - {"layout.sites"} == wanted, cause
     assert describe("tdd").startswith("radio.tdd\n")
     assert "default: 44 (it follows path_loss and bandwidth_hz), or 43 with" in describe("server_power_dbm")
 
@@ -321,9 +302,6 @@ def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
     lines = describe("devices.classes").splitlines()
     assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default as in devices)")
     assert next(one for one in lines if one.startswith("  samples: ")).endswith("default null)")
-
-
-# ---- conventions of the paper
 
 
 def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> None:

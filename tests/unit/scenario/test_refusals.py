@@ -243,13 +243,13 @@ def rows(table: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(("place", "noun", "overrides"), rows(OF_NETWORKS))
-def test_a_network_that_cannot_be(place: str, noun: str, overrides: str) -> None:
+def test_invalid_networks(place: str, noun: str, overrides: str) -> None:
     with refused_at(place, noun):
         prepare(load(yaml.safe_load(BASE + WORKLOAD), overrides.split("; ")), device="cpu")
 
 
 @pytest.mark.parametrize(("place", "noun", "overrides"), rows(OF_LEARNING))
-def test_learning_that_cannot_be(
+def test_invalid_learning(
     place: str, noun: str, overrides: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

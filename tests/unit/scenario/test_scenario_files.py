@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def path_of(scenario: Scenario) -> Path:
-    return Path(str(scenario.devices.mobility.path))  # type: ignore[attr-defined]
+    return Path(str(scenario.devices.mobility.path))
 
 
 def test_beside_the_scenario_then_in_the_current_folder(home: Path) -> None:
@@ -52,9 +52,7 @@ def test_a_path_in_a_dict_or_on_the_command_line(home: Path) -> None:
     assert path_of(load(home / "small.yaml", ["devices.mobility.path=b.csv"])) == Path.cwd() / "b.csv"
 
 
-def test_scenario_yaml_loads_from_anywhere(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scenario_yaml_loads_anywhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulate(load("../home/small.yaml"), "run", device="cpu")
     monkeypatch.chdir(tmp_path)
     again = load(tmp_path / "elsewhere" / run / "scenario.yaml")
@@ -111,7 +109,7 @@ def test_a_data_set_beside_the_scenario(home: Path) -> None:
         f"{text}learning: {{dataset: {dataset}, model: logistic, partition: iid, local: {{steps: 1, batch: 4}}}}\n"
     )
     run = simulate(load(home / "pets.yaml"), "pets-run", device="cpu")
-    assert load(Path(run) / "scenario.yaml").learning.dataset.path == home / "pets"  # type: ignore[union-attr]
+    assert load(Path(run) / "scenario.yaml").learning.dataset.path == home / "pets"
 
 
 @pytest.mark.parametrize("pattern", ["traces", "traces/*.csv", "tr?ces/**/[ab].csv"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.air.gains import SpatialGains
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
@@ -20,12 +19,7 @@ def world(**sections: Any) -> World:
 
 @pytest.mark.parametrize(
     ("layout", "federations"),
-    [
-        ({}, 1),
-        ({"rings": 1}, 7),
-        ({"rings": 2}, 19),
-        ({"rings": 1, "federations": "centre"}, 1),
-    ],
+    [({}, 1), ({"rings": 1}, 7), ({"rings": 2}, 19), ({"rings": 1, "federations": "centre"}, 1)],
 )
 def test_which_cells_have_a_federation(layout: dict[str, Any], federations: int) -> None:
     spatial = {"propagation": {"shadowing": "spatial"}}
@@ -68,16 +62,11 @@ def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
 
 def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
     """Return [places, sites] the world's shadowing, as the difference from the same world without shadowing."""
-    gains = [
-        world(
-            layout={"rings": rings, "isd_m": 200},
-            radio=within(
-                {"propagation": {"shadowing": "spatial", "site_correlation": site_correlation}}, radio
-            ),
-        ).gains
-        for radio in ({"propagation": {"shadowing_std_db": 0}}, {})
-    ]
-    bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, SpatialGains))
+    propagation, found = {"shadowing": "spatial", "site_correlation": site_correlation}, []
+    for further in ({"shadowing_std_db": 0}, {}):
+        made = world(layout={"rings": rings, "isd_m": 200}, radio={"propagation": {**propagation, **further}})
+        found.append(made.gains.power_db(positions_m))
+    bare, shadowed = found
     return bare - shadowed
 
 
@@ -100,12 +89,9 @@ def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: flo
 def gains_of_pair(**radio: Any) -> np.ndarray:
     """Return [places, 2] the gains of nr towards two sites 300 m apart, from places equally far from both."""
     across = np.stack([np.full(60, 150.0), np.linspace(-120, 120, 60)], axis=1)
-    gains = world(
-        layout={"sites": [[0, 0], [300, 0]], "radius_m": 450},
-        radio=within({"preset": "nr", "propagation": {"shadowing_std_db": 0}}, radio),
-    ).gains
-    assert isinstance(gains, SpatialGains)
-    return gains.power_db(across)
+    radio = within({"preset": "nr", "propagation": {"shadowing_std_db": 0}}, radio)
+    made = world(layout={"sites": [[0, 0], [300, 0]], "radius_m": 450}, radio=radio)
+    return made.gains.power_db(across)
 
 
 def test_line_of_sight_towards_two_sites_is_shared_by_half_in_nr() -> None:
@@ -135,12 +121,8 @@ def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
 
 def test_populations_take_turns() -> None:
     three = world(devices={"count": 8, "populations": 3})
-    assert [set(three.members(session) or ()) for session in (1, 2, 3, 4)] == [
-        {0, 1, 2},
-        {3, 4, 5},
-        {6, 7},
-        {0, 1, 2},
-    ]
+    first, second, third = {0, 1, 2}, {3, 4, 5}, {6, 7}
+    assert [set(three.members(session)) for session in (1, 2, 3, 4)] == [first, second, third, first]
     assert world().members(1) is None
     pattern = {"name": "client_pattern", "sessions": [[0, 5]]}
     both = world(devices={"count": 8, "populations": 2, "churn": pattern})

@@ -62,9 +62,7 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
     assert all("2-MHz" in path for path in world.done[-1])
 
 
-def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_miss_as_rarely_as_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If earlier results decide on more seeds, final intervals still miss the true difference, 0, in at most 5 %."""
     first = plan(written(tmp_path))
     # added runs need no plan
@@ -96,8 +94,6 @@ def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
         ("latency_s", "seconds_to_target, target: 80", "question.target", 80),
     ],
 )
-def test_a_question_that_cannot_be_answered_is_refused(
-    old: str, new: str, place: str, noun: object, tmp_path: Path
-) -> None:
+def test_invalid_questions_are_refused(old: str, new: str, place: str, noun: object, tmp_path: Path) -> None:
     with refused_at(place, noun):
         plan(written(tmp_path, STUDY.replace(old, new)))

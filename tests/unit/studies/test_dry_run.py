@@ -49,7 +49,7 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
     assert "question" not in last_line(study, tmp_path / "out", (4,))
 
 
-def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a_case(
+def test_similar_cases_share_a_probe_when_time_is_up(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once probes have taken too long, a case gets the forecast of the most similar probed case."""
@@ -77,9 +77,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     assert asked == [1, 2, 2, 1] * 2  # seeds
 
 
-def test_what_a_process_loads_is_counted_once(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loading_is_counted_once(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading PyTorch and data, 90 of the first probe's 100 s, counts once; each of six runs starts in 10 s."""
     starts_s = itertools.chain([100.0], itertools.repeat(10.0))
     monkeypatch.setattr(
@@ -90,9 +88,7 @@ def test_what_a_process_loads_is_counted_once(
     assert f"roughly: {whole.text(wall_time)} on one core" in last_line(study, tmp_path / "out")
 
 
-def test_what_is_taken_from_another_run_is_not_counted(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training that is reused is not counted; of six sessions, average reuses three, and continuous one.
 
     The narrow variant reuses all of similarity's training, and its rounds, without training, take 1/4 of the time.
@@ -112,7 +108,7 @@ def test_what_is_taken_from_another_run_is_not_counted(
 
 
 @pytest.mark.parametrize(("rounds", "probes"), [(2, 2), (1, 4)])
-def test_one_probe_for_cases_whose_first_rounds_are_the_same(
+def test_cases_with_equal_first_rounds_share_a_probe(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cases with equal first rounds share a probe, such as warm starts, which do not act in the pilot session."""
@@ -145,13 +141,10 @@ def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None
     assert "0 to 18 runs" in last_line(study, out)
 
 
-def test_an_answered_question_wants_nothing(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answered_questions_add_none(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study.write_text(STUDY.replace("[a, b], precision: 1.0e-9", "[a, b], precision: 1.0e+9"))
     out = tmp_path / "out"
     found = run(plan(study), out, StudyOptions(executor="inline"))
-    assert found.answer is not None
     assert last_line(study, out) == f"the question is answered: {found.answer.sentence}"
     code_of("study", study, "--out", out, "--dry-run")
     assert re.search(r"6 completed\nthe question is answered: latency_s of a minus", capsys.readouterr().out)
@@ -183,9 +176,7 @@ def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest
     assert re.findall(r"^  (a seed \d): .*drops no device", told.err, re.MULTILINE) == empty
 
 
-def test_what_is_not_checked_for_lack_of_time_is_told(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unchecked_runs_are_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgefl.studies.dry_run.CHECKS_S", -1.0)
     told = list(dry_run(plan(study), tmp_path / "out"))
     assert "only the first 0 of 6 runs were checked: all would take more than -1 s" in told

@@ -1,4 +1,4 @@
-"""Test grids, zipped lists, labels, and a study without a proposed variant."""
+"""Test a study's file: grids, zipped lists, labels, and a study without a proposed variant."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from edgefl import analysis, load_scenario
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, StudyPlan, plan, run
+from edgefl.studies.study_file import _label_texts
 from tests.refusals import refused_at
 from tests.unit.studies.asked import written
 
@@ -18,10 +19,8 @@ def planned(folder: Path, grid: str, study: str = STUDY) -> StudyPlan:
 
 def test_zipped_keys_change_together(tmp_path: Path) -> None:
     found = planned(tmp_path, "{size: {zip: {devices.count: [5, 50], radio.bandwidth_hz: [1.0e+6, 1.0e+7]}}}")
-    assert [(run.scenario.devices.count, run.scenario.radio.bandwidth_hz) for run in found.runs[:4]] == [
-        *[(5, 1e6)] * 2,
-        *[(50, 1e7)] * 2,
-    ]
+    sizes = [(run.scenario.devices.count, run.scenario.radio.bandwidth_hz) for run in found.runs[:4]]
+    assert sizes == [*[(5, 1e6)] * 2, *[(50, 1e7)] * 2]
     assert found.runs[0].path == Path("size-5-1-MHz", "b", "seed-2")
     assert found.runs[0].member.setting == {"size": "5 1 MHz"}
 
@@ -64,8 +63,10 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: define variants, a grid, or both"):
         planned(tmp_path, "{}", PLAIN)
-    with refused_at("", "is a study; `edgefl study"):
+    with refused_at("", "study.yaml", "is a study; `edgefl study"):
         load_scenario(tmp_path / "study.yaml")
+    with refused_at("", "radio.yaml", "edgefl run"):
+        plan(tmp_path / "radio.yaml")
 
 
 def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
@@ -98,17 +99,28 @@ def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path
     assert {path: path.stat().st_mtime_ns for path in out.rglob("run.json")} == before
 
 
-def test_a_traceback_is_given_once_for_runs_that_fail_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_failures_have_one_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object, **__: object) -> None:
         raise KeyError("bug")
 
     monkeypatch.setattr("edgefl.studies.one_run._begin", wrong)
     failures: list[Failed] = []
+    options = StudyOptions(executor="inline", failed=failures.append)
     with pytest.raises(IncompleteStudy):
-        run(
-            planned(tmp_path, "{}"), tmp_path / "out", StudyOptions(executor="inline", failed=failures.append)
-        )
+        run(planned(tmp_path, "{}"), tmp_path / "out", options)
     assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants and seeds
     assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]
+
+
+def test_a_study_may_name_a_shipped_scenario(tmp_path: Path) -> None:
+    """A misspelled name is an error at the key."""
+    text = "name: small\nscenario: {}\nseeds: [1]\nreference: a\nvariants: {{a: {{}}}}\n"
+    (run,) = plan(written(tmp_path, text.format("quickstart"))).runs
+    assert run.scenario.name == "quickstart"
+    with refused_at("scenario", "study.yaml:2", "did you mean 'quickstart'?"):
+        plan(written(tmp_path, text.format("quikstart")))
+
+
+def test_labels_have_the_units_that_tables_have() -> None:
+    assert _label_texts("radio.bandwidth_hz", [5e6, 10e6]) == ["5 MHz", "10 MHz"]
+    assert _label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == ["gauss a 1", "True", "20 s"]

@@ -127,9 +127,7 @@ RAY = SimpleNamespace(
         (RayError(), r"has failed \(RayError: \)"),
     ],
 )
-def test_what_ray_raises_is_one_error_with_a_remedy(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_ray_have_a_remedy(error: Exception, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", RAY)
     with pytest.raises(EdgeflError, match=said + ".*the same command continues"), _connected("auto"):
         raise error

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.studies import run_locks
-from edgefl.studies.run_locks import STALE_S, _RunLock
+from edgefl.studies.run_locks import STALE_S
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
@@ -39,15 +39,9 @@ def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s:
     return path
 
 
-def taken(directory: Path) -> _RunLock:
-    claim = run_locks.take(directory, RUN)
-    assert claim is not None
-    return claim
-
-
 def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
     assert run_locks.held(tmp_path, RUN) is None
-    with taken(tmp_path):
+    with run_locks.take(tmp_path, RUN):
         assert run_locks.held(tmp_path, RUN)
         assert run_locks.take(tmp_path, RUN) is None
     assert not (tmp_path / "claims").exists()
@@ -68,7 +62,7 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
     another(tmp_path, host=platform.node())  # this process's id with a different start time
     assert run_locks.held(tmp_path, RUN) is False
-    assert taken(tmp_path)._path.name == "2.json"
+    assert run_locks.take(tmp_path, RUN)._path.name == "2.json"
 
 
 @pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False), (-STALE_S - 1, False)])
@@ -79,7 +73,7 @@ def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: b
 
 @pytest.mark.parametrize("age_s", [STALE_S + 1, -1e9])
 @pytest.mark.parametrize("lives", [True, False])
-def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
+def test_a_wrong_clock_neither_takes_a_run_nor_keeps_it_for_ever(
     age_s: float, lives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
@@ -102,7 +96,7 @@ def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(run_locks, "BEAT_S", 0.01)
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    with taken(tmp_path) as claim:
+    with run_locks.take(tmp_path, RUN) as claim:
         os.utime(claim._path, (1.0, 1.0))
         deadline = time.monotonic() + 10
         while claim._path.stat().st_mtime == 1.0 and time.monotonic() < deadline:

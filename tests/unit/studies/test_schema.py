@@ -41,9 +41,7 @@ def checker(of: str) -> Any:
 
 
 def data(text: str) -> Any:
-    node = read(text)
-    assert node is not None
-    return node.data()
+    return read(text).data()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

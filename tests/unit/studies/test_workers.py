@@ -33,7 +33,7 @@ def work(task, report):
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     (tmp_path / "some_work.py").write_text(WORK)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import some_work  # type: ignore[import-not-found]
+    import some_work
 
     yield some_work.work
     del sys.modules["some_work"]
@@ -60,7 +60,6 @@ def test_a_task_that_fails_leaves_the_others_alone(work: Callable[..., None]) ->
     assert ends["last"] is None
     assert ends["wrong"] == Failure("that is wrong; do it right")
     bug = ends["bug"]
-    assert bug is not None
     assert bug.error == "KeyError: 'bug'"
     assert '{}["bug"]' in bug.trace
     assert ends["killed"] == Failure("its process was killed, possibly for lack of memory")

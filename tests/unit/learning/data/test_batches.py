@@ -40,9 +40,8 @@ def test_batches_are_epochs_without_replacement(held: int, batch: int) -> None:
         seen = np.concatenate(batches[epoch * per_epoch : (epoch + 1) * per_epoch])
         assert sorted(seen) == list(samples)
     if per_epoch <= steps // 2 and held > 3:
-        assert not np.array_equal(
-            np.concatenate(batches[:per_epoch]), np.concatenate(batches[per_epoch : 2 * per_epoch])
-        ), "each epoch is shuffled anew"
+        first, second = (np.concatenate(batches[k : k + per_epoch]) for k in (0, per_epoch))
+        assert not np.array_equal(first, second), "each epoch is shuffled anew"
 
 
 def test_a_devices_batches_do_not_depend_on_the_others() -> None:
@@ -92,9 +91,7 @@ def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
         (1, 4, 2, [2, 2, 2, 2, 2]),
     ],
 )
-def test_what_is_processed_is_what_the_batches_hold(
-    held: int, batch: int, smallest: int, sizes: list[int]
-) -> None:
+def test_processed_samples_match_batches(held: int, batch: int, smallest: int, sizes: list[int]) -> None:
     plan = draw(np.arange(held), 5, batch, smallest=smallest)
     for steps in range(len(sizes) + 1):  # early stopping may end training after any step
         assert plan.processed(np.array([steps])).tolist() == [sum(sizes[:steps])]

@@ -24,33 +24,30 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.natural import Natural
 from edgefl.rng import Streams
 from edgefl.run_directory.interruption import Interrupted
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.leaving import goes_on
 
 GROUPS, DEVICES = 40, 25
 AT_ONCE, ON_DEMAND = Synthetic(groups=GROUPS), Synthetic(groups=GROUPS, test_groups=GROUPS)
 
 
-def scenario(**dataset: Any) -> dict[str, Any]:
-    return {
-        "name": "by_group",
-        "devices": {"count": DEVICES},
-        "rounds": {"selector": {"name": "uniform", "count": 6}},
-        "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-        "learning": {
-            "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
-            "partition": "natural",
-            "model": "logistic",
-            "local": {"steps": 3, "batch": 10},
-        },
-    }
+SCENARIO = sections("""
+    name=by_group; devices.count=25; rounds.selector={name: uniform, count: 6}
+    sessions={name: schedule, count: 2, rounds: 3}; learning.dataset={name: synthetic, groups: 40}
+    learning.partition=natural; learning.model=logistic; learning.local={steps: 3, batch: 10}
+""")
+
+
+def scenario(**learning: Any) -> dict[str, Any]:
+    return within(SCENARIO, {"learning": learning})
 
 
 @pytest.mark.parametrize("kept", [None, np.full(DEVICES, 0.3)])
 def test_dealt_on_demand_is_dealt_at_once_device_by_device(kept: np.ndarray | None) -> None:
     data, on_demand = AT_ONCE.load(), ON_DEMAND.load()
     streams, partition, by_group = Streams(3), Natural(), on_demand.by_group
-    assert by_group is not None
     inputs = PartitionInputs(data.train.groups, kept=kept)
     eager = DeviceData(partition, data.train.y, DEVICES, streams, inputs)
     split = SplitInMemory(on_demand.train, data.mean, data.std, torch.device("cpu"))
@@ -96,7 +93,6 @@ def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
 
 def test_the_first_groups_test_samples_are_the_test_data() -> None:
     everything, some = AT_ONCE.load().test, Synthetic(groups=GROUPS, test_groups=7).load().test
-    assert everything.groups is not None
     first = everything.groups < 7
     assert np.array_equal(some.x, everything.x[first])
     assert np.array_equal(some.y, everything.y[first])
@@ -107,16 +103,14 @@ def test_a_run_is_the_same_to_the_last_byte(tmp_path: Path, algorithm: str) -> N
     """Loading samples on demand changes no byte, even with SCAFFOLD, whose devices keep vectors between rounds."""
     tables = []
     for name, dataset in (("at_once", {}), ("on_demand", {"test_groups": GROUPS})):
-        described = scenario(**dataset)
-        described["learning"]["algorithm"] = algorithm
-        run = simulate(described, tmp_path / name, device="cpu")
+        run = simulate(scenario(dataset=dataset, algorithm=algorithm), tmp_path / name, device="cpu")
         tables.append([(run / f"{table}.csv").read_bytes() for table in ("rounds", "devices", "sessions")])
     assert tables[0] == tables[1]
 
 
 def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    described = load_scenario(scenario(test_groups=5))
-    goes_on(described, tmp_path, after=5, every=2, error=Interrupted(signal.SIGTERM))
+    on_demand = load_scenario(scenario(dataset={"test_groups": 5}))
+    goes_on(on_demand, tmp_path, after=5, every=2, error=Interrupted(signal.SIGTERM))
 
 
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
@@ -128,7 +122,6 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
     tracemalloc.start()
     try:
         by_group = Synthetic(groups=many, test_groups=1).load().by_group
-        assert by_group is not None
         dealt = DealtByGroup(Natural(), by_group, 10, many, Streams(1))
         assert len(dealt.sizes(range(many))) == many
         _, peak = tracemalloc.get_traced_memory()
@@ -163,8 +156,6 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ],
 )
 def test_what_needs_all_samples_is_refused_at_its_key(tmp_path: Path, key: str, value: Any) -> None:
-    described = scenario(test_groups=5)
-    section, _, own = key.rpartition(".")
-    described["learning"] |= {section: {own: value}} if section else {key: value}
+    on_demand = load_scenario(scenario(dataset={"test_groups": 5}))
     with refused_at(f"learning.{key}", "test_groups"):
-        simulate(described, tmp_path / "run", device="cpu")
+        simulate(on_demand.with_({f"learning.{key}": value}), tmp_path / "run", device="cpu")

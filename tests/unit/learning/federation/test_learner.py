@@ -13,18 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from edgefl.config import registry
-from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
+from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
-from edgefl.learning.models import Model
 from edgefl.learning.partitions import Staying
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from tests.refusals import refused_at
 from tests.unit.learning import digits_cell
-from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, data_of, opened, round_of, settings_of
+from tests.unit.learning.digits_cell import DEVICES, EVERYONE, Normed, begin, opened, round_of
 
 learner = partial(digits_cell.learner, warm_start="similarity")
 pilot = opened  # the only stage of session 1
@@ -41,9 +40,7 @@ class Played:
 
     @property
     def opening(self) -> Opening:
-        opening = self.stages[-1].opening
-        assert opening is not None
-        return opening
+        return self.stages[-1].opening
 
     @property
     def spells(self) -> list[tuple[str, int | None]]:
@@ -104,46 +101,30 @@ def _accuracy(trainer: Trainer, model: Tensor, labels: Sequence[int]) -> float:
     return float(hits[keep].double().mean())
 
 
-def test_aggregation_weighs_by_data_size() -> None:
-    one = learner(warm_start="previous")
-    ids = [1, 4, 7]
-    stage = pilot(one)
-    assert stage.train(EVERYONE, 1).ids == tuple(EVERYONE)
-    rows = stage.federation.model.waiting_round(EVERYONE).rows.double().numpy()[ids]
-    sizes = np.array([len(stage.trainer.device_data.samples(id_)) for id_ in ids], dtype=float)
-    stage.aggregate(ids)
-    expected = (sizes / sizes.sum()) @ rows
-    assert np.abs(one.model.numpy() - expected).max() < 1e-6
-
-
-def test_learning_rate_decays_to_zero_within_a_session() -> None:
-    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
-    used = []
-    for round_ in (1, 6):
-        stage.train([0], round_)
-        used.append(stage.federation.model.waiting_round([0]).lr)
-    assert used == pytest.approx([0.4, 0.4 * 0.25])
-    assert stage.trainer.learning_rate(11, longest=10) == 0.0
-    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
-
-
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
+    """Without a policy's progress, the round's number counts, and the rate falls to zero within a session."""
     stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
-    stage.train([0], 1, Now(time_s=60.0, progress=0.5))
-    assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
+    for round_, now, lr in (
+        (1, BEGIN, 0.4),
+        (6, BEGIN, 0.4 * 0.25),
+        (1, Now(60.0, progress=0.5), 0.4 * 0.25),
+    ):
+        stage.train([0], round_, now)
+        assert stage.federation.model.waiting_round([0]).lr == lr
     assert stage.federation.now.round.moment.time_s == 60.0
     rate = stage.trainer.learning_rate
+    assert rate(11, longest=10) == 0.0
     # for all session lengths, the rate by progress equals the rate by round number, to the last bit
     for longest in range(1, 60):
         told = [rate(t, None, (t - 1) / longest) for t in range(1, longest + 1)]
         assert told == [rate(t, longest) for t in range(1, longest + 1)]
         assert told == [0.4 * (1 - (t - 1) / longest) ** 2.0 for t in range(1, longest + 1)]
+    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
 
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
     stage = pilot(learner(partition={"name": "dirichlet", "alpha": 0.05}), ids=[3])
     held = set(stage.trainer.training_data.train.labels[stage.trainer.device_data.samples(3)].tolist())
-    assert stage.facts.opening is not None
     assert set(stage.facts.opening.labels) == held != set(range(10))
 
 
@@ -159,9 +140,7 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
     one = learner()
     tensors, facts = one.state()
     one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)
-    opening = pilot(one).facts.opening
-    assert opening is not None
-    assert opening.loss == pytest.approx(math.log(10), abs=1e-6)
+    assert pilot(one).facts.opening.loss == pytest.approx(math.log(10), abs=1e-6)
 
 
 def test_reported_losses_are_those_of_the_model_received() -> None:
@@ -201,9 +180,6 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
         loss = torch.nn.functional.cross_entropy(logits, y)
         scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
     assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
-
-
-# ---- every warm start with every algorithm
 
 
 # test all warm starts with MOON, which adds a term to the loss, and HypCluster, which has several models
@@ -266,8 +242,6 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     assert divergences[1] < 0.5 * divergences[0]
 
 
-# ---- the check round
-
 SURE = {"name": "similarity", "check": True, "scale": 20.0}
 
 
@@ -327,11 +301,8 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
     assert torch.equal(starts[0][1], starts[1][1])
 
 
-# ---- devices keep their vectors
-
-
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
-    training_data = data_of(settings_of(algorithm="scaffold"))
+    training_data = digits_cell.data_of(digits_cell.settings_of(algorithm="scaffold"))
     here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
@@ -343,38 +314,40 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     torch.testing.assert_close(stage.federation.model.state["control"], expected)
 
 
-# ---- values returned to the engine
-
-
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
-    stage = pilot(learner(local={"epochs": 2}, algorithm="fednova"), longest=3)
+    how: dict[str, Any] = {"local": {"epochs": 2}, "algorithm": "fednova"}
+    stage = pilot(learner(**how), longest=3)
     local = stage.train(EVERYONE, 1)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
     assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
-    nominal = pilot(
-        learner(local={"epochs": 2}, algorithm="fednova", cost={"booked": "nominal"}), longest=3
-    ).train(EVERYONE, 1)
+    nominal = pilot(learner(**how, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
     assert nominal.samples == tuple(16 * steps for steps in local.iterations), "e B (J 27)"
 
 
 def test_what_is_processed_is_booked() -> None:
-    """Each of e = 5 steps uses all D samples if D < B = 64; with more samples, an epoch's last batch is smaller."""
-    batch, steps = 64, 5
-    stage = pilot(learner(local={"batch": batch}), longest=3)
-    sizes = stage.trainer.device_data.sizes(EVERYONE)
+    """Each of e = 5 steps uses all D samples if D < B; with more samples, an epoch's last batch is smaller."""
+    steps = 5
 
     def processed(held: int) -> int:
         epoch = [batch] * (held // batch) + [held % batch] * (held % batch > 0)
         return sum((epoch * steps)[:steps])
 
-    local = stage.train(EVERYONE, 1)
-    assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
-    assert local.iterations == (steps,) * DEVICES
-    assert min(local.samples) < steps * batch, "the test can tell them apart"
-    nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
-    assert nominal.samples == (steps * batch,) * DEVICES
+    for batch in (64, 128):
+        one = learner(local={"batch": batch})
+        stage = pilot(one, longest=3)
+        sizes = stage.trainer.device_data.sizes(EVERYONE)
+        assert min(sizes.values()) < batch <= max(sizes.values())
+        session(one, 1, 3)
+        for of_phase in (stage, next(begin(one, 2))):  # the pilot, and a probe of session 2
+            sizes = of_phase.trainer.device_data.sizes(EVERYONE)
+            local = of_phase.train(EVERYONE, 1)
+            assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
+            assert local.iterations == (steps,) * DEVICES
+        assert of_phase.facts.phase == "probe"
+        nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3)
+        assert nominal.train(EVERYONE, 1).samples == (steps * batch,) * DEVICES
 
 
 @pytest.mark.parametrize(
@@ -387,9 +360,7 @@ def test_what_is_processed_is_booked() -> None:
         ({"algorithm": "moon", "warm_start": "continuous"}, 3),
     ],
 )
-def test_models_that_a_loss_compares_with_run_forward_for_a_third(
-    changes: dict[str, Any], beside: int
-) -> None:
+def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], beside: int) -> None:
     """A further model's forward pass counts as a third, so e B samples count as e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
@@ -424,39 +395,11 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
         assert set(local.down_bits) == set(local.up_bits) == {model}
 
 
-class Fifteen(Staying):
-    """A partition with 15 samples for device 0, none for device 1, and equal shares of the rest."""
-
-    def assign(self, labels: np.ndarray, devices: int, *how: Any) -> list[np.ndarray]:
-        rest = np.array_split(np.arange(15, len(labels)), devices - 2)
-        return [np.arange(15), np.arange(0), *rest]
-
-
-def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
-    """With e = 5 and B = 128, each step uses all 15 samples, in training and in probe rounds."""
-    one = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
-    stage = pilot(one, longest=3)
-    assert stage.train([0, 1], 1).samples == (5 * 15, 0)
-    nominal = pilot(learner(local={"batch": 128}, partition=Fifteen(), cost={"booked": "nominal"}), longest=3)
-    assert nominal.train([0, 1], 1).samples == (5 * 128, 0)
-    other = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
-    session(other, 1, 3)
-    probe = next(begin(other, 2))
-    assert probe.facts.phase == "probe"
-    assert probe.train([0, 1], 1).samples == (5 * 15, 0)
-
-
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", {"name": "hypcluster", "models": 3}, "feddrift"])
 def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
     stage = pilot(learner(algorithm=algorithm))
     told, local = stage.expected([2, 3]), stage.train([2, 3], 1)
     assert (told.down_bits, told.up_bits) == (local.down_bits, local.up_bits)
-
-
-def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
-    assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
-    assert learner(algorithm="scaffold", cost={"payload": "model"}).payload_bits == 32 * 650
-    assert learner(algorithm="fedacg").payload_bits == 32 * 650
 
 
 class Uneven(Staying):
@@ -497,19 +440,6 @@ def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
-
-
-# ---- batch norm
-
-
-class Normed(Model):
-    """A model with batch norm's statistics."""
-
-    typical_input = (8, 8)
-    typical_classes = 10
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
 
 
 def test_a_model_without_parameters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from safetensors.torch import load, save
-from torch import nn
 
 from edgefl.config import registry
 from edgefl.contract import SessionStart
 from edgefl.learning.federation.learner import TorchLearner
-from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
 from edgefl.testing.cell import within
 from edgefl.testing.conformance import same
-from tests.unit.learning.digits_cell import data_of, settings_of
+from tests.unit.learning.digits_cell import Normed, data_of, settings_of
 
 DEVICES, ROUNDS = 6, 2
 # each warm start, and "checked" with two probe rounds, two pilot sessions, the check, and a short history
@@ -170,18 +168,8 @@ def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
     goes_on_after_any_round(settings(algorithm, "previous", **standing), 5, {0})
 
 
-class Normed(Model):
-    """A model with batch norm's statistics and with dropout."""
-
-    typical_input = (8, 8)
-    typical_classes = 10
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Dropout(0.2), nn.Linear(64, classes))
-
-
 def test_statistics_and_dropout_go_on_too() -> None:
-    how = settings("moon", "similarity", model=Normed(), local={"batching": "stacked"})
+    how = settings("moon", "similarity", model=Normed(dropout=0.2), local={"batching": "stacked"})
     goes_on_after_any_round(how, SESSIONS["similarity"], {0, 1})
 
 
@@ -218,5 +206,4 @@ def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
     fresh.restore(cell.snapshot())
     tested, again = stage.evaluate(), next(fresh.one.stages()).evaluate()
     assert tested == again
-    assert tested is not None
     assert tested.scalars["theory_loss_after"] < tested.scalars["theory_loss"]

@@ -40,16 +40,11 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
     assert (some["theory_smoothness"] > 0).all()
 
 
-def test_noise_shrinks_with_the_batch_as_without_replacement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_is_that_without_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise sigma^2 (1 - B/D) / B with B = 8 is 2 (1 - 8/D) / (1 - 16/D) times that with 16; D is 300 to 600."""
     monkeypatch.setattr(theory, "SAMPLES", 1000)
     measure = ("learning.partition=iid", "learning.theory=1", "sessions.rounds=1")
-    noises = [
-        rounds_of(tmp_path / str(batch), *measure, f"learning.local.batch={batch}")[
-            "theory_noise_steps"
-        ].iloc[0]
-        for batch in (8, 16)
-    ]
+    batches = (8, 16)
+    runs = [rounds_of(tmp_path / str(size), *measure, f"learning.local.batch={size}") for size in batches]
+    noises = [run["theory_noise_steps"].iloc[0] for run in runs]
     assert 2 * (1 - 8 / 600) / (1 - 16 / 600) < noises[0] / noises[1] < 2 * (1 - 8 / 300) / (1 - 16 / 300)

@@ -1,4 +1,4 @@
-"""Test that stacked and sequential training and a plain PyTorch loop give the same models for every task."""
+"""Test that stacked and sequential training agree with a plain PyTorch loop, for each task and augmented images."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,13 @@ from edgefl.contract import SessionStart
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.updates.updates import TrainedRound
 from edgefl.run.plan import prepare
 from edgefl.testing.cell import within
+from tests.refusals import refused_at
+from tests.tools.constants import with_constants
+from tests.unit.learning.digits_cell import CPU, settings_of
 
 CLOSE = 1e-6
 EPS = torch.finfo(torch.float32).eps
@@ -133,7 +137,6 @@ def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
     assert torch.allclose(stacked.rows, sequential.rows, atol=case.close)
     data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
     plan = stacked.batches
-    assert plan is not None
     begin = [one.clone() for one in layout.views(stacked.start).values()]
     for k in range(case.devices):
         module.load_state_dict(layout.views(stacked.start.clone()))
@@ -158,7 +161,41 @@ def test_batches_stay_as_they_are_where_images_are_seen_otherwise() -> None:
     (_, plain), (_, seen) = (
         CASES["augmented, vmap"].trained(local={"augmentation": how}) for how in (False, True)
     )
-    assert plain.batches is not None
-    assert seen.batches is not None
     assert np.array_equal(plain.batches.rows, seen.batches.rows)
     assert not torch.equal(plain.rows, seen.rows)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (3, 4, 7)], ids=["grey", "colour"])
+def test_pixels_come_from_the_padded_image_in_every_view(shape: tuple[int, ...]) -> None:
+    augmentation = with_constants(Augmentation, padding=2)()
+    numbers = np.arange(augmentation.views)
+    assert len(numbers) == 5 * 5 * 2
+    images = np.random.default_rng(0).integers(1, 256, (len(numbers), *shape), dtype=np.uint8)
+    seen = augmentation.seen(torch.from_numpy(images), torch.from_numpy(numbers))
+    assert seen.dtype == torch.uint8
+    for image, number, found in zip(images, numbers.tolist(), seen.numpy(), strict=True):
+        assert np.array_equal(found, view(augmentation, image, number))
+
+
+def test_half_are_mirrored_and_all_places_are_as_likely() -> None:
+    """Half of the views are mirrored (4 standard errors); chi-square of 81 shifts is within 5 standard deviations."""
+    augmentation, n = Augmentation(), 40_000
+    views = augmentation.draw(np.full((1, 1), n), n, [np.random.default_rng(1)])[0, 0]
+    places = 81
+    assert abs((views >= places).mean() - 0.5) < 4 * 0.5 / n**0.5
+    counts = np.bincount(views % places, minlength=places)
+    chi_square = ((counts - n / places) ** 2 / (n / places)).sum()
+    assert abs(chi_square - (places - 1)) < 5 * (2 * (places - 1)) ** 0.5
+
+
+def test_a_device_draws_the_same_in_any_company() -> None:
+    augmentation, sizes = Augmentation(), np.array([[4, 2], [7, 7]])
+    together = augmentation.draw(sizes, 7, [np.random.default_rng(k) for k in range(2)])
+    alone = augmentation.draw(sizes[:1], 4, [np.random.default_rng(0)])
+    assert np.array_equal(together[0, :, :4], alone[0])
+    assert not together[0, 0, 4:].any()
+
+
+def test_what_is_no_image_is_refused() -> None:
+    with refused_at("learning.local.augmentation", "[60]"):
+        TrainingData(settings_of(dataset="synthetic", local={"augmentation": True}), CPU, devices=3)

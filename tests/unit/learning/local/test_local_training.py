@@ -88,9 +88,15 @@ def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None)
     return draw_batches(samples, [STEPS[k] for k in ids], BATCH, generators, train.smallest_batch)
 
 
+def fedavg(train: LocalTraining, plan: Batches | None = None, start: Tensor | None = None) -> LocalTask:
+    """Return a round of FedAvg, by default of all devices from the initial model."""
+    start = start_of(train) if start is None else start
+    return LocalTask(start, plan or batches(train), LR, FedAvg())
+
+
 def ends(train: LocalTraining, task: LocalTask | None = None) -> Tensor:
     """Return the local models [K, M + Q], by default of a round of FedAvg."""
-    return train.run(task or LocalTask(start_of(train), batches(train), LR, FedAvg())).rows.clone()
+    return train.run(task or fedavg(train)).rows.clone()
 
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
@@ -107,9 +113,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
     torch.manual_seed(5)
     teacher = start_of(train)
     teacher = teacher + 0.3 * torch.rand_like(teacher)
-    term = Continuous(coefficient=0.8).anchor(teacher, torch.tensor([True, False, True]))
-    assert term is not None
-    return term
+    return Continuous(coefficient=0.8).anchor(teacher, torch.tensor([True, False, True]))
 
 
 # ---- kernels agree
@@ -118,7 +122,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     """Make local training that uses this kernel in place of the one it would choose."""
     train = training(model, **options)
-    train._kind = lambda task: kind  # type: ignore[method-assign]
+    train._kind = lambda task: kind
     return train
 
 
@@ -209,9 +213,9 @@ def test_devices_can_start_from_models_of_their_own() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
-        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg()))
+        together = ends(train, fedavg(train, start=starts))
         for k in (0, 4):
-            alone = ends(train, LocalTask(starts[k], batches(train, 0, [k]), LR, FedAvg()))
+            alone = ends(train, fedavg(train, batches(train, 0, [k]), starts[k]))
             torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
 
 
@@ -251,9 +255,9 @@ def test_dropout_masks_are_the_devices_own() -> None:
     """Another seed changes the model of its device only."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
-    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
+    first = ends(train, fedavg(train, plan))
     plan.seeds[2] += 1
-    second = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
+    second = ends(train, fedavg(train, plan))
     differs = (first != second).any(1)
     assert differs.tolist() == [k == 2 for k in range(DEVICES)]
 
@@ -266,11 +270,9 @@ def test_a_model_with_gradients_of_its_own_is_trained_by_these(model: Model) -> 
     """A model's own gradients are used even with further terms of the loss."""
     train = training(model)
     start = start_of(train)
+    previous = {"previous": lambda devices: start.expand(len(devices), -1)}
     for algorithm in (FedAvg(), Moon()):
-        work = LocalTask(
-            start, batches(train), LR, algorithm, previous=lambda devices: start.expand(len(devices), -1)
-        )
-        ends(train, work)
+        ends(train, LocalTask(start, batches(train), LR, algorithm, **previous))
         assert list(train._workers) == [ByHand]
 
 
@@ -281,14 +283,13 @@ def test_a_model_that_writes_out_the_cross_entropy_alone_meets_further_terms_by_
 
     train = training(Alone())
     plan = batches(train)
-    assert train._kind(LocalTask(start_of(train), plan, LR, FedAvg())) is ByHand
+    assert train._kind(fedavg(train, plan)) is ByHand
     assert train._kind(LocalTask(start_of(train), plan, LR, Moon())) is not ByHand
 
 
 def kind_of(train: LocalTraining, times: int) -> type:
     """Return the kernel that is chosen for a round of 6 x `times` devices."""
-    plan = batches(train, 0, list(range(DEVICES)) * times)
-    return train._kind(LocalTask(start_of(train), plan, LR, FedAvg()))
+    return train._kind(fedavg(train, batches(train, 0, list(range(DEVICES)) * times)))
 
 
 def test_the_choice_is_by_layers_sizes_and_processor() -> None:
@@ -300,11 +301,7 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
     assert kind_of(training(Plain()), 1) is OneByOne
     assert kind_of(training(Plain(), memory_bytes=10_000), 2) is OneByOne
     assert kind_of(training(Convolutions()), 2) is OneByOne
-    dense, conv, lstm = (
-        Plain().build((2, SIDE, SIDE), 3),
-        Convolutions().build((2, SIDE, SIDE), 3),
-        nn.LSTM(3, 4),
-    )
+    dense, conv = (model.build((2, SIDE, SIDE), 3) for model in (Plain(), Convolutions()))
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
     assert choose(dense, STACKED_FROM, cpu) == "stacked"
     assert choose(dense, STACKED_FROM - 1, cpu) == "sequential"
@@ -313,7 +310,7 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
     for name in ("lstm", "text_bag"):
         ours = registry.get("models", name)(**SMALL[name]).build((9,), 3)
         assert choose(ours, 100, cpu) == choose(ours, 100, cuda) == "sequential"
-    assert choose(lstm, 100, cuda) == "sequential"
+    assert choose(nn.LSTM(3, 4), 100, cuda) == "sequential"
 
 
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
@@ -329,12 +326,7 @@ def test_the_same_choice_gives_the_same_bytes() -> None:
     ids = list(range(DEVICES)) * 2
     for model, batching in ((Plain(), "stacked"), (Convolutions(), "sequential")):
         trainings = training(model), training(model, batching=batching)
-        assert torch.equal(
-            *(
-                ends(train, LocalTask(start_of(train), batches(train, 0, ids), LR, FedAvg()))
-                for train in trainings
-            )
-        )
+        assert torch.equal(*(ends(train, fedavg(train, batches(train, 0, ids))) for train in trainings))
 
 
 class Unstackable(Plain):
@@ -392,11 +384,8 @@ def rounding_of_a_sum(count: int) -> float:
 def test_chunks_fit_the_memory() -> None:
     """Chunks of logistic regression on 28x28 images have ten devices, the measured optimum."""
     module = Logistic().build((28, 28), 10)
-    data = SplitInMemory(
-        Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64)),
-        *(np.float32(1),) * 2,
-        torch.device("cpu"),
-    )
+    split = Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64))
+    data = SplitInMemory(split, *(np.float32(1),) * 2, torch.device("cpu"))
     shipped = LocalTraining(Logistic(), module, data, UpdateRule(0.9))
     assert shipped.chunk(128) == 10
     train = training(Plain(), memory_bytes=10**6)
@@ -404,9 +393,7 @@ def test_chunks_fit_the_memory() -> None:
     assert train.chunk(BATCH) == 10**6 // (4 * numbers)
 
 
-def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chunk_that_a_gpu_cannot_hold_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(chunk: ChunkTraining, positions: list[int]) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -425,7 +412,7 @@ class Smooth(Plain):
     last: bool
 
     @property
-    def channels_last_gain(self) -> str:  # type: ignore[override]
+    def channels_last_gain(self) -> str:
         return "all" if self.last else "none"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -441,9 +428,7 @@ class Smooth(Plain):
         (Convolutions(), Convolutions(), 8),  # has batch norm and several layers
     ],
 )
-def test_bf16_is_float32_but_for_rounding(
-    batching: str, model: Model, read_as: Model, roundings: int
-) -> None:
+def test_bf16_is_float32_to_rounding(batching: str, model: Model, read_as: Model, roundings: int) -> None:
     """Updates agree up to a few roundings of inputs, as parameters stay in float32."""
     updates = []
     for one, bf16 in ((model, False), (read_as, True)):
@@ -459,10 +444,8 @@ def test_bf16_is_float32_but_for_rounding(
 def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None:
     found = {}
     for gain in ("none", "tests", "all"):
-        train = training(
-            type("Gaining", (Convolutions,), {"channels_last_gain": gain, "__module__": __name__})()
-        )
-        found[gain] = ends(train)
+        gaining = type("Gaining", (Convolutions,), {"channels_last_gain": gain, "__module__": __name__})
+        found[gain] = ends(training(gaining()))
     assert torch.equal(found["none"], found["tests"])
     assert not torch.equal(found["none"], found["all"])
     torch.testing.assert_close(found["none"], found["all"], atol=ROUNDING * 10, rtol=0)
@@ -507,9 +490,7 @@ INPUT = {
     ],
     ids=name_of,
 )
-def test_every_model_trains_alike_stacked_and_one_by_one(
-    name: str, algorithm: Algorithm, devices: int
-) -> None:
+def test_kernels_train_every_model_alike(name: str, algorithm: Algorithm, devices: int) -> None:
     """All kernels agree for unequal batches and two steps, with statistics and dropout, and all parameters change."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     shape = INPUT.get(name, model.typical_input)
@@ -520,28 +501,18 @@ def test_every_model_trains_alike_stacked_and_one_by_one(
     tokens = name in ("lstm", "text_bag")
     scaling = (np.float32(0), np.float32(1)) if tokens else (np.float32(40), np.float32(23))
     split = SplitInMemory(data, *scaling, torch.device("cpu"))
-    plan = draw_batches(
-        [np.arange(7), np.arange(7, 12)][:devices],
-        [2, 2][:devices],
-        4,
-        [np.random.default_rng(k) for k in range(devices)],
-        2,
-    )
+    own, rngs = [np.arange(7), np.arange(7, 12)], [np.random.default_rng(k) for k in range(devices)]
+    plan = draw_batches(own[:devices], [2, 2][:devices], 4, rngs, 2)
     found = []
     for kind in (ByHand, Stacked, OneByOne):
         if kind is ByHand and not model.writes_out_terms():
             continue
         train = LocalTraining(model, module, split, UpdateRule(RHO), memory_bytes=10**9)
-        train._kind = lambda task, kind=kind: kind  # type: ignore[method-assign]
+        train._kind = lambda task, kind=kind: kind
         start = train.layout.flatten(module)
-        work = LocalTask(
-            start,
-            plan,
-            0.01,
-            algorithm,
-            previous=lambda devices, start=start: 1.01 * start.expand(2, -1)[: len(devices)],
-        )
-        found.append(ends(train, work) - start)
+        previous = 1.01 * start.expand(2, -1)
+        task = LocalTask(start, plan, 0.01, algorithm, previous=lambda ids, rows=previous: rows[: len(ids)])
+        found.append(ends(train, task) - start)
     scale = float(found[-1].abs().max())
     assert scale > 0
     for other in found[:-1]:
@@ -565,11 +536,8 @@ def biases_before_batch_norm(module: nn.Module, x: Tensor) -> set[str]:
         elif getattr(layer, "bias", None) is not None:
             outputs.append((f"{name}.bias", output))
 
-    hooks = [
-        layer.register_forward_hook(partial(note, name))
-        for name, layer in module.named_modules()
-        if not list(layer.children())
-    ]
+    layers = [(name, layer) for name, layer in module.named_modules() if not list(layer.children())]
+    hooks = [layer.register_forward_hook(partial(note, name)) for name, layer in layers]
     with torch.no_grad():
         module(x)
     for hook in hooks:
@@ -580,18 +548,16 @@ def biases_before_batch_norm(module: nn.Module, x: Tensor) -> set[str]:
 class Sliced(Model):
     """A model that slices its ParameterList."""
 
+    class Module(nn.Module):
+        def __init__(self, inputs: int, classes: int) -> None:
+            super().__init__()
+            self.weights = nn.ParameterList([torch.randn(classes, inputs), torch.randn(classes)])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return functional.linear(x.flatten(1), *self.weights[:2])
+
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return _Sliced(int(np.prod(input_shape)), classes)
-
-
-class _Sliced(nn.Module):
-    def __init__(self, inputs: int, classes: int) -> None:
-        super().__init__()
-        self.weights = nn.ParameterList([torch.randn(classes, inputs), torch.randn(classes)])
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        weight, bias = self.weights[:2]
-        return functional.linear(x.flatten(1), weight, bias)
+        return Sliced.Module(int(np.prod(input_shape)), classes)
 
 
 def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:

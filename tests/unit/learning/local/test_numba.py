@@ -29,20 +29,8 @@ from tests.tools.leaving import goes_on
 
 CLOSE = 1e-6  # error of parameters of order 0.1 to 1 after a round
 SAMPLES, CHANNELS, SIDE, CLASSES = 300, 3, 5, 7
-HELD = [
-    1,
-    4,
-    15,
-    16,
-    60,
-    33,
-    0,
-    21,
-    60,
-    60,
-    10,
-    20,
-]  # samples per device, with batches of odd sizes, and more devices than a chunk
+# samples per device, with batches of odd sizes, and more devices than a chunk
+HELD = [1, 4, 15, 16, 60, 33, 0, 21, 60, 60, 10, 20]
 STEPS, BATCH, ROUNDS = 6, 23, 3
 MODELS = [Logistic(), Mlp2(hidden=19), Mlp(hidden=(33, 6, 18))]
 BASE: dict[str, Any] = sections("""
@@ -130,7 +118,7 @@ class Tanh(Mlp2):
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)
-        module.features[2] = torch.nn.Tanh()  # type: ignore[operator]
+        module.features[2] = torch.nn.Tanh()
         return module
 
 

@@ -76,9 +76,7 @@ def test_padding_does_not_matter(algorithm: Algorithm, monkeypatch: pytest.Monke
     assert float((narrow - wide).abs().max()) < ROUNDING
 
 
-def test_small_products_keep_their_width(
-    asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_products_keep_padding(asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Small products keep their padding, as BLAS has other kernels for small shapes, with other rounding."""
     monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
     trained(FedProx(), [150])

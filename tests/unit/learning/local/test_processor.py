@@ -25,9 +25,7 @@ ARM_WITH = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm\n"
     ("text", "has"),
     [(WITHOUT, False), (WITH, True), (ARM_WITHOUT, False), (ARM_WITH, True), ("cpu : POWER9\n", None)],
 )
-def test_what_linux_says(
-    text: str, has: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_linux_cpuinfo(text: str, has: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(processor, "CPUINFO", tmp_path / "cpuinfo")
     assert processor.has_bf16() is has
@@ -49,7 +47,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 
 
 @pytest.mark.parametrize(("precision", "has"), [("bf16", False), ("bf16", True), ("float32", False)])
-def test_a_run_says_that_bf16_is_slow_here(
+def test_slow_bf16_is_noted(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run with bfloat16 on such a CPU has a note in run.json and on the screen."""
@@ -79,12 +77,8 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
     """On a GPU index_add_ is avoided, as it adds in any order; on a CPU both ways give the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
-    with FakeTensorMode(), Operations() as called:
-        add_rows(
-            torch.zeros(9, 3, device="cuda"),
-            torch.zeros(50, device="cuda").long(),
-            torch.zeros(50, 3, device="cuda"),
-        )
+    with FakeTensorMode(), Operations() as called, torch.device("cuda"):
+        add_rows(torch.zeros(9, 3), torch.zeros(50).long(), torch.zeros(50, 3))
     assert "index_add_" not in called.names
     assert called.names[-1] in {"index_put_", "_index_put_impl_"}
     ours, sorted_first = torch.zeros(9, 3), torch.zeros(9, 3)

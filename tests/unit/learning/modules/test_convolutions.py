@@ -29,9 +29,7 @@ ROUNDING = 1e-4  # relative to the largest output, of sums of at most 4,608 prod
         ("all", CUDA, "tests", LYING),
     ],
 )
-def test_the_order_is_by_model_and_processor(
-    gain: Any, torch_device: torch.device, work: Any, order: bool
-) -> None:
+def test_order_by_model_and_device(gain: Any, torch_device: torch.device, work: Any, order: bool) -> None:
     assert wants_channels_last(gain, torch_device, work) == order
 
 
@@ -47,14 +45,10 @@ def test_outputs_are_the_same_to_rounding(model: Any, shape: tuple[int, ...]) ->
     with torch.no_grad():
         wanted = module(x)
         read_channels_last(module)
-        orders = []
+        orders, last = [], {"memory_format": torch.channels_last}
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
-                layer.register_forward_hook(
-                    lambda layer, given, out: orders.append(
-                        out.is_contiguous(memory_format=torch.channels_last)
-                    )
-                )
+                layer.register_forward_hook(lambda layer, _, out: orders.append(out.is_contiguous(**last)))
         found = module(x)
     assert orders
     assert all(orders)
@@ -72,12 +66,10 @@ def test_a_layer_that_is_no_convolution_of_images_is_left_alone() -> None:
     assert torch.equal(alone(x), wanted)
 
 
-@pytest.mark.parametrize(
-    ("shape", "count"), [((32, 32), 128), ((28, 28), 167), ((64, 64), 32), ((8, 8), 1024), ((224, 224), 8)]
-)
-def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int) -> None:
+@pytest.mark.parametrize(("side", "count"), [(32, 128), (28, 167), (64, 32), (8, 1024), (224, 8)])
+def test_so_many_pixels_are_tested_at_a_time(side: int, count: int) -> None:
     """A block has 131,072 pixels, but at least 8 images; models without convolutions have the largest blocks."""
-    convolution = nn.Conv2d(1, 1, 1)
+    convolution, shape = nn.Conv2d(1, 1, 1), (side, side)
     assert images_at_once(convolution, torch.Size((1000, *shape)), 1024) == count
     assert images_at_once(convolution, torch.Size((1000, 3, *shape)), 1024) == count
     assert images_at_once(nn.Linear(4, 4), torch.Size((1000, *shape)), 1024) == 1024

@@ -142,7 +142,7 @@ def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
     drifting = Drifting(swap, np.arange(2), 2)
     data, others = (in_memory(both_concepts(swap, split, CLASSES)) for _ in range(2))
     find = tester.of_labels
-    tester.of_labels = lambda *args: asked.append(args) or find(*args)  # type: ignore[method-assign]
+    tester.of_labels = lambda *args: asked.append(args) or find(*args)
     before, after, unknown = 1, 2, model.new_full(model.shape, np.nan)
     turns = [
         (model, data, [0, 1], before, True), (model, data, [0, 1], before, False),

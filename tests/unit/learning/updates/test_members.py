@@ -56,9 +56,6 @@ def off(stage: TrainStage, name: str) -> float:
     return float(np.abs(stage.federation.model.state[name].double().numpy() - mean).max())
 
 
-# ---- joining a session under way
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, name: str, seed: int) -> None:
@@ -85,9 +82,7 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
-def test_who_was_there_before_does_not_join(
-    algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_former_members_do_not_join(algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No device joins a session by leaving and returning, or by not being selected."""
 
     def nobody(*args: Any) -> Any:
@@ -131,9 +126,6 @@ def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
     assert stage.federation.model.state["gradient"].abs().max() < ROUNDING, "0 as it was"
 
 
-# ---- FedDyn's shift at the beginning of a session
-
-
 def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
     one = learner(FedDyn(), cost={"payload": "exchanged"})
     model = one.payload_bits
@@ -148,15 +140,11 @@ def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
     assert learner(FedDyn()).payload_bits == model
 
 
-# ---- labels
-
-
 def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> None:
     one = learner("fedavg", partition="two_shard")
     stage = opened(one, 1, [0, 1])
     own = stage.trainer.device_data
     new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
-    assert stage.facts.opening is not None
     assert stage.facts.opening.labels == own.labels([0, 1])
     # the new device's labels count in the last round too, although it has left, as it was a member in this session
     for round_, (ids, members) in enumerate(
@@ -166,20 +154,14 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         trainer = stage.trainer
         expected = trainer.tester.evaluate(one.model, trainer.training_data.test, own.labels(members))
         tested = stage.evaluate()
-        assert tested is not None
         assert (tested.accuracy, tested.loss) == expected
     assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
     assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
 
 
-# ---- devices' vectors belong to their data
-
-
 @pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
 @pytest.mark.parametrize("overlap", [None, 0.0])
-def test_devices_remember_while_they_hold_the_same_data(
-    algorithm: Algorithm, name: str, overlap: float | None
-) -> None:
+def test_devices_remember_with_equal_data(algorithm: Algorithm, name: str, overlap: float | None) -> None:
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": overlap}
     one = learner(algorithm, partition=partition)
     session(one, 1, range(DEVICES))
@@ -197,7 +179,6 @@ def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
         one = learner(algorithm, partition={"name": "dirichlet", "alpha": 0.3, "overlap": 0.0})
         opened(one, 1, range(DEVICES)).train(range(DEVICES), 1)
         stage = opened(one, 2, range(DEVICES))
-        assert isinstance(stage, TrainStage)
         stage.train(range(DEVICES), 1)
         finals.append(stage.federation.model.waiting_round(range(DEVICES)).rows.clone())
     torch.testing.assert_close(*finals, atol=ROUNDING, rtol=0)
@@ -225,8 +206,6 @@ def test_rows_are_seen_with_the_data_they_are_of() -> None:
     first.shift("vector", [0, 1], torch.ones(2))
     assert seen(first) == [[2, 3], [1, 1], [-1, -1]]
 
-
-# ---- standing populations
 
 A, B = range(5), range(5, 12)
 
@@ -276,9 +255,6 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
         else:
             assert np.array_equal(there[A], remembered[A])
         assert there[B].any()
-
-
-# ---- several cells
 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
