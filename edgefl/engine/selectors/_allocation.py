@@ -322,7 +322,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     y = efficiency_of(h)
     more = exp(y * LN2)
     share = of.bits_hz / (t * y)
-    by_price = h / (y * y * more * LN2**2)  # d log y, the same for a falling time as for a rising price
+    by_price = h / (y * y * more * LN2**2)  # d log y by log price, and the negative of d log y by log t
     share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
     spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
