@@ -110,8 +110,8 @@ class DiverseFading(PagedFading):
     chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
-    to its power to keep the mean at 1. This changes the power from one slot to the next by a standard deviation of at
-    most sqrt((1 - q) / L), 3 % of the mean power with 11 parts; for a walking device, every eighth slot is a point.
+    to its power to keep the mean at 1. Omitting random numbers there changes the power between slots by a standard
+    deviation of at most sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every 8 slots.
     """
 
     parts = ()  # a page of slots contains a single power per slot

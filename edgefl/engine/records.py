@@ -119,9 +119,7 @@ class EventName(StrEnum):
     SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
     SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = (
-        "radio_link_failure"  # the device's link was too weak for the lowest rate during T310
-    )
+    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )

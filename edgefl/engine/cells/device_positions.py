@@ -41,7 +41,7 @@ class DevicePositions:
         As long as no device moves, the same array object is returned, so that callers need not compare positions.
         """
         now_s = self._env.now
-        # the clock adds up delays, so the same time may be rounded differently, but must have one set of positions
+        # the clock adds up delays, so one time may be rounded in several ways, but must have one set of positions
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
             self._places_m = positions_of(

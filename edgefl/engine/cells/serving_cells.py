@@ -1,4 +1,4 @@
-"""Serving cell of each device, since when, and the previous cell, in NumPy and without a clock."""
+"""Each device's serving cell, the start of this service, and the previous cell, in NumPy and without a clock."""
 
 import numpy as np
 

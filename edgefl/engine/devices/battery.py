@@ -120,7 +120,7 @@ class Battery:
                 first = slot % period
                 sums_j = list(accumulate(net * on.slot_s for net in net_w[first:] + net_w[:first]))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
-                # stop one period before the battery is empty, so that it becomes empty while slots are followed
+                # skip all but the last period before the battery is empty, so that it becomes empty slot by slot
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
                 if safe == last == math.inf:
                     return level_j, lost_j, math.inf

@@ -56,8 +56,8 @@ class Candidates:
             of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. Seconds
             and joules of a transfer include those of the access before it; up_access_s: access time of the upload.
         charge_j: joules left in the device's battery; inf on mains.
-        packet_errors: loss of uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if none is
-            lost.
+        packet_errors: model of lost uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if all
+            arrive.
         loss, norm: each device's last reports; nan without a report, or if `asks_loss` or `asks_norm` is false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.

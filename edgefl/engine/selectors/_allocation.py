@@ -313,8 +313,8 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     """Compute the best shares for sending times t at a price of the band in J per share.
 
     Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and another second saves b
-    price / t joules. If this y exceeds the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t,
-    and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
+    price / t joules. If this y takes more than maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z /
+    t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0
@@ -322,7 +322,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     y = efficiency_of(h)
     more = exp(y * LN2)
     share = of.bits_hz / (t * y)
-    by_price = h / (y * y * more * LN2**2)  # d log y, the same for a falling time as for a rising price
+    by_price = h / (y * y * more * LN2**2)  # d log y by log price, and the negative of d log y by log t
     share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
     spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
