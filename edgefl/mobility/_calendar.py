@@ -44,7 +44,7 @@ def check(spells: Sequence[PartOfDay], what: str) -> None:
 
 
 class Calendar:
-    """The spells of a rhythm over time, repeated every day, or every week if spells belong to days.
+    """The spells of a rhythm over time; they repeat every day, or every week if any spell names days.
 
     Attributes:
         begins_h: [k] beginnings of spells, in hours (at least 0) since the period began.

@@ -21,8 +21,8 @@ class Static(Mobility):
 
     placement: Literal["area", "distance"] = Field(
         "area",
-        description="area: devices uniform over the area (J); distance: their distance from the centre is uniform, "
-        "so that they are denser near the centre",
+        description="area: positions are uniform over the area (J); distance: distances from the centre are uniform, "
+        "so that devices are denser near it",
     )
 
     def area_radius_m(self, cell_radius_m: float) -> float:

@@ -309,9 +309,9 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
     Args:
         times_s: [samples] times, device after device.
         counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. The usual
-            interval is the median: of all devices together in a file that lists all devices of each time step,
-            otherwise of each device, at least RECEPTION_S.
+        lost: [devices] how many usual intervals a gap must exceed to count as an absence. The usual interval is the
+            median over all devices in files that list all devices at each time step, and otherwise each device's
+            median; there, the limit is at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

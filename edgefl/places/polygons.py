@@ -10,7 +10,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import shapely
 
-MOST_TRAPEZOIDS = 2_000_000  # each takes 200 bytes while trapezoids are made
+MOST_TRAPEZOIDS = 2_000_000  # each takes 200 bytes of memory while it is made
 MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon; takes some seconds
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from edgefl.learning.datasets import Data, Split
 
-CHUNK = 4096  # images counted at a time, since bincount converts their pixels to int64
+CHUNK = 4096  # number of images counted at a time; bincount converts their pixels to int64
 DIGITS = tuple("0123456789")
 
 
