@@ -268,7 +268,7 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name runs left out
+            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name the omitted runs
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:

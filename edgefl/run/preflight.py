@@ -194,12 +194,12 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     """Yield the parts of a transfer that the costs leave out, that is, all parts besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all models but one in the downlink"
+        yield "all but one of the models in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "an additional vector in the downlink until a device's first update of a session"
+        yield "a further vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:

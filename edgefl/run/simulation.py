@@ -1,4 +1,4 @@
-"""Compose a scenario's world, engine and learner, and run them into a run directory."""
+"""Compose a scenario's world, engine and learner, execute the run, and write its run directory."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -124,7 +124,7 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
         return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
 
     (note,) = notes()
-    assert note.startswith(f"learning.algorithm {name}: accuracy is that of the global model")
+    assert note.startswith(f"learning.algorithm {name}: only the global model is tested")
     assert (
         "set learning.evaluation.tested_on: devices (accuracy_personal in rounds.csv and devices.csv)" in note
     )

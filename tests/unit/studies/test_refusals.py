@@ -22,7 +22,7 @@ variants.b.seed | `seeds` | variants: {a: {}, b: {seed: 5}}
 grid.seed.1.seed | `seeds` | grid: {seed: [1, 2]}
 grid.way.y.seed | `seeds` | grid: {way: {x: {devices.count: 5}, y: {seed: 3}}}
 reference | 'c' | reference: c
-grid.way | no point | grid: {way: {}}
+grid.way | no values | grid: {way: {}}
 grid.way.zip | length | grid: {way: {zip: {devices.seed: [1], devices.count: [1, 2]}}}
 grid.x.zip | devices.count has 2, duration_s has 1 | grid: {x: {zip: {devices.count: [5, 6], duration_s: [1]}}}
 grid.x.zip | lists | grid: {x: {zip: {devices.count: 5}}}
