@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
 # tools that test the tests, and tables of faults, are not counted
 NO_TESTS = ("tests/tools/", "tests/faults/")
-MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 78_935, 58_787, 1_596, 350
+MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 78_933, 58_737, 1_596, 350
 
 
 def files(*folders: str) -> list[Path]:
@@ -47,6 +47,6 @@ def test_few_names_are_public() -> None:
 
 
 def test_no_file_is_long() -> None:
-    """No file exceeds the limit, as a longer file usually does two things."""
+    """A longer file usually does two things."""
     long = {str(file.relative_to(ROOT)): lines_of(file) for file in files(*PROGRAM, "docs", "examples")}
     assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_A_FILE} == {}

@@ -87,12 +87,8 @@ def test_our_pickles_are_those_of_python_2() -> None:
 def test_cifar10(pack: Callable[[dict[str, bytes]], bytes] | None, world: Path, expect_data: Expect) -> None:
     x, y = random_images(12, 3, 32, 32), np.arange(12) % 10
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-    content = {
-        f"data_batch_{number}": cifar_batch(
-            x[2 * number - 2 : 2 * number], labels=y[2 * number - 2 : 2 * number]
-        )
-        for number in range(1, 6)
-    }
+    parts = {f"data_batch_{number}": slice(2 * number - 2, 2 * number) for number in range(1, 6)}
+    content = {name: cifar_batch(x[part], labels=y[part]) for name, part in parts.items()}
     content |= {
         "test_batch": cifar_batch(x[10:], labels=y[10:]),
         "batches.meta": cifar_meta(b"label_names", names),
@@ -227,13 +223,9 @@ def test_emnist_names_follow_the_official_order() -> None:
 
 def test_emnist_of_another_size_is_refused(world: Path) -> None:
     for part in ("train", "test"):
-        put(
-            world,
-            {
-                f"emnist-mnist-{part}-images-idx3-ubyte": idx(random_images(2, 28, 28)),
-                f"emnist-mnist-{part}-labels-idx1-ubyte": idx(np.array([1, 2])),
-            },
-        )
+        images, labels = idx(random_images(2, 28, 28)), idx(np.array([1, 2]))
+        put(world, {f"emnist-mnist-{part}-images-idx3-ubyte": images})
+        put(world, {f"emnist-mnist-{part}-labels-idx1-ubyte": labels})
     with refused_at("", "2 samples", 60000, "EMNIST mnist"):
         emnist.Emnist(root=world, split="mnist").load()
 

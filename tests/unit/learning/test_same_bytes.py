@@ -63,7 +63,7 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
 
 # Functions that inspect the machine; files may use them to refuse large runs, count threads or place rows.
 # Sizes that affect arithmetic are constants, above all `batching.CHUNK_BYTES`.
-QUESTIONS = (
+QUESTIONS = [
     "available_bytes",
     "available_cores",
     "cpu_count",
@@ -73,7 +73,7 @@ QUESTIONS = (
     "get_num_threads",
     "getloadavg",
     "sysconf",
-)
+]
 MAY_ASK = {
     "edgefl/learning/memory.py",  # most memory that a run may need
     "edgefl/scenario/memory_needs.py",
@@ -82,18 +82,11 @@ MAY_ASK = {
     "edgefl/learning/updates/device_states.py",  # whether rows fit on the GPU
     "edgefl/run/plan.py",  # threads
 }
-ARITHMETIC = (
-    "channel",
-    "edgefl/learning",
-    "edgefl/engine",
-    "edgefl/mobility",
-    "edgefl/places",
-    "edgefl/learners",
-)
+ROOMS = ("learning", "engine", "mobility", "places", "learners", "scenario", "run")
 
 
 def test_only_who_refuses_or_counts_threads_asks_about_the_machine() -> None:
-    folders = [ROOT / folder for folder in (*ARITHMETIC, "edgefl/scenario", "edgefl/run")]
+    folders = [ROOT / "channel", *(ROOT / "edgefl" / room for room in ROOMS)]
     asking = {
         str(file.relative_to(ROOT))
         for folder in folders

@@ -104,10 +104,9 @@ def test_the_examples_policies_go_through_a_run() -> None:
 def test_an_error_of_the_run_is_told() -> None:
     with refused_at("", "controls"):
         RoundEnv(SMALL, controls=("power",))
+    budget = {"power_over_share": "per_resource_block"}
     with refused_at("", "uplink_power_over_share: full"):
-        RoundEnv(
-            {**SMALL, "radio": {"preset": "journal", "budget": {"power_over_share": "per_resource_block"}}}
-        )
+        RoundEnv({**SMALL, "radio": {"preset": "journal", "budget": budget}})
     with refused_at("", "workload"):
         RoundEnv(SMALL, reports=True).reset()
 
@@ -148,7 +147,6 @@ def env() -> Any:
     ],
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:
-    """An invalid action is refused, and the round still waits for a valid one."""
     with pytest.raises(EdgeflError, match=f"the action (is|has|sets) .*{why}.*: pass"):
         env.step(action)
     assert env._run is not None
@@ -184,11 +182,11 @@ def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
         RoundEnv(SMALL, **how)
 
 
-@pytest.mark.parametrize(
-    "again",
-    [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))],
-    ids=["copy", "deep", "pickle"],
-)
+def pickled(env: RoundEnv) -> RoundEnv:
+    return pickle.loads(pickle.dumps(env))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
 def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> None:
     """A copy has its own run; an environment whose run has begun cannot be copied, as the run is in a thread."""
     env = RoundEnv(SMALL)

@@ -43,10 +43,8 @@ def test_fewer_rows_change_nothing_else(tmp_path: Path) -> None:
     for devices, kept in (("none", []), (2, [1, 3, 5])):
         run = simulate(scenario(record={"devices": devices}), tmp_path / str(devices))
         assert tables(run, "devices") == tables(whole, "devices")
-        pd.testing.assert_frame_equal(
-            pd.read_csv(run / "devices.csv").astype(parts.dtypes),
-            parts[parts["round"].isin(kept)].reset_index(drop=True),
-        )
+        rows = pd.read_csv(run / "devices.csv").astype(parts.dtypes)
+        pd.testing.assert_frame_equal(rows, parts[parts["round"].isin(kept)].reset_index(drop=True))
         assert check_run(run) == []
     (tmp_path / "2" / "devices.csv").write_text((whole / "devices.csv").read_text())
     assert "rounds.csv does not" not in str(check_run(tmp_path / "2"))
@@ -184,10 +182,8 @@ def test_reading_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_both_forms_hold_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    devices = {
-        "count": 4,
-        "classes": {"a": {"share": 0.5}, "b": {"mobility": {"name": "random_waypoint", "area_factor": 1.5}}},
-    }
+    b = {"mobility": {"name": "random_waypoint", "area_factor": 1.5}}
+    devices = {"count": 4, "classes": {"a": {"share": 0.5}, "b": b}}
     record = {"positions_s": 0.5}
     plain = simulate(scenario(devices=devices, record=record), tmp_path / "csv")
     parquet = simulate(

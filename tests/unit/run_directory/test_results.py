@@ -125,8 +125,6 @@ def test_a_signal_waits_for_a_failed_runs_end(run: RunDirectory, monkeypatch: py
 
 
 def test_a_run_interrupted_at_its_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run interrupted at its beginning must not leave the status `running` in run.json."""
-
     def table(self: _RunTables, row_type: type) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
         monkeypatch.undo()

@@ -1,5 +1,6 @@
 """Test that degrees are refused at keys that need metres, and that small places in metres are accepted."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,8 @@ def test_small_places_in_metres_are_not_degrees() -> None:
 
 
 def test_an_origin_that_nothing_uses_is_noted(tmp_path: Any) -> None:
-    (tmp_path / "a.geojson").write_text(
-        '{"type": "Polygon", "coordinates": [[[11.57, 48.13], [11.58, 48.13], [11.58, 48.14], [11.57, 48.13]]]}'
-    )
+    polygon = {"type": "Polygon", "coordinates": [[*TRIANGLE, TRIANGLE[0]]]}
+    (tmp_path / "a.geojson").write_text(json.dumps(polygon))
     file = {"a": {"geojson": {"path": str(tmp_path / "a.geojson")}}}
     noted = {}
     for name, areas in (("file", file), ("disc", {"a": disc(0, 0)})):

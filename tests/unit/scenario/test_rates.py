@@ -86,11 +86,8 @@ def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
 @pytest.mark.parametrize("algorithm", sorted(registry.names("algorithms")))
 def test_algorithms_accept_rate_zero(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepDecay, "factor", 0.0)
-    keys = [
-        f"learning.algorithm={algorithm}",
-        "learning.local.lr_schedule={name: step, every: 1}",
-        "duration_s=1000",
-    ]
+    keys = ["learning.local.lr_schedule={name: step, every: 1}", "duration_s=1000"]
+    keys.append(f"learning.algorithm={algorithm}")
     keys += ["learning.local.epochs=2"] if algorithm == "flash" else []
     keys += ["learning.drift={name: label_swap, at: 2}"] if algorithm == "oracle" else []
     rounds = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu").rounds

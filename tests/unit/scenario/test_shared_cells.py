@@ -109,10 +109,9 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
 
 
 def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
-    made = scenario(
-        federations__b={"classes": ["meter"], "learning": LEARNING},
-        devices__classes={"phone": {"share": 0.5}, "meter": {"samples": 0.5}},
-    )
+    classes = {"phone": {"share": 0.5}, "meter": {"samples": 0.5}}
+    b = {"classes": ["meter"], "learning": LEARNING}
+    made = scenario(federations__b=b, devices__classes=classes)
     assert made.devices.classes["meter"].samples == 0.5
 
 

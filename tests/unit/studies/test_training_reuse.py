@@ -74,12 +74,8 @@ def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Pa
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
     """A run that lends all sessions writes a snapshot before each of the sessions 2 to `until` + 1."""
-    variants = {
-        "average": start("average"),
-        "narrow": start("average") + ", radio.bandwidth_hz: 20.0e+6",
-        "previous": start("previous"),
-        "continuous": start("continuous"),
-    }
+    variants = {name: start(name) for name in ("average", "previous", "continuous")}
+    variants["narrow"] = variants["average"] + ", radio.bandwidth_hz: 20.0e+6"
     plans = reuse_of(tmp_path, variants)
     assert (plans["average"].lends, plans["narrow"].whole) == ("every_session", True)
     assert (plans["previous"].until, plans["previous"].snapshots) == (4, 4)

@@ -467,15 +467,8 @@ def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
 # ---- every registered model
 
 SMALL: dict[str, dict[str, int]] = {"lstm": {"hidden": 12}, "text_bag": {"vocabulary": 80}}
-INPUT = {
-    "resnet18": (3, 64, 64),
-    "svhn_cnn": (3, 16, 16),
-    "cnn2": (12, 12),
-    "lstm": (9,),
-    "text_bag": (9,),
-    "mlp2": (7,),
-    "mlp": (7,),
-}
+INPUT = {"resnet18": (3, 64, 64), "svhn_cnn": (3, 16, 16), "cnn2": (12, 12), "lstm": (9,), "text_bag": (9,)}
+INPUT |= {"mlp2": (7,), "mlp": (7,)}
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag
