@@ -88,7 +88,7 @@ def test_later_errors_name_the_line(tmp_path: Path) -> None:
 
 
 def test_a_scenario_is_frozen(tmp_path: Path) -> None:
-    loaded = scenario.load(write(tmp_path, GOOD))
+    loaded = load(write(tmp_path, GOOD))
     for section in (loaded, loaded.radio):
         with pytest.raises(EdgeflError, match=r"cannot be assigned.*with_\("):
             section.__setattr__(next(iter(type(section).model_fields)), 3)
