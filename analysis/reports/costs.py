@@ -132,13 +132,12 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
         "previous": 1,
         "continuous": 1,
     }.get(str(settings.get("learning.warm_start")), float("nan"))
-    probes = bool((own["phase"] == "probe").any())
     return {
         "variant": run.variant,
         "seed": run.seed,
         "model_bits": run.payload_bits,
         "stored_models": stored,
-        "stored_temporarily": pilots if probes else 0,
+        "stored_temporarily": pilots if (own["phase"] == "probe").any() else 0,
     }
 
 
