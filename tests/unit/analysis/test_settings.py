@@ -54,7 +54,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
-    assert "Behind at alpha 0.3, session 3: other leads by 10.0" in text
+    assert "It is behind at alpha 0.3, session 3: other leads by 10.0" in text
     assert "**70.0 ± 0.0**" in text
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
     assert (root / "settings.png").stat().st_size > 10_000
