@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether a fork is safe, since a lock held by another thread would stay locked in the child."""
+    """Return whether a fork is safe: any lock that another thread held would stay locked in the child."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)

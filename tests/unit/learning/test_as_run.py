@@ -37,7 +37,7 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 
 def test_the_rate_decays_to_its_floor() -> None:
-    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, so for floor = 0.3 lr half way 0.2 (0.7 x 0.5^2 + 0.3)."""
+    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, half way 0.2 (0.7 x 0.5^2 + 0.3) if the floor is 0.3 lr."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])

@@ -343,7 +343,7 @@ class Alone:
 
 
 def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four rounds of a matrix, a filter and a bias agree within 1e-5, with one worker, feedback and warm start."""
+    """Over four rounds, a decoded matrix, filter and bias agree within 1e-5 (one worker, feedback and warm start)."""
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
     from torch.testing._internal.distributed.fake_pg import FakeStore

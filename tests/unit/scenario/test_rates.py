@@ -66,7 +66,7 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
         "duration_s=1000",  # makes the number of rounds unknown
     ]
     if algorithm == "feddc":
-        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # alpha: 0 omits h, which moves the model at any rate
+        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # without h, which moves the model at any rate
     path = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu")
     rounds = path.rounds
     assert len(rounds) == 8

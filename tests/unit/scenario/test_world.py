@@ -46,7 +46,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
     gains = world(radio={"propagation": {"shadowing_std_db": 0}}).gains
-    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second place is below the path loss's smallest distance
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second is below the path loss's smallest distance
     key = (1, "train", 1)
     first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
     assert np.array_equal(first.gains_db, again.gains_db)
