@@ -47,7 +47,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
     Libraries allow a fork on Linux only, and not once they use a GPU. Where PyTorch sees a GPU, even training on the
     CPU starts a thread for the GPU, and PyTorch refuses gradients in a process forked afterwards. With one thread, a
-    second process gains nothing. External components stay in the user's process, and may print there.
+    second process gains nothing. A run with external components does not fork, as these may print.
     """
     if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
         return False
@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether a fork is safe, since a lock held by another thread would stay locked in the child."""
+    """Return whether a fork is safe: any lock that another thread held would stay locked in the child."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)
@@ -128,7 +128,7 @@ class TrainingProcess:
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
-        """Wrap a function that training calls so that it runs in the process that began the run."""
+        """Wrap a function for training to call, so that it runs in the process that began the run."""
         self._functions.append(function)
         number = len(self._functions) - 1
 
@@ -141,7 +141,7 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Wrap a function that the process that began the run calls so that it runs in the training process."""
+        """Wrap a function for the process that began the run to call, so that it runs in the training process."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
@@ -162,7 +162,7 @@ class TrainingProcess:
             self._until(lambda: answer.is_there or answer.work is not None)
             if not answer.is_there:
                 known = {one.name: getattr(answer.work, one.name) for one in fields(LocalRound)}
-                known["ids"] = tuple(question.asked["ids"])  # the learner may count devices from 0 instead
+                known["ids"] = tuple(question.asked["ids"])  # the learner's own ids may count from 0
                 return LocalRoundUnderWay(**known, whole=lambda: self._wait_for(answer))
         return self._wait_for(answer)
 
@@ -194,7 +194,7 @@ class TrainingProcess:
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
         parent = os.getpid()
-        with warnings.catch_warnings():  # Python warns that there are threads; they are idle
+        with warnings.catch_warnings():  # Python warns of forking with threads, but these are idle
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()

@@ -85,7 +85,7 @@ class RoundWork:
         Args:
             held: how many samples each device holds.
             bits: how many bits a downlink transfer and an uplink transfer have.
-            compared: how many other models make a forward pass on each sample.
+            compared: for how many other models each sample needs a forward pass.
         """
         many = np.array(held, dtype=np.int64)
         steps = self._at_most(np.full(len(ids), self.local.most), many)

@@ -11,7 +11,7 @@ Batching = Literal["auto", "stacked", "sequential"]
 
 # Memory of a chunk of stacked devices: the same on every machine, since matrix products of different shapes round
 # differently. On a CPU the batch and the models should stay in the cache, and every thread should get a chunk: 5 MB
-# are ten devices of logistic regression on 28x28 images. A GPU needs much work per launch, and has 8 GB or more.
+# hold ten devices of logistic regression on 28x28 images. A GPU needs much work per launch, and has 8 GB or more.
 CHUNK_BYTES = {"cpu": 5_500_000, "cuda": 4_000_000_000, "mps": 1_000_000_000}
 STACKED_FROM = 10  # smallest number of devices for which stacking is faster on a CPU
 

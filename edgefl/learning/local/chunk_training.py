@@ -102,7 +102,7 @@ class ChunkTraining:
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # needs the local models as they are before their step
+            if personal is not None:  # these steps use the local models before their update
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
@@ -238,7 +238,7 @@ class _EarlyStopping:
 
 def _must_be_rows(method: Callable[..., Tensor], answer: Tensor, like: Tensor) -> None:
     """Raise an error unless an algorithm's result has a row for each device; a single value would be broadcast."""
-    if getattr(answer, "shape", None) != like.shape:  # this runs in every step
+    if getattr(answer, "shape", None) != like.shape:  # not `must_be_shaped` alone, as this runs in every step
         must_be_shaped(method, answer, (tuple(like.shape),), "a row for each device, a tensor", *_PLACE)
 
 

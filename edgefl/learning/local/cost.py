@@ -57,7 +57,7 @@ class _WithoutNormals(TorchFunctionMode):
 def _without_compiler(counter: FlopCounterMode) -> None:
     """Keep PyTorch from importing its compiler (1.3 s) only in order to hide a FLOP counter from the compiler."""
     mode: Any = getattr(counter, "mode", None)
-    if mode is None:  # other versions of PyTorch import the compiler: slower, with the same counts
+    if mode is None:  # other versions of PyTorch import the compiler, which is slower but changes no count
         return
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set after the class body, in which PyTorch would wrap the method
@@ -74,7 +74,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     where = next(module.parameters()).device  # the model's torch device: a CPU, a GPU, or `meta`
     x = torch.zeros(1, *input_shape, device=where)
     training = module.training
-    module.eval()  # in training mode batch norm refuses a single sample; evaluation has the same products
+    module.eval()  # in training mode batch norm refuses a single sample; evaluation mode has the same products
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         _without_compiler(counter)
         warnings.filterwarnings("ignore", "TF32 acceleration")  # a warning on Intel GPUs

@@ -23,8 +23,8 @@ from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
 TESTED_AT_ONCE = 2048  # number of samples; bounds memory
-# On a CPU hand-written products leave out padding: in multiples of 16 samples, for inputs of at least 256 values, in
-# batches of at most 128 samples. Otherwise BLAS chooses its kernel by the width, and rounds differently.
+# On a CPU, hand-written products leave out padding, in multiples of 16 samples, if inputs have at least 256 values
+# and batches at most 128 samples. For other sizes BLAS chooses its kernel by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
 # (step, active) -> gradients [active, M] of the first devices of a chunk
 GradientSteps = Callable[[int, int], Tensor]
@@ -306,7 +306,7 @@ class OneByOne(Kernel):
 
 
 def _narrowed(batches: Batch) -> bool:
-    """Return whether to leave out padding that all devices share, as on a CPU for large inputs in small batches."""
+    """Return whether to leave out padding that all devices share: on a CPU, if inputs are large and batches small."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 

@@ -167,7 +167,7 @@ class LocalTraining:
 
     def chunk(self, batch: int) -> int:
         """Return the number of stacked devices that fit the memory for a chunk, given the batch size."""
-        # numbers of the model, of the gradients twice, and of the optimiser's state
+        # values in memory: the model, its gradients twice, and the optimiser's state
         models = self.layout.size + (2 + self._rule.optimiser.vectors) * self.layout.parameters.size
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
         return max(1, self._memory_bytes // bytes_per_device)

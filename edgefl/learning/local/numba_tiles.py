@@ -3,7 +3,7 @@
 Numba's own vectoriser does not keep the sums of a tile in registers. Vectors have the same length on every processor,
 and multiply-adds round once, so results do not depend on the processor either.
 
-Matrices [n, m] lie in panels of 16 columns, [m / 16, n, 16]. Addresses are in bytes, strides in numbers.
+Matrices [n, m] lie in panels of 16 columns, [m / 16, n, 16]. Addresses count bytes; strides count float32 values.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class _Code:
         )
 
     def add_product(self, a: Any, b: Any, total: Any) -> None:
-        """Emit the addition of the vectors' product a b to a total in memory, which LLVM moves into a register."""
+        """Emit total += a b for vectors; `total` is a pointer, but LLVM keeps the value in a register."""
         kind = ir.FunctionType(self.vector, [self.vector] * 3)
         fma = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fma.v{self.lanes}f32")
         self.builder.store(self.builder.call(fma, [a, b, self.builder.load(total)]), total)

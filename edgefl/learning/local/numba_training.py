@@ -12,9 +12,9 @@ from numba import float32, njit
 from edgefl.learning.local.numba_tiles import LANES, copy, descent, dots, power_of_two, prefetch, product
 
 _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4), dots(5, 2)
-BYTES = 4  # size of a number
-ROW = BYTES * LANES  # size of a panel's row
-AT_ONCE = 16  # number of panels in a product, so that weights stay in the first-level cache
+BYTES = 4  # bytes of a float32 value
+ROW = BYTES * LANES  # bytes of a panel's row
+AT_ONCE = 16  # panels multiplied at a time, so few that weights stay in the first-level cache
 AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
 # Numba's cache notices changes of this file only: after editing `numba_tiles`, delete this file's cache entries.
@@ -35,7 +35,7 @@ def rows_of(count):
 
 @compiled
 def _exp(x):
-    """Return e^x for x <= 0 as Cephes's expf, within one unit in the last place; 0 below -87, NaN for NaN."""
+    """Return e^x for x <= 0 by Cephes's method, within one unit in the last place; 0 below -87, NaN for NaN."""
     x = float32(-87.0) if x < float32(-87.0) else x
     shifted = x * float32(1.44269504) + float32(12582912.0)
     n = shifted - float32(12582912.0)
@@ -51,7 +51,7 @@ def _exp(x):
 
 @compiled
 def _gather(x, samples, mean, scale, line, into, distance):
-    """Write the normalised samples [B] of x [n, D] into panels with a stride of `distance`; `line` holds a sample."""
+    """Write normalised samples [B] of x [n, D] into panels with a stride of `distance`; `line` buffers a sample."""
     for b in range(len(samples)):
         if b + AHEAD < len(samples):
             later = x.ctypes.data + samples[b + AHEAD] % len(x) * x.strides[0]
@@ -170,7 +170,7 @@ def _behind(layer, size, distance, dims, table, model, work):
 
 @compiled
 def _descend(layer, size, distance, dims, table, model, velocity, work, momentum, decay, lr):
-    """Do an SGD step with momentum of a layer's weights and biases."""
+    """Update a layer's weights and biases by a step of SGD with momentum."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, bias, a, errors, _ = table[layer]
     inputs, outputs = dims[layer], dims[layer + 1]

@@ -13,7 +13,7 @@ IDS = np.array([2, 5, 7])
 
 
 class Learner(Scripted):
-    """A scripted learner with the facts of a learner that trains."""
+    """A scripted learner with the further attributes of a learner that trains."""
 
     sees_time = False
     parameters = 1

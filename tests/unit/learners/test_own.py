@@ -84,7 +84,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     edgefl.resume(tmp_path / "left", learner=Counting)
     for table in whole.glob("*.csv"):
         assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes()
-    assert len(trained) <= 8  # only the rounds after the snapshot, of 20
+    assert len(trained) <= 8  # of the run's 20 rounds, only those after the snapshot
 
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
@@ -253,12 +253,12 @@ def odd(learner: Ridge) -> dict[str, float]:
             of(evaluate=lambda self, *_: Evaluation(None, None, odd(self))),
             "return the same columns in all rounds",
         ),
-        # facts change when written as JSON
+        # JSON changes the key 1 of the state's facts into text
         (
             of(state=lambda self: (Ridge.state(self)[0], {"session": 1, "seen": {1: 2}})),
             "JSON cannot restore",
         ),
-        # the state lacks its stage
+        # a learner yields no stage when it is restored
         (of(stages=lambda self: iter(())), "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),
     ],

@@ -189,7 +189,7 @@ def test_where_nothing_has_ever_moved_d_stays() -> None:
 
 @pytest.mark.parametrize("disparity", [0.4, 0.5, 0.504, 0.51, 3.0])
 def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
-    """With d near sqrt(v) = 0.5, the denominator is tau; below it the step would grow and finally change its sign."""
+    """With d near sqrt(v) = 0.5, the denominator is tau; if it were smaller, the step would grow and finally flip."""
     algorithm = made(Flash, beta1=0.5, beta2=0.99, server_lr=1.0, tau=0.01)
     # Delta^2 = v keeps v, and the gap of 0 makes beta3 = 1, which keeps d
     step, kept = one_step(algorithm, 0.5, {"mean": 0.0, "square": 0.25, "disparity": disparity})

@@ -2,7 +2,7 @@
 
 Each derivation follows the algorithm's paper. APFL and Ditto train a second model, early stopping ends each device's
 training separately, HypCluster and FedDrift let each device choose its initial model, `local_only` exchanges no
-models, and a compressor, which is no component, counts bits.
+models, and top-k compression, which is not a registered algorithm, counts bits.
 """
 
 from collections.abc import Callable
@@ -190,7 +190,7 @@ def feddyn(w: Array, alpha: float) -> tuple[Array, Array, Array]:
 
 
 def feddc(x: Array, alpha: float) -> tuple[Array, Array, Array, Array]:
-    """Follow the authors' code: SCAFFOLD's control variates, and all devices' mean drift is added to the model."""
+    """Follow the authors' code: use SCAFFOLD's control variates, and add all devices' mean drift to the model."""
     c, c_k, h_k = np.zeros(M), np.zeros((DEVICES, M)), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, before = [], c_k.copy()
@@ -339,7 +339,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     by_rule("fedadagrad", **ADAPTIVE),
     by_rule("fedadam", **ADAPTIVE, beta2=0.9),
     by_rule("fedyogi", **ADAPTIVE, beta2=0.9),
-    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # one of the oracle's two models
+    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # checks one of the oracle's two models
     by_rule("flash", **ADAPTIVE, beta2=0.9, validation=0),
     by_rule("flash", **ADAPTIVE, beta2=0.99, validation=0, equal=True),
     by_rule("fadas", **ADAPTIVE, beta2=0.9),
@@ -356,7 +356,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (named("local_only"), local_only, "devices.model"),
     (TopK(), partial(top_k, count=5), "devices.residual"),
 ]
-ROUNDING = 3e-5  # for servers that divide by differences of small numbers
+ROUNDING = 3e-5  # tolerance for servers that divide by differences of small numbers
 AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models are FedAvg's here
 
 

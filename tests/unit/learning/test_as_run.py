@@ -37,7 +37,7 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 
 def test_the_rate_decays_to_its_floor() -> None:
-    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, so for floor = 0.3 lr half way 0.2 (0.7 x 0.5^2 + 0.3)."""
+    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, half way 0.2 (0.7 x 0.5^2 + 0.3) if the floor is 0.3 lr."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
@@ -157,9 +157,9 @@ def test_the_learner_says_where_a_models_weights_lie() -> None:
         (10, 0.2, range(5), range(4, 9)),
         (10, 0.6, range(7), range(3, 10)),
         (10, 0.8, range(8), range(2, 10)),
-        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5; 0.5 shared, so none
-        (200, 0.2, range(111), range(89, 200)),  # 200 / 1.8 = 111.1; 22.2 shared
-        (4, 0.8, range(3), range(1, 4)),  # 4 / 1.2 = 3.3; 2.4 shared
+        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5 labels per set; 0.5 are shared, so none
+        (200, 0.2, range(111), range(89, 200)),  # 200 / 1.8 = 111.1 labels; 22.2 are shared
+        (4, 0.8, range(3), range(1, 4)),  # 4 / 1.2 = 3.3 labels; 2.4 are shared
     ],
 )
 def test_overlap_of_a_set_in_label_order(classes: int, overlap: float, first: range, second: range) -> None:

@@ -1,4 +1,4 @@
-"""Test codecs' error bounds: the worst change reaches them, and error feedback requires and damps by them."""
+"""Test codecs' error bounds: the worst change reaches them, and error feedback requires bounds to damp by."""
 
 import math
 from typing import Any
@@ -72,7 +72,7 @@ def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
-    """Feedback damps rows and stores the rest, with equal bits; QSGD and FedPAQ damp by the change's variance."""
+    """Feedback damps rows (bits stay equal) and stores the rest; QSGD and FedPAQ damp by the change's variance."""
     cls = registry.get("codecs", name)
     if not issubclass(cls, FeedbackCodec):
         return
@@ -102,7 +102,7 @@ class Tripled(FeedbackCodec):
 
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
-    """With damping by 1/3, the residual has omega / (1 + omega) = 2/3 of the change's square; without it, twice."""
+    """The residual's mean square is omega / (1 + omega) = 2/3 of the change's with damping by 1/3, and 2 without."""
     change = torch.ones(DRAWS, M)
     coded = Tripled().encode(change, {"residual": torch.zeros(DRAWS, M)}, streams(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()

@@ -89,7 +89,7 @@ N, STANDARD_ERRORS = 20_000, 4.5  # the largest of 100 normal numbers exceeds 4.
 
 
 def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Tensor:
-    """Check that E Q = v and that E |Q - v|^2 is the sum of variances, within standard errors; return the draws."""
+    """Check within standard errors that E Q = v and that E |Q - v|^2 is the sum of variances; return the draws."""
     drawn = encode(one, v.expand(N, -1), Sizes((tuple(v.shape),)), streams(N)).rows.double()
     error = (drawn.mean(0) - v.double()).abs().numpy()
     assert (error <= STANDARD_ERRORS * np.sqrt(variance / N) + ROUNDING).all()
@@ -329,8 +329,8 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
 class Alone:
     """An `all_reduce` over a single worker, which returns the worker's own tensor.
 
-    Gloo's groups have threads. If one of these drops the last reference to its group, it waits for itself, which ends
-    the process.
+    Gloo's groups have threads. A thread that drops the last reference to its group waits for itself, which ends the
+    process.
     """
 
     def __init__(self, tensor: Tensor, **_: object) -> None:
@@ -343,7 +343,7 @@ class Alone:
 
 
 def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four rounds of a matrix, a filter and a bias agree within 1e-5, with one worker, feedback and warm start."""
+    """Over four rounds, a decoded matrix, filter and bias agree within 1e-5 (one worker, feedback and warm start)."""
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
     from torch.testing._internal.distributed.fake_pg import FakeStore

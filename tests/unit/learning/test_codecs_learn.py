@@ -33,7 +33,7 @@ def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digit
 
 
 def test_the_page_has_all_codecs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page has the tool's header and a row per codec; `make codecs` makes its figures."""
+    """The page's table has the tool's header and a row per codec; `make codecs` computes the table."""
     monkeypatch.setattr(codecs, "ROUNDS", 2)
     codecs.main(["--dataset", "digits"])
     printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]

@@ -193,7 +193,7 @@ learning:
 
 
 def test_samples_of_the_hub_may_be_read_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If scaling uses all samples anyway, a run on demand equals the run with all samples in memory."""
+    """If all samples determine the scaling, a run that reads samples on demand equals one that has all in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
     assert data.group_names == ("ann", "bob", "eve")
@@ -271,7 +271,7 @@ def test_a_class_per_token_is_refused() -> None:
 
 
 def test_samples_of_two_shapes_are_refused(tmp_path: Path) -> None:
-    """Arrays of training and test samples have the same shape, besides their numbers of samples."""
+    """Arrays of training and test samples have the same shape, apart from their numbers of samples."""
     x, y = np.zeros((20, 4), np.float32), np.arange(20) % 2
     np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x[:, :3], y_test=y)
     with refused_at("learning.dataset", [4], [3]):

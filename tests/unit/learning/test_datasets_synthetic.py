@@ -6,7 +6,7 @@ from scipy import stats
 
 from edgefl.learning.datasets.synthetic import Synthetic
 
-SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
+SIGMAS = 4.0  # a correct sampler fails a comparison with probability 6e-5
 
 
 def test_synthetic_is_a_function_of_its_parameters() -> None:
@@ -26,7 +26,7 @@ def test_synthetic_sizes_are_log_normal() -> None:
     data = Synthetic(groups=groups).load()
     sizes = np.bincount(data.train.groups) + np.bincount(data.test.groups) - 50
     assert sizes.min() >= 0
-    # rounding down changes the distribution of small sizes, so they are compared at whole numbers
+    # sizes are rounded down, which does not change the share of sizes below a whole number
     thresholds = np.array([1, 7, 20, 55, 150, 400, 3000])
     expected = stats.norm.cdf((np.log(thresholds) - 4) / 2)
     found = (sizes[:, None] < thresholds).mean(0)
@@ -72,7 +72,7 @@ def test_synthetic_labels_are_linear_in_the_inputs() -> None:
         plane = linprog(np.zeros(61), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None))
         assert plane.status == 0
         checked += len(rows)
-    assert checked > 61  # more points than a plane separates by chance
+    assert checked > 61  # in 60 dimensions, a plane separates 61 points, whatever their labels
 
 
 def test_alpha_changes_nothing() -> None:

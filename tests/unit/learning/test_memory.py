@@ -74,14 +74,14 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
-# bytes per link of two pages of fading, for complex gains, and for powers averaged over parts of the band
+# bytes that two pages of fading need per link: as complex gains, and as powers averaged over parts of the band
 PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
 
 
 @pytest.mark.parametrize(
     ("sets", "links", "each"),
     [
-        ([HELD], 0, 0),  # long transfers are drawn by renewal
+        ([HELD], 0, 0),  # long transfers draw no fading (renewal)
         ([HELD, "radio.fidelity=slot"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=1"], 100, PAGES),
@@ -103,7 +103,7 @@ def test_a_round_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
         memory_needs.check(memory_needs.of_world(scenario))
-    # a round of few among a million devices needs little memory
+    # if a round selects 100 of the million devices, it needs little memory
     some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})
     memory_needs.check(memory_needs.of_world(some))
 

@@ -102,7 +102,7 @@ def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
 
 
 def three_passes(layers: list[int]) -> int:
-    """Sum FLOPs of the forward pass and of gradients by weights and inputs; the first layer needs none by inputs."""
+    """Sum the FLOPs of the forward pass, of gradients by weights, and by inputs (not needed of the first layer)."""
     return 3 * sum(layers) - layers[0]
 
 
@@ -132,7 +132,7 @@ def test_flops_follow_from_the_shapes(name: str) -> None:
 
 
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
-    """FLOPs per character and layer are for inputs x 4 hidden and hidden x 4 hidden, without the zero state."""
+    """Per character, layers multiply by [inputs, 4 hidden] and [hidden, 4 hidden]; the zero state has no gradient."""
     model, module = build("lstm")
     characters, hidden = 80, 256
     inputs = 2 * 4 * hidden * (8 + hidden)
@@ -144,7 +144,7 @@ def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
 def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
     """Table I has 91.04 FLOPs per parameter in a forward pass (2.00 for a linear layer).
 
-    Products alone are 2 % less. The difference is element-wise: some 12 FLOPs for bias, batch norm and rectifier
+    Products alone give 2 % less. The rest is element-wise work: some 12 FLOPs for bias, batch norm and rectifier
     at each of 106,496 outputs of convolutions.
     """
     table = 91.04 * 667_178

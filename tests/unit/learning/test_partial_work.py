@@ -30,7 +30,7 @@ def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
 
 
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
-    """Stragglers' 19 lengths and 10 devices are equally likely, by chi-square within 5 standard deviations."""
+    """All 10 devices and all 19 lengths of stragglers are equally likely (chi-square, 5 standard deviations)."""
     rounds, asked = 2000, 20
     rng = np.random.default_rng
     drawn = np.array(

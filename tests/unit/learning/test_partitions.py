@@ -19,7 +19,7 @@ from tests.refusals import refused_at
 
 SEED = 7
 P_MIN = 1e-4  # a correct sampler fails a Kolmogorov-Smirnov test once in 10,000 seeds
-SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
+SIGMAS = 4.0  # a correct sampler fails a comparison with probability 6e-5
 SHARE_LABELS, SHARE_SAMPLES = 100, 1_000  # labels, and samples per label, in tests that measure shares
 KINDS = [Dirichlet, Iid]
 
@@ -214,12 +214,12 @@ def test_concentration_of_a_label(alpha: float) -> None:
     fourth = population * poch(alpha, 4) + population * (population - 1) * poch(alpha, 2) ** 2
     variance = fourth / poch(total, 4) - mean**2
     tolerance = SIGMAS * np.sqrt(variance / labels) + population * rounding
-    assert tolerance < 0.04 * mean  # 1.15 alpha would fail
+    assert tolerance < 0.04 * mean  # so an alpha 15 % too large would fail
     assert abs((shares**2).sum(axis=0).mean() - mean) < tolerance
 
 
 def test_rounding_favours_no_device() -> None:
-    """With five samples per label, rounding down would move half a sample of each from first to last device."""
+    """With five samples per label, rounding down would move half a sample per label from first to last device."""
     devices, classes, per_class, seeds = 10, 200, 5, 30
     labels = balanced(classes, per_class)
     totals = np.zeros(devices)
@@ -228,7 +228,7 @@ def test_rounding_favours_no_device() -> None:
     draws = classes * seeds
     variance = per_class**2 * float(stats.beta(1.0, devices - 1.0).var()) + 0.25  # share, then rounding
     tolerance = SIGMAS * np.sqrt(variance / draws)
-    assert tolerance < 0.5 / 4  # half a sample would fail
+    assert tolerance < 0.5 / 4  # so a shift by half a sample would fail
     np.testing.assert_allclose(totals / draws, per_class / devices, atol=tolerance)
 
 

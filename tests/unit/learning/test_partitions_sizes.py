@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 from tests.refusals import refused_at
 
 SEED = 7
-SIGMAS = 3.0  # two-sided chance of 0.3 % per comparison
+SIGMAS = 3.0  # a correct sampler fails a comparison with probability 0.3 %
 MANY, SAMPLES = 1_000, 1_000_000  # devices and samples in tests that estimate a law
 LABELS = np.arange(SAMPLES) % 10
 
@@ -37,7 +37,7 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     [
         (10, [1, 2, 7], [1, 2, 7]),
         (20, [1, 2, 7], [2, 4, 14]),
-        # each gets at least 1; two share 9, and the first of these gets the odd one
+        # the first gets the minimum, 1; the others share 9, and the odd sample goes to the first of them
         (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
@@ -88,7 +88,7 @@ def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
 
 
 def test_samples_of_a_device_are_drawn_at_random_from_all_labels() -> None:
-    """Without a number of labels, the largest device's counts of labels are hypergeometric."""
+    """Without `labels_per_device`, the largest device's counts of labels are hypergeometric."""
     dealt = PowerLaw(exponent=3.0).assign(LABELS, MANY, 1, Streams(SEED))
     largest = max(dealt, key=len)
     counts, share = np.bincount(LABELS[largest], minlength=10), len(largest) / SAMPLES
@@ -134,10 +134,9 @@ def test_labels_are_chosen_at_random() -> None:
 
 
 def test_sizes_follow_the_weights_with_few_labels() -> None:
-    """As small devices come last, labels' sums of holders' weights differ by less than the median weight of a device.
+    """As small devices come last, the weights of a label's holders add up to the mean sum, within the median weight.
 
-    No device has more weight than a label's holders on average, and rounding changes the smallest, 200 samples, by
-    0.25 %.
+    No device outweighs that sum, and rounding changes the size of the smallest device, 200 samples, by 0.25 %.
     """
     partition, devices = LogNormal(sigma=1.0, labels_per_device=1), 200
     weights = partition.weights(devices, Streams(SEED)("partition", 0))

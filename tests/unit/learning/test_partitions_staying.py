@@ -20,7 +20,7 @@ from tests.refusals import refused_at
 from tests.tools.constants import with_constants
 
 SEED = 11
-SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
+SIGMAS = 4.0  # a correct sampler fails a comparison with probability 6e-5
 
 counts_of_labels = st.lists(st.integers(12, 40), min_size=2, max_size=14)
 populations = st.integers(1, 12)
@@ -169,7 +169,7 @@ def test_halves_deal_everything_evenly(counts: list[int], devices: int, common: 
     first, second = held[:larger], held[larger:]
     for half in (first, second):
         expect_even(half)
-        assert ((half > 0) == (half[0] > 0)).all()  # all of a half have the same labels
+        assert ((half > 0) == (half[0] > 0)).all()  # all devices of a half have the same labels
     mine, theirs = (first > 0)[0], (second > 0)[0]
     assert (mine & theirs).sum() == common
     assert 0 <= theirs.sum() - mine.sum() <= 1
@@ -302,7 +302,7 @@ def test_rings_have_equally_many_devices() -> None:
         ByZone(zones="rings", count=3), shuffled_labels([24] * 3, SEED), 6, SEED, positions_m=positions
     )
     label = held.argmax(axis=1)
-    rings = [2, 0, 0, 1, 2, 1]  # ordered by distance: 10 40 | 60 90 | 120 250
+    rings = [2, 0, 0, 1, 2, 1]  # the distances by ring: 10 40 | 60 90 | 120 250
     assert (held > 0).sum() == 6
     assert [label[rings.index(ring)] for ring in rings] == label.tolist()
 

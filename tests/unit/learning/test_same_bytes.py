@@ -61,8 +61,8 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
         assert one.read_bytes() == other.read_bytes(), table
 
 
-# Functions that inspect the machine; files may use them to refuse large runs, count threads or place rows.
-# Sizes that affect arithmetic are constants, above all `batching.CHUNK_BYTES`.
+# Functions that inspect the machine; our modules may use them to refuse large runs, to choose a number of threads, or
+# to choose where rows are stored. Sizes that affect arithmetic are constants, above all `batching.CHUNK_BYTES`.
 QUESTIONS = [
     "available_bytes",
     "available_cores",

@@ -74,7 +74,7 @@ def test_cosine_distance_is_blind_to_length() -> None:
 
 
 def test_without_a_gradient_it_goes_on_from_the_current_model() -> None:
-    """Without a gradient similarity opens with the current model, and saved sessions without one do not count."""
+    """Without a gradient, `similarity` opens with the current model; it ignores saved sessions without a gradient."""
     assert torch.equal(Similarity().opening(CURRENT, SAVED, None).model, CURRENT)
     blind = [Saved(2, torch.ones(2), None), SAVED[1]]
     assert Similarity().opening(CURRENT, blind, GRADIENT).weights == {3: 1.0}
@@ -127,7 +127,7 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 
 def test_the_pilot_of_good_sessions() -> None:
-    """Sessions with at least 0.85 of the best accuracy, 0.9, are good, such as 0.8, but not 0.5."""
+    """Good sessions have at least 0.85 of the best accuracy: if 0.9 is the best, 0.8 is good, and 0.5 is not."""
     everyone = Similarity().pilot(FINALS, CURRENT).tolist()
     for share, pilot in ((0.85, [5.5, 5.0]), (1, [8.0, 4.0]), (0, everyone)):
         good = with_constants(Similarity, good_share=share)(pilot_model="good")

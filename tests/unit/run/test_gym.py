@@ -51,7 +51,7 @@ def test_made_by_its_name_alone_it_is_the_quickstart() -> None:
 
 
 def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
-    """By default, shares are fixed for a round, as for any decider that sets shares; dynamic sharing is refused."""
+    """By default, shares are fixed for a round, which an agent that sets shares needs; dynamic sharing is refused."""
     usual = {key: value for key, value in SMALL.items() if key != "radio"}
     env = RoundEnv(usual)
     assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
@@ -94,7 +94,7 @@ def test_an_action_is_carried_out() -> None:
 
 
 def test_the_examples_policies_go_through_a_run() -> None:
-    """The example's policies complete a run with training, and the policy that selects the fast half ends sooner."""
+    """The example's policies complete a run with training; choosing the faster half of devices ends it sooner."""
     found = runpy.run_path(str(ROOT / "examples" / "controller.py"))
     slow, fast = (found["episode"](found[name]) for name in ("at_random", "greedy"))
     assert min(slow[0], fast[0]) > 0.3

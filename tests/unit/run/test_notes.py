@@ -99,7 +99,7 @@ def plan(days: str, hour: str) -> dict[str, Any]:
 
 
 WALK, CYCLE = {"name": "random_waypoint", "area_factor": 1.5}, {"name": "duty_cycle"}
-# two classes with different weekly plans have one note together
+# one note covers both classes, although their weekly plans differ
 WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility": plan("weekend", "9:00")}}
 
 
@@ -187,7 +187,7 @@ def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str
         ({"rings": 1, "isd_m": 200}, False),
         ({"rings": 1, "isd_m": 201}, True),
         ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
-        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m apart on average
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # nearest sites are 203 m apart on average
     ],
 )
 def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
@@ -254,7 +254,7 @@ def test_nr_s_limit_is_that_of_its_table() -> None:
 
 
 def parts(*transfers: tuple[float, float, int]) -> list[Part]:
-    """Return participations with downlinks of (start, end, bits) and empty uplinks."""
+    """Return participations, each with a downlink (start, end, bits) and an empty uplink."""
     found = []
     for start_s, end_s, bits in transfers:
         downlink = Span(start_s, end_s, 0.0, bits, airtime_s=(end_s - start_s) / 2)

@@ -184,7 +184,7 @@ def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
-    """The rehearsed round's links are not counted, and the first session's samples are dealt as in the run."""
+    """Rehearsing a round leaves the count of clamped links at 0, and samples dealt as for the run's first session."""
     moving = ["cell.min_distance_m=200", "devices.mobility=random_waypoint"]
     run = prepare(scenario.load(digits, [*moving, "learning.partition.overlap=0.0"]), device="cpu")
     assert run.world.gains.clamped == 0
@@ -225,9 +225,9 @@ def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) 
 
 
 def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
-    """Rayleigh fading lowers a rate, 4 bit/s/Hz or more here, by less than 1 (0.83, Euler's constant over ln 2).
+    """Rayleigh fading lowers a rate, here 4 bit/s/Hz or more, by at most 0.83 bit/s/Hz (Euler's constant over ln 2).
 
-    A round of 200 Mbit each way is therefore longer than in the note on the deadline, by less than a third.
+    A round of 200 Mbit each way therefore takes longer than the note on the deadline says, by less than a third.
     """
     workload = ["learning=null", "workload={payload_bits: 2.0e+8, flops_per_sample: 1}"]
     overrides = [*workload, "devices.count=1", "radio.preset=journal"]

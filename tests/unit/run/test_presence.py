@@ -125,7 +125,7 @@ def test_the_error_of_a_deserted_cell_names_the_key_that_leaves_cells_out(tmp_pa
         simulate(load(scenario), out=tmp_path / "run")
 
 
-# the range of UMi's and UMa's path loss (TR 38.901, Table 7.4.1-1)
+# the path losses of UMi and UMa hold up to 5 km (TR 38.901, Table 7.4.1-1)
 ROAD = [[-3000, 0], [-1500, 0], [0, 0], [1500, 0], [3000, 0]]
 ROADSIDE = sections("""
     name=road; duration_s=40; sessions={name: interval, length_s: 20}; rounds.every_s=10

@@ -54,7 +54,7 @@ def test_whichever_ends_first() -> None:
 
 
 def test_the_clock_of_a_short_day() -> None:
-    day = Day(begin_hour=22.5, day_s=240.0)  # an hour lasts ten seconds
+    day = Day(begin_hour=22.5, day_s=240.0)  # each of the day's 24 hours lasts ten seconds
     clocks = {0.0: "day 1 22:30", 15.0: "day 2 00:00", 14.9: "day 1 23:59", 255.0: "day 3 00:00"}
     assert {time_s: day.clock(time_s) for time_s in clocks} == clocks
 

@@ -77,7 +77,7 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
     presence = pd.read_csv(out / "presence.csv")
     begins_s = pd.read_csv(tmp_path / "first" / "rounds.csv").set_index(["round", "cell"]).start_s
     for (number, cell), group in first.groupby(["round", "cell"]):
-        # a round that begins at a tick may have the devices present before or after it
+        # a round that begins at a tick may have the devices present before or after that tick
         start_s = begins_s[number, cell]
         was, is_ = (
             {*presence.device[(presence.cell == cell) & (presence.from_s <= at_s) & (presence.to_s > at_s)]}

@@ -94,7 +94,7 @@ def test_a_damaged_claim_has_no_owner(content: str, tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_one_message(tmp_path: Path) -> None:
-    """In place of a file, a folder, or a link to itself, which even root cannot read, gives one message."""
+    """Where a file is expected, a folder or a link to itself, unreadable even for root, gives one message."""
     (tmp_path / "run.json").mkdir()
     (tmp_path / "rounds.csv").symlink_to("rounds.csv")
     os.symlink("1.json", tmp_path / "1.json")

@@ -97,7 +97,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("radio", [{}, {"propagation": {"shadowing": "spatial"}}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
-    """Recording positions changes nothing, even at the same time as other events, such as movement's ticks."""
+    """Recording positions changes no other table, even at the same time as other events, such as movement's ticks."""
     devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}
     never = scenario(radio=radio, devices=devices, record={"positions_s": "none"})
     whole = simulate(never, tmp_path / "without")
@@ -136,7 +136,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     """A device in line of sight is 100 m from its site, and 200 m from an interferer active in a quarter of slots."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
-    # max_wait_s limits the wait of the other cell, which stays empty
+    # max_wait_s ends the other cell's wait for devices, as none ever enters that cell
     two_sites = sections(f"""
         layout.sites=[[0, 0], [300, 0]]; rounds.max_wait_s=5; record.positions_s=1
         devices={{count: 1, mobility: {{name: trace, path: {trace}}}}}; radio.neighbour_load=0.25
@@ -146,14 +146,14 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     run = simulate(scenario(**two_sites), tmp_path / "run")
 
     def gain(distance_m: float) -> float:
-        """Return the gain by 38.901, Table 7.4.1-1: UMi in line of sight before the 210 m breakpoint at 3.5 GHz."""
+        """Return the gain by TR 38.901, Table 7.4.1-1: UMi in line of sight before the breakpoint, here 210 m."""
         return 10 ** -(3.24 + 2.1 * np.log10(np.hypot(distance_m, 8.5)) + 2 * np.log10(3.5))
 
     power_w, margin = 10**1.3, 10**0.1  # 43 dBm; the margin applies to noise and interference
     noise_w = 10**-20.4 * 20e6 * 10**0.7
     expected = power_w * gain(100) / ((noise_w + 0.25 * power_w * gain(200)) * margin)
     row = pd.read_csv(run / "positions.csv").iloc[0]
-    assert row["gain_db"] == pytest.approx(10 * np.log10(gain(100)), abs=0.006)  # two digits are written
+    assert row["gain_db"] == pytest.approx(10 * np.log10(gain(100)), abs=0.006)  # the table has two decimals
     assert row["sinr_db"] == pytest.approx(10 * np.log10(expected), abs=0.006)
 
 

@@ -274,7 +274,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "indoors_by": {"devices.indoors_by": "place"},
     "circuit_power_w": {"devices.circuit_power_w": 0.2},
     "uplink_circuit_power_w": {"devices.uplink_circuit_power_w": 0.2},
-    # `rates: shannon` has changed these defaults already
+    # `rates: shannon` alone changes these defaults, so BESIDE sets it in the scenario to compare with
     "sharing": {"radio.sharing": "static", **SHANNON},
     "uplink_power_over_share": {"radio.budget.uplink_power_over_share": "per_resource_block", **SHANNON},
 }
@@ -308,7 +308,7 @@ def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> No
     """A key whose description cites J is set by a preset or explained in the docstring of presets."""
     decided = set(KEYS) | {"radio.preset"}
     words = set(re.findall(r"[a-z_]+", presets.__doc__ or ""))
-    reasons = words - {key.partition(".")[0] for key in KEYS}  # names of sections are no reasons
+    reasons = words - {key.partition(".")[0] for key in KEYS}  # a section's name explains no key
     undecided = [
         dotted
         for dotted, description in described()

@@ -41,7 +41,7 @@ def test_a_rate_of_zero_is_refused(
 @pytest.mark.parametrize(
     "keys",
     [
-        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # 1/8 of the rate in the last round
+        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8 of the rate
         ["learning.local.lr_schedule={name: polynomial, rounds: 3}", "learning.local.lr_floor=0.01"],
         ["learning.local.lr_schedule={name: step, every: 4}"],
         ["learning.local.lr_schedule={name: cosine, rounds: 3}", "learning.local.lr_power=0"],
@@ -59,14 +59,14 @@ def notes_about_rates(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
-    """The model and c_k do not change by a bit, so a later session with a rate above 0 continues from them."""
+    """Neither the model nor c_k changes at all, so a later session with a rate above 0 continues from them."""
     keys = [
         f"learning.algorithm={algorithm}",
         "learning.local.lr_schedule={name: polynomial, rounds: 3}",
         "duration_s=1000",  # makes the number of rounds unknown
     ]
     if algorithm == "feddc":
-        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # feddc's h would move the model
+        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # without h, which moves the model at any rate
     path = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu")
     rounds = path.rounds
     assert len(rounds) == 8

@@ -116,7 +116,7 @@ def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
 
 
 def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
-    """A run's identity depends on the contents of its files, not their folder; a workload reads no data."""
+    """A run's identity depends on the contents of its files, not on their folder; a workload has no files."""
     made, names = [], ("here", "there")
     for name in names:
         path = tmp_path / name / "table.csv"

@@ -46,7 +46,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
     gains = world(radio={"propagation": {"shadowing_std_db": 0}}).gains
-    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second place is nearer than the path loss allows
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second is below the path loss's smallest distance
     key = (1, "train", 1)
     first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
     assert np.array_equal(first.gains_db, again.gains_db)
@@ -72,7 +72,7 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
 
 @pytest.mark.parametrize("site_correlation", [0.0, 0.5, 1.0])
 def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: float) -> None:
-    """Over a disc of 300 m, two sites' shadowing correlates as set; 36.942 and 36.814 have the default of 0.5."""
+    """Over a disc of 300 m, two sites' shadowing correlates as set, by default by 0.5 (TR 36.942, TR 36.814)."""
     angle, radius = np.random.default_rng(1).random((2, 20_000))
     positions_m = 300 * np.sqrt(radius)[:, None] * np.exp(2j * np.pi * angle)[:, None].view(float)
     shadowing = shadowing_db(site_correlation, 1, positions_m) / UMi().shadowing_std_db(True)
@@ -150,7 +150,7 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     direction = np.array([0.6, 0.8])
     key = (1, "train", 1)
     inh = {"path_loss": "inh", "propagation": {"shadowing_std_db": 0.0}}
-    ends_m = np.sqrt(150.0**2 - 2.0**2)  # the end of InH's range, in two dimensions
+    ends_m = np.sqrt(150.0**2 - 2.0**2)  # horizontal distance at the end of InH's range of 150 m
     for edge_m, sections in [
         (250.0, {"radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}}}),
         (ends_m, {"radio": inh, "cell": {"radius_m": 149.0}}),

@@ -196,7 +196,7 @@ def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
         edgefl.study({"scenario": base, "variant": {}})
     with refused_at("", "varies nothing") as refusal:
         edgefl.study({"scenario": base})
-    # without the place in a file that the caller never saw
+    # the error names no file, as the caller passed a dict
     assert str(refusal.value).startswith("varies nothing")
 
 
@@ -219,7 +219,7 @@ def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
         edgefl.study(base)
     with refused_at("", "bandwith_hz", "bandwidth_hz") as refusal:
         edgefl.study(base, {"a": {"radio.bandwith_hz": 1e7}})
-    assert "study.yaml" not in str(refusal.value)  # a file that the caller did not write
+    assert "study.yaml" not in str(refusal.value)  # the caller wrote no such file
     with refused_at("", "nowhere.yaml: cannot be read"):
         edgefl.study(tmp_path / "nowhere.yaml", {"a": None})
     (tmp_path / "study.yaml").write_text("scenario: base.yaml\n")

@@ -78,7 +78,7 @@ def test_similar_cases_share_a_probe_when_time_is_up(
 
 
 def test_loading_is_counted_once(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading PyTorch and data, 90 of the first probe's 100 s, counts once; each of six runs starts in 10 s."""
+    """The first probe starts in 100 s, with 90 s to load PyTorch and data, which count once; runs start in 10 s."""
     starts_s = itertools.chain([100.0], itertools.repeat(10.0))
     monkeypatch.setattr(
         "edgefl.studies.dry_run.probe", lambda run: replace(EACH, start_wall_s=next(starts_s))
@@ -89,7 +89,7 @@ def test_loading_is_counted_once(study: Path, tmp_path: Path, monkeypatch: pytes
 
 
 def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training that is reused is not counted; of six sessions, average reuses three, and continuous one.
+    """Training that is reused is not counted; of six sessions, `average` reuses three, and `continuous` one.
 
     The narrow variant reuses all of similarity's training, and its rounds, without training, take 1/4 of the time.
     """
@@ -111,7 +111,7 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
 def test_cases_with_equal_first_rounds_share_a_probe(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cases with equal first rounds share a probe, such as warm starts, which do not act in the pilot session."""
+    """Cases with equal first rounds share a probe, e.g. with different warm starts, unused in the pilot session."""
     probed: list[RunPlan] = []
 
     def note(run: RunPlan) -> Probe:
@@ -165,7 +165,7 @@ def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest
     study = plan(tmp_path / "study.yaml")
     empty = []
     for one in study.runs:
-        mean = 0.5 * np.pi * (0.5642**2 - 0.01**2)  # devices are at least 10 m away
+        mean = 0.5 * np.pi * (0.5642**2 - 0.01**2)  # no device is within 10 m of the site
         if not Streams(one.scenario.seed)("drop", "count").poisson(mean):
             empty.append(one.label)
     assert 0 < len(empty) < 6

@@ -26,7 +26,7 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
 
 
 def test_every_key_can_be_swept(tmp_path: Path) -> None:
-    """Labels are good for top-level keys, negative values, and components with parameters."""
+    """Labels are distinct and readable for top-level keys, negative values, and components with parameters."""
     grid = (
         "{duration_s: [1.0, 2.0], name: [x, y], devices.transmit_power_dbm: [-10.0, 10.0],"
         " rounds.selector: [all, {name: uniform, count: 2}]}"

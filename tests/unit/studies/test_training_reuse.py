@@ -27,7 +27,7 @@ learning: {dataset: digits, partition: iid, model: logistic, pilot_sessions: 2}
 
 
 class Otherwise(Average):
-    """A warm start that has a different opening model without declaring it."""
+    """A subclass of `average` that changes the opening model, but declares nothing about it."""
 
     def opening(self, current: Any, saved: Any, gradient: Any) -> Any:
         raise NotImplementedError

@@ -36,7 +36,7 @@ try:
 finally:
     print("held", int(peak_bytes()))
 """
-OFF = 0.25  # allowed error relative to a run's memory
+OFF = 0.25  # allowed error of the estimate relative to a run's memory
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # at its peak, 4 words of 8 bytes seed each stream, with as many while mixing, and Python's lists of these words
+    # at the peak, a stream has 4 seed words of 8 bytes, 4 more while they are mixed, and Python lists of all words
     assert peak / many <= 8 * 8 * 8
 
 

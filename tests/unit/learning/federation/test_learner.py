@@ -102,7 +102,7 @@ def _accuracy(trainer: Trainer, model: Tensor, labels: Sequence[int]) -> float:
 
 
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
-    """Without a policy's progress, the round's number counts, and the rate falls to zero within a session."""
+    """If the policy reports no progress, the round's number sets the rate, which falls to zero within a session."""
     stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
     for round_, now, lr in (
         (1, BEGIN, 0.4),
@@ -375,7 +375,7 @@ def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], besi
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """A check receives two models, tests both, and sends two losses; the journal counts a model each way, a step."""
+    """A check costs two models down, two tests, two losses up, or, as in the journal, a model each way and a step."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)

@@ -227,7 +227,7 @@ def test_statistics_move_as_in_training_mode() -> None:
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # at a rate of 0 inputs do not change
+    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # at a rate of 0, batch norm's inputs are fixed
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -425,7 +425,7 @@ class Smooth(Plain):
     [
         (Smooth(last=False), Smooth(last=False), 4),
         (Smooth(last=False), Smooth(last=True), 4),
-        (Convolutions(), Convolutions(), 8),  # has batch norm and several layers
+        (Convolutions(), Convolutions(), 8),  # batch norm and several layers round more often
     ],
 )
 def test_bf16_is_float32_to_rounding(batching: str, model: Model, read_as: Model, roundings: int) -> None:

@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
-    """Batches of 22, 45 and 90 samples have width 96; without the last, when it is done, they have width 48."""
+    """Batches of 22, 45 and 90 samples have width 96; once the device with 90 is done, the others have width 48."""
     trained(FedProx(), [150, 173, 90])
     assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
 
@@ -95,8 +95,8 @@ def test_blocks_do_not_matter(
         monkeypatch.setattr(_logistic_steps, name, 2 * 4 * BATCH * SIDE**2)
     in_pairs = trained(algorithm, held)
     assert asked == [
-        *((2, 128), (2, 128)),  # devices of 150 and 173, and of 130 and 90 samples; 90 has the fewest steps
-        *((2, 48), (2, 96)),  # batches of 22 and 45; of 2 and, in its second epoch, 90
+        *((2, 128), (2, 128)),  # devices with 150 and 173 samples, then with 130 and 90
+        *((2, 48), (2, 96)),  # batches of 22 and 45 samples, then of 2 and 90 (in its second epoch)
         *((2, 128), (1, 128)),
         *((2, 48), (1, 16)),
     ]

@@ -60,7 +60,7 @@ def test_a_layer_that_is_no_convolution_of_images_is_left_alone() -> None:
     read_channels_last(module)
     assert not any(layer._forward_pre_hooks for layer in module.modules())
     alone = nn.Sequential(nn.Conv2d(2, 3, 1))
-    x = torch.randn(2, 4, 4)  # one image without a batch
+    x = torch.randn(2, 4, 4)  # one image without a batch dimension
     wanted = alone(x)
     read_channels_last(alone)
     assert torch.equal(alone(x), wanted)

@@ -28,7 +28,7 @@ MEAN, STD = 100.0, 60.0
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shrink blocks, so that 61 samples are several blocks, and a block of logistic regression several reads."""
+    """Shrink blocks, so that 61 samples take several blocks, and logistic regression reads blocks in parts."""
     monkeypatch.setattr(blocks, "BATCH", 16)
     monkeypatch.setattr(blocks, "BATCH_WRITTEN", 16)
     monkeypatch.setattr("edgefl.learning.models._logistic_steps.TESTED_BYTES", 4 * 3 * 64 * 5)

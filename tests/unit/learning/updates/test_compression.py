@@ -130,7 +130,7 @@ def test_differences_are_their_codecs_memory(codec: str) -> None:
 
 
 def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
-    """With overlapping rounds, the server adds each device's change from that of three models it started from."""
+    """With overlapping rounds, a device's change is moved to the uncoded model of its round, here of three rounds."""
     stage = play("fedavg", 6, downlink_codec={"name": "top_k", "share": 0.05})
     model = stage.federation.model
     updates = []

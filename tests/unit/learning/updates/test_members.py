@@ -21,7 +21,7 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # of float32 sums of a dozen vectors over ten rounds; 0.01 or more without join
+ROUNDING = 3e-6  # of float32 sums of a dozen vectors over ten rounds; without `join`, errors are 0.01 or more
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
