@@ -14,7 +14,7 @@ class EarlyStopping(BoundedPolicy):
     instead. With `count: 1` this also ends the run. Each session has its own best score, since its labels may differ.
     To keep the model with the best score, set `record.models: best`.
 
-    Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
+    Source: Prechelt, Early stopping - but when?, 1998 (criterion UP, with tests instead of strips of epochs).
     """
 
     asks_validation: ClassVar = True
