@@ -1,7 +1,7 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
-determines how many slots a transfer takes; samples, how long computing takes. If no device moves, switches on or off,
+determines how long transfers take, and the samples how long computing takes. If no device moves, switches on or off,
 or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
