@@ -77,7 +77,7 @@ NO_STALL = Stall()
 class Access(NamedTuple):
     """Time and energy between a device's readiness for a transfer and the transfer's first slot.
 
-    listened_s: the end of this time, in which the radio was connected and listening.
+    listened_s: the last part of this time, during which the radio was connected and listening.
     """
 
     time_s: float = 0.0

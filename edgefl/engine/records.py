@@ -119,9 +119,9 @@ class EventName(StrEnum):
     SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
     SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
+    RADIO_LINK_FAILURE = "radio_link_failure"  # the link could not carry the lowest rate throughout T310
     REESTABLISHED = (
-        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
+        "reestablished"  # the link is back; interruption_s: time without it; from_cell: old cell, if another
     )
     BATTERY_BACK = "battery_back"  # the battery has enough charge to take part again
 

@@ -1,4 +1,4 @@
-"""Compute the delay of a transfer's first bit by work at both ends, radio access, and the path to the server."""
+"""Compute how long work at both ends, radio access, and the path to the server delay a transfer's first bit."""
 
 import math
 from typing import NamedTuple

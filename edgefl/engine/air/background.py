@@ -30,9 +30,9 @@ class BackgroundTraffic:
     """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
     The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
-    load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, it is the traffic
-    divided by a file's bits. If the load changes, so does the rate; its integral up to the next arrival is
-    exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate have no
+    load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is
+    the traffic divided by a file's bits. If the load changes, so does the rate; its integral up to the next arrival
+    is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate have no
     traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
     Args:
@@ -115,7 +115,7 @@ class BackgroundTraffic:
         return answer
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time in s within which a mean number of files arrives; inf if fewer ever arrive."""
+        """Return the time in s after which `files` files have arrived on average; inf if fewer ever arrive."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1] noise without a rise: usually, no mean interference from other sites is added
+        # [1] noise without interference from other sites, which applies to most scenarios
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))
@@ -159,7 +159,7 @@ class Budget:
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return per cell the power at one site from each of its devices, relative to noise, on a share of the band.
+        """Return per cell the power over noise at one site from each of the cell's devices, on a share of the band.
 
         Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
         the whole band, or, with rule `full`, concentrated on the share.

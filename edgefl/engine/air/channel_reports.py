@@ -48,7 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links: other transfers of the round begin before the next tick, too, and more links cost little
+        # measure all links of the round: others begin a transfer before the next tick, and more links cost little
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader

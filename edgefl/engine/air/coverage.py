@@ -22,9 +22,9 @@ class Coverage:
     connected mode, so it is absent. `radio_link_monitoring` handles links lost in transfers.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and recovers only at a better one). Left out: in the standard only the downlink's quality counts, and
-    a device takes some 100 ms to assess it. Without coverage checks, servers select unreachable devices, and rounds
-    last until their timers expire.
+    one quality and recovers only at a better one). Unlike here, only the downlink's quality counts in the standard,
+    and a device takes some 100 ms to assess it. Without coverage checks, servers select unreachable devices, and
+    rounds last until their timers expire.
 
     Args:
         at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the

@@ -71,7 +71,7 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is placed; 0 if sites are given, as none need be there."""
+        """Distance from the origin within which no device is placed; 0 with `sites`: no site need be there."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property

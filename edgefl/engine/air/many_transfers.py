@@ -1,4 +1,4 @@
-"""Compute the times of many transfers that nothing cuts off at once, as a fast path of `Link.transfer`."""
+"""Compute the times of many uninterrupted transfers in one batch, as a fast path of `Link.transfer`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from edgefl.errors import refused
 def time_transfers(
     air: AirInterface, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
 ) -> Transfers:
-    """Compute the times of transfers on fixed shares that nothing cuts off.
+    """Compute the times of uninterrupted transfers on fixed shares.
 
     Args:
         payload_bits: [links] bits of each transfer.
@@ -90,7 +90,7 @@ def _airtimes_s(
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-    """Return whether all of these transfers are certain to end within a tenth of MAX_SLOTS.
+    """Return whether all transfers of `bits` are certain to end within a tenth of MAX_SLOTS.
 
     Args:
         power: [links] fading power that nearly all slots exceed.

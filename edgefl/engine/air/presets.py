@@ -29,7 +29,7 @@ NR: dict[str, dict[str, Any]] = {
         "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
         # for n78 and the other TDD bands; nr sets no frame in FDD bands
         "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # applies at any neighbour_load
+        "interference": "slot",  # has an effect only with neighbour_load above 0
     },
     "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
@@ -39,19 +39,19 @@ NR: dict[str, dict[str, Any]] = {
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
-        "uplink_power_over_share": "full",  # a device has the power of its own amplifier
+        "uplink_power_over_share": "full",  # a device's amplifier reaches full power on any share
         "server_power_dbm": 44.0,  # for UMi and 100 MHz; `_value` adapts the power to other sites and bands
         # `edgefl.channel.beams`: panels of 4 x 8 elements, 15 dB, towards the paths of a UMi link at 3.5 GHz
         "array_gain_db": 14.5,
         "nlos_array_gain_db": 9.5,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as in 5G-LENA's NrUePowerControl; srsRAN's base station uses -76
-        "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
+        "uplink_alpha": 0.8,  # 38.331 allows 0, and 0.4 to 1 in steps of 0.1
         "noise_figure_db": 9.0,  # for devices: 38.802, Annex A
         "site_noise_figure_db": 5.0,  # for base stations: 38.802, Annex A
     },
     "radio.access": {
-        # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is
-        # 1.098 s, of which 0.64 s are half of a paging cycle, and 0.097 s the round trip of a connected device
+        # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence, the mean round trip of
+        # 1.098 s consists of half a paging cycle (0.64 s), a connected device's round trip (0.097 s), and the setup
         "setup_s": 0.36,
         # half of srsRAN's SR period of 20 ms, and two DDDSU frames of 2.5 ms for the grants of buffer report and data
         "grant_s": 0.015,
@@ -107,7 +107,7 @@ FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
     "devices": ("power",),
 }
-USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # the values above apply here, with path_loss: umi
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # NR's values hold for these, with path_loss: umi
 
 
 def with_preset(

@@ -224,7 +224,7 @@ class Link:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits or direction == "downlink":  # even an empty downlink ends a tail
+        if payload_bits or direction == "downlink":  # a downlink ends the last tail even if it is empty
             radio_on(on)
         if broadcast is not None:
             try:

@@ -95,7 +95,7 @@ class BudgetSettings(Section):
     site_noise_figure_db: float | None = Field(
         None, ge=0, le=20, description="noise figure of the base stations; if left out, noise_figure_db"
     )
-    interference_margin_db: float = Field(0.0, ge=0, le=40, description="noise rise on all links")
+    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise on all links")
     uplink_p0_dbm: float | None = Field(
         None,
         ge=-202,

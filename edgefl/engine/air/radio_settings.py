@@ -82,7 +82,7 @@ class RadioSettings(Section):
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
         " interference: slot, one device in every other cell also transmits in this fraction of slots, with uplink"
-        " power control, on as large a part of the band as the disturbed link",
+        " power control, on a part of the band as large as the disturbed link's",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",
@@ -101,7 +101,7 @@ class RadioSettings(Section):
         None, description="traffic of other users on the same band; null: none"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="how transfer times are computed: slot, renewal or auto"
+        "auto", description="slot: a transfer's slots are all drawn; renewal: only their number; auto: either"
     )
     measured: MeasuredSettings | None = Field(
         None, description="measured rates that replace computed ones: {path, columns, begin_s}; null: none"

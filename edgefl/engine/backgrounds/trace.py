@@ -60,7 +60,7 @@ class LoadTrace(Background):
             until_s = begun_s + steps.times_s[row + 1]
         else:
             until_s = begun_s + period_s if self.repeat else math.inf
-        # guard against a sum that rounds down to time_s
+        # the end must be later than time_s even if the sum is rounded
         return steps.loads[direction][row], max(until_s, math.nextafter(time_s, math.inf))
 
     def check(self, cells: Collection[int]) -> None:

@@ -35,7 +35,7 @@ class Network:
     device selects the strongest site without delay when it arrives or is switched on, and event A3 decides from then
     on; a device that is switched off or has an empty battery has no cell, does not measure and makes no handovers.
 
-    Events: a device, switched on or off, enters the simulated area (`arrival`) and leaves it (`departure`).
+    Events: `arrival` and `departure` when a device, switched on or off, enters or leaves the simulated area.
     `switched_on` and `battery_back` name the selected cell, and `switched_off`, `battery_empty` and `departure` the
     last serving cell. If no cell serves the device, the event names none.
 
@@ -102,7 +102,7 @@ class Network:
         return None if has_link is None else served[~has_link].tolist()
 
     def connecting(self, cell: int) -> dict[int, float]:
-        """Return, by id, when the interruption ends of each device that is absent only because of an interruption.
+        """Return id -> end of the interruption, for the devices that are absent only because of an interruption.
 
         Interruptions follow handovers and failed links.
         """
@@ -197,7 +197,7 @@ class Network:
             if (survey := self.survey(afresh=True)) is not None:
                 yield from self._measure(survey.power_db)
             for cell in self._arrivals.awaited():
-                if self.present(cell):  # also for devices that were absent for less than a tick
+                if self.present(cell):  # wake even for a device that was absent for less than a tick
                     self._arrivals.announce(cell)
             self._idle_ticks.looked(self.env.now, self._measurements.several)
 

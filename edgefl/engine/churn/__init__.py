@@ -13,7 +13,7 @@ __all__ = ["Churn"]
 class Churn(Component):
     """Base class of all churn models."""
 
-    # whether devices are numbered by the model, such as by a file's order; a class then uses the first numbers
+    # whether the model has its own numbers, as of clients in a file; a class then uses the first numbers
     own_numbers: ClassVar[bool] = False
 
     @abstractmethod

@@ -81,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="whether more devices than clients start again with the first client; if not, they are an error",
+        description="true: if devices outnumber clients, the clients repeat from the first; false: that is an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -89,7 +89,7 @@ class AvailabilityTrace(Churn):
         clients = _read(path, foreign_files.stamp(path, *PLACE))
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(
-                f"{self.path} has {len(clients)} clients, but there are more devices: use at most as many "
+                f"{self.path} has {len(clients)} clients, but there are more devices: use at most {len(clients)} "
                 "devices, or set reuse: true to start again with the first client",
                 PLACE,
             )

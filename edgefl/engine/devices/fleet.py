@@ -47,8 +47,8 @@ class Fleet:
         """Draw the class of each device, and its row of the class's file.
 
         With `classes_by: seed`, every device draws a number, and the classes are filled in ascending order of these
-            numbers. The result does not depend on other draws; splitting a class leaves the members of all other
-            classes unchanged; and if devices are added, most devices keep their class.
+        numbers. The result does not depend on other draws; splitting a class leaves the members of all other classes
+        unchanged; and if devices are added, most devices keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -249,7 +249,7 @@ def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
         raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)
 
     def checked() -> Iterator[float]:
-        # two switches apart, since rounding may make the ends of a very short interval equal or swap them
+        # compare with the last time but one: rounding may make the ends of a very short interval equal or swap them
         older_s = last_s = -math.inf
         for time_s in times_s:
             if not (isinstance(time_s, Real) and time_s > older_s):

@@ -53,7 +53,7 @@ class Power:
         self._batteries = batteries
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
-        self._sooner = [env.event() for _ in batteries]  # the battery will be empty sooner than expected
+        self._sooner = [env.event() for _ in batteries]  # event: a battery will be empty sooner than expected
         self._looks_s = np.full(len(batteries), np.inf)  # time of each battery's next check
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
         self._powers_w: list[float | None] = [None] * devices  # current power without the tail; None if idle

@@ -22,8 +22,8 @@ BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_b
 class CloudSettings(Section):
     """A cloud (HierFAVG) that averages the cells' models, which are averages of the devices' models.
 
-    Both averages are weighted by data. Each cell has its own symmetric wired line. Source: Liu, Zhang, Song and
-    Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020.
+    Both averages weight models by their numbers of samples. Each cell has its own symmetric wired line. Source: Liu,
+    Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020.
     """
 
     every: int = Field(
@@ -59,7 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model, which then counts as one version with the mean.
+            aggregated: whether the cell's last round made a model; then that model and the mean count as one version.
         """
 
 

@@ -77,7 +77,7 @@ class Ending:
         self._env, self._policy, self._attendance, self._stop = env, policy, attendance, stop
         self.seen: list[frozenset[int]] = []
         self.stopped: Stopped | None = None
-        # building the set of a million ids takes 0.1 s, and the ids rarely change between rounds
+        # keep the sets: building one of a million ids takes 0.1 s, and the ids rarely change between rounds
         self._members, self._present = Derived(_as_set), Derived(_as_set)
 
     @property

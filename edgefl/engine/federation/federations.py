@@ -59,11 +59,11 @@ class Federations:
         return self._given_up
 
     def stops(self, label: int | str, session: int, since_s: float) -> None:
-        """Record that a federation is given up after having no device since a time."""
+        """Record that a federation, without a device since since_s, is given up."""
         self.stopped.append(Stop(label, session, since_s))
 
     def deserted(self, label: int | str, since_s: float, linked: str, stopped: str) -> EdgeflError:
-        """Return the error about a federation without a device since a time, if no other federation can go on.
+        """Return the error for a federation that has had no device since since_s, when no other can go on.
 
         Args:
             linked, stopped: phrases about devices without a link, and about devices that are switched off.
@@ -92,7 +92,7 @@ class Federations:
         self.env.timeout(self.patience_s).callbacks.append(over)
 
     def notes(self, *, still: bool) -> list[str]:
-        """Return a note on federations given up; `still` leaves out cells empty at 0 s, which have their own note."""
+        """Return a note on the cells given up; if `still`, except cells empty at 0 s, which have their own note."""
         cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
         note = (
             f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"

@@ -1,8 +1,8 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
-determines each transfer's slots, and the number of samples each computation's time. If no device moves, switches on
-or off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
+determines how long transfers take, and the samples how long computing takes. If no device moves, switches on or off,
+or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def planned_parts(
     Large rounds are computed in batches, and the fading of each batch is freed after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
-    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band share slots
+    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # links of a dynamic band depend on each other
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
@@ -186,7 +186,7 @@ def _tails(
     for moved, bits in (down, up):
         times_s = moved.on_s.tolist(), moved.done.end_s.tolist()
         for device, on_s, end_s, some in zip(devices, *times_s, bits, strict=True):
-            if some or moved is down[0]:  # even an empty downlink ends a tail
+            if some or moved is down[0]:  # a downlink ends the last tail even if it is empty
                 tails.ends(device, on_s)
             if some:
                 tails.begins(device, end_s)
@@ -202,7 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and its part from a battery, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and the part that the battery pays then, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

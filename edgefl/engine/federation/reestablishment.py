@@ -55,7 +55,7 @@ class Search:
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = None  # a position without a usable link to any cell, even alone in the band
+        hopeless: bytes | None = None  # position whose best link is too weak even with the whole band
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment

@@ -6,7 +6,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.settings import RoundSettings
 
-LEAST_BYTES = 2_500  # bytes per participant for a link, a part and a row of devices.csv; 3,400 were measured
+LEAST_BYTES = 2_500  # lower bound of the bytes that a participant's link, part and row of devices.csv take
 MEASURED_BYTES = 3_400
 RENEWAL_BYTES = 27_000  # bytes per link, measured, if transfers are too long to be drawn slot by slot
 EFFICIENCY = 3.0  # bit/s/Hz of an average link
@@ -15,7 +15,7 @@ POWERS_BYTES = 2 * 8 * PAGE  # bytes per link with several parts of the band: tw
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
-    """Return the minimum memory of a round in bytes; transfers computed by renewal draw no fading."""
+    """Return the minimum memory of a round in bytes; without slot-by-slot transfers, no fading is drawn."""
     links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
     if radio.sharing == "static" and rounds.deadline_s is None:
         links = min(links, LINKS_AT_ONCE)

@@ -16,7 +16,7 @@ class Seat(NamedTuple):
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of the server's stream names; cell 0 adds nothing, as the layout must not affect a single cell."""
+        """Suffix of the server's random stream names; cell 0 adds none, so a lone cell draws as without a layout."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:

@@ -45,7 +45,7 @@ class Simulation:
         try:
             self.env.run(until=self.env.all_of(ends))
         except BaseException:
-            with suppress(EdgeflError):  # only the first error is reported
+            with suppress(EdgeflError):  # report only the error that ended the run
                 self._settle()
             raise
         self._settle()

@@ -141,8 +141,8 @@ class StageRun:
     def _begin(self, begin: list[tuple[int, list[int]]]) -> Generator[simpy.Event, None, None]:
         """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
-        server.simulation.open_tails.release(now_s)  # for readers of the tables during this round
-        if facts.evaluates:  # probes do not count, since the training round after a probe begins at once
+        server.simulation.open_tails.release(now_s)  # so that the tables are up to date during this round
+        if facts.evaluates:  # a probe sets no next start, since the training round after it begins at once
             server.timetable.begun(now_s)
         if work.is_over:
             self._since_s = now_s
@@ -266,7 +266,7 @@ class StageRun:
         server.books.write(made)
         self._uncounted += made.parts
         server.timetable.ended(self._env.now)
-        if work.is_over:  # transfers that share a band are counted together
+        if work.is_over:  # overlapping parts share the band, so count them together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:

@@ -36,7 +36,7 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has entered the cell; while the cell was empty, starts of rounds were skipped."""
+        """Record that a device has entered the empty cell; the next round begins at a multiple of `every_s`."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 
@@ -44,5 +44,5 @@ class Timetable:
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
     """Wait until exactly time_s, although the clock adds the delay to its current time and may round the sum."""
     if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # past half of time_s, differences are exact
+        yield env.timeout(0.75 * (time_s - env.now))  # past half of time_s, floats subtract exactly
     yield env.timeout(max(0.0, time_s - env.now))

@@ -168,7 +168,7 @@ class WorkUnderWay:
             arrived = len(self.arrived) + sum(part.completed for part in over)
             for process in late:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
-            # make a new condition, since one that is part of an any_of that has fired never fires
+            # make a new all_of: an earlier one never fires once an any_of that contains it has fired
             yield self._env.all_of(list(self.working))
         self.collect()
 
@@ -196,7 +196,7 @@ class WorkUnderWay:
 
 
 def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
-    """Join the work of jobs, in this order, into one local round with the stage's account of their uploads."""
+    """Join the work of jobs, in this order, into one local round; ask the stage for columns about uploads."""
     return _with_account(stage, _joined(done), [one.part for one in done])
 
 

@@ -6,9 +6,9 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 class JournalPower(PowerModel):
     """Circuit power while receiving, and radiated power over the amplifier's efficiency while sending.
 
-    The defaults of `devices` give 0.1 W to receive and 0.2 W to send; phones draw 4 W. Source: the journal
-    paper, eq. (42); the amplifier's efficiency and the transmitter's circuits are additions. Left out: radio states
-    between transfers, and energy that grows with the rate.
+    The defaults of `devices` give 0.1 W for receiving and 0.2 W for sending; a 5G phone draws about 4 W. Source: the
+    journal paper, eq. (42); the amplifier's efficiency and the transmitter's circuits are additions. Left out: radio
+    states between transfers, and energy that grows with the rate.
     """
 
     def draws(self, equipment: Equipment) -> Draws:

@@ -33,8 +33,8 @@ SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0
 class TR38840(PowerModel):
     """NR's reference power model, with states of a radio and their power relative to deep sleep.
 
-    Receiving takes 300 units, and sending 250 at 0 dBm to 700 at 23 dBm. Power is linear in mW, like an amplifier's,
-    and extrapolated beyond; 5G-LENA interpolates in dBm (475 units at 11.5 dBm instead of 281). In the other
+    Receiving takes 300 units, and sending 250 at 0 dBm to 700 at 23 dBm. Between and beyond, power is linear in
+    radiated mW, as in an amplifier; 5G-LENA interpolates in dBm (475 units at 11.5 dBm instead of 280). In the other
     direction's slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens,
     which takes 100 units. Then comes connected-mode DRX until the network releases the connection: in each cycle the
     radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including transitions.
@@ -42,12 +42,12 @@ class TR38840(PowerModel):
     fewer antennas; `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's bandwidth. Times
     are the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
-    The model leaves the unit open. With 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
-    5G network (SIGCOMM21-5G/artifact).
+    The report does not say how many watts a unit is. With 6 mW, 700 units are 4.2 W, as measured on a phone that
+    sends in a standalone 5G network (SIGCOMM21-5G/artifact).
 
     Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; 5G-LENA's UE energy model
-    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`) has the same figures. Left out: FR2's table (Table 20: 175, 350,
-    350), carrier aggregation, BWP switching, cross-slot scheduling, paging, micro sleep in uplink slots.
+    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`) has the same figures. Left out: FR2 (Table 20: listen 175, receive
+    or send 350), carrier aggregation, BWP switching, cross-slot scheduling, paging, micro sleep in uplink slots.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

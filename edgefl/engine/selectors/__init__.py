@@ -18,7 +18,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]
 
-TOLERANCE = 1e-9  # absolute for the sum of shares, relative for clocks
+TOLERANCE = 1e-9  # rounding error allowed: absolute for the sum of shares, relative for clocks
 # memory of a decider: numbers, arrays and lists of them by name; empty at first
 Memory = Mapping[str, Any]
 
@@ -172,7 +172,7 @@ class Decision:
             places = [bisect_left(among, id_) for id_ in ids]
             found = [among[place] for place in places if place < len(among)]
             valid = found == list(ids) and 1 <= len(ids) <= number and places == sorted(set(places))
-        except TypeError:  # not a sequence of numbers
+        except TypeError:  # the ids are not a sequence of numbers
             valid = False
         if not valid:
             return f"chose {ids!r:.200}: return 1 to {number} of the candidates' ids, in ascending order"

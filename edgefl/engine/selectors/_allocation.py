@@ -5,8 +5,8 @@ radiates a fraction x_k of its maximum power, it sends z_k = b_k t_k log2(1 + g_
 area a = b t matters: sending z bits in an area takes a power per Hz of (2^(z/a) - 1) / g.
 
 If an amplifier draws no power, P = 0, more radiated power costs nothing and saves time or bandwidth, both of which
-have a price, so the maximum power, x = 1, is best. The formulas have the same limit: h = price g / (P t) and y grow
-without bound as P falls, until the maximum power limits them.
+have a price, so the maximum power, x = 1, is best. The formulas agree in the limit: as P falls, h = price g / (P t)
+and y grow until the maximum power limits them.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from edgefl.channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
 STEPS = 200  # limit on Newton steps; about ten are needed
-CLOSE, FITS = 1e-10, 1e-6  # tolerances of the earliest end (relative), and of the sum of shares above 1
+CLOSE, FITS = 1e-10, 1e-6  # relative tolerance of the earliest end; how far shares may sum above 1
 LOOSE, NEAR = 1e-2, 1e-6  # steps of logarithms that count as short, and that end the search
 STRIDE = 4.0  # longest step of the price's logarithm
 NOTHING = 1e-30  # W
@@ -214,7 +214,7 @@ def least_energy(
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
         # if all devices send at maximum power, the price does not affect their times
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
-        if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
+        if abs(moved) < 0.5 * abs(above):  # else `above` may have the wrong sign
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
         if not low < place < high:
@@ -228,7 +228,7 @@ def least_energy(
     best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
-    if not b.sum() <= 1.0 + FITS:  # links are so weak that rounding of times spoils their shares
+    if not b.sum() <= 1.0 + FITS:  # links so weak that rounded times give useless shares
         return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
@@ -238,7 +238,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, without amplifier, that longer sending costs, the computing part, and the computing time.
+    """Return the watts that longer sending costs outside the amplifier, those due to computing, and computing times.
 
     Computing has window - t seconds, so another second of sending adds 2 xi c^3 / (window - t)^3 joules.
     """

@@ -11,7 +11,7 @@ from edgefl.engine.selectors._allocation import Allocation, Uploads
 
 MATCHED = 0.02  # relative difference below which gains count as equal
 MATCHES = 3  # iterations of matching gains to the rates of the operating point
-ABOVE_LOWEST = 2.0  # SNR on a share over the lowest SNR that carries bits
+ABOVE_LOWEST = 2.0  # least ratio of the SNR on a share to the lowest SNR that carries bits
 # the second argument is an allocation for slightly different links
 Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
@@ -86,7 +86,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
         allocation = allocated(those, allocate(those), part)[1]
         shares[carries] = allocation.shares * part
         power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # at maximum power, wider shares would carry no data
+        if those.lowest_snr > 0:  # on a wider share, even maximum power would carry no data
             shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))

@@ -22,7 +22,7 @@ class EnergyAware(CountedDecider):
     ) -> Decision:
         need_j, charge_j = candidates.total_j, candidates.charge_j
         short = charge_j < (1.0 + self.reserve) * need_j
-        # 0 on mains, even if the link carries no data and the round would take infinitely long
+        # a device on mains has share 0, even if its link carries no data and the round would never end
         share = np.where(np.isinf(charge_j), 0.0, need_j / np.clip(charge_j, 1e-30, 1e300))
         order = np.lexsort((rng.random(len(need_j)), need_j, share, short))
         return Decision(candidates.ids_at(order[:number]))

@@ -26,7 +26,7 @@ class Hungarian(CountedDecider):
     widths: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
         None,
         min_length=1,
-        description="widths of the blocks, as shares of the band; if left out, equal for all participants",
+        description="widths of the blocks, as shares of the band; if left out, one equal block per participant",
     )
     energy_j: float | None = Field(
         None,

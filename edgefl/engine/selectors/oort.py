@@ -26,7 +26,7 @@ class Oort(CountedDecider):
     exploration_min: ClassVar[float] = 0.2  # lowest share of new devices
     penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
     clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
-    cut_off: ClassVar[float] = 0.7  # share of the lowest chosen score that suffices to be drawn
+    cut_off: ClassVar[float] = 0.7  # share of the lowest chosen score that a device needs to be drawn
     window: ClassVar[float] = 5.0  # pool from which new devices are drawn, as a multiple of their number
     pace: ClassVar[float] = 30.0  # initial percentile of durations without penalty
     pacer_step: ClassVar[int] = 20  # rounds between changes of the percentile

@@ -13,8 +13,8 @@ class PowerOfChoice(CountedDecider):
 
     Cho, Wang and Joshi, AISTATS 2022, variant rpow-d: participants report the loss of the received model in 32 bits
     with their update; the last report counts, and is infinite for devices that have never taken part. With d = count,
-    data size alone decides; with all present devices as d, selection is greedy. Left out: pow-d and cpow-d, in which
-    all d devices compute their current loss, at the cost of a download, a forward pass and a report each.
+    data size alone decides; with d = the number of present devices, the loss alone. Left out: pow-d and cpow-d, in
+    which all d devices compute their current loss, at the cost of a download, a forward pass and a report each.
     """
 
     asks_loss: ClassVar[bool] = True

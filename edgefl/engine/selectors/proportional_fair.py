@@ -22,7 +22,7 @@ class ProportionalFair(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         means: dict[int, float] = dict(memory.get("snr", {}))
-        # the snr_up of a link that does not fade already contains its constant fading
+        # the snr_up of a static link already includes its constant fading
         now = candidates.snr_up * np.where(candidates.static, 1.0, candidates.fading)
         for id_, snr in zip(candidates.ids, candidates.snr_up.tolist(), strict=True):
             means[id_] = self.past * means.get(id_, snr) + (1.0 - self.past) * snr

@@ -102,14 +102,14 @@ class WeighingServer(ServerPolicy):
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
-        " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
+        description="weight of an update of staleness tau, the number of models made since its device started."
+        " constant: 1; polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # FedAsync's parameter a of the hinge
     hinge_after: ClassVar[int] = 4  # FedAsync's parameter b of the hinge
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest tau that `beyond` does not affect; null: no limit"
+        None, ge=0, le=1_000_000, description="largest tau; `beyond` applies above it; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",

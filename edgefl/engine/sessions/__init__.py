@@ -55,7 +55,7 @@ class SessionPolicy(Component):
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1), by which the learning rate decays."""
+        """Return the share of the session that is over, in [0, 1); the learning rate decays with this share."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property
@@ -87,14 +87,14 @@ class TimedPolicy(SessionPolicy):
     def progress(self, state: SessionState) -> float:
         """Return the share of the session's time that has passed, including the probes before training."""
         share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
-        return min(share, math.nextafter(1.0, 0.0))  # training may begin when the share already exceeds 1
+        return min(share, math.nextafter(1.0, 0.0))  # probes may have taken longer than the session
 
     def reason_to_end(self, state: SessionState) -> str | None:
         return self.reason if state.time_s >= self.until_s(state.start_s) else None
 
 
 class BoundedPolicy(SessionPolicy):
-    """Base class of policies that end a session on evidence, after a minimum and at most a maximum of rounds.
+    """Base class of policies that look for a reason to end a session, between a minimum and a maximum of rounds.
 
     A round in which too few updates arrive to change the model does not count towards `min_rounds`, which ensures
     training, but does count towards `max_rounds`, which ensures that sessions end.

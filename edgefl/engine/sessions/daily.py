@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edgefl.config.clock import HOURS, Hour
 from edgefl.engine.sessions import TimedPolicy
 
-# since times are rounded, a session that begins this share of a day before an hour begins at that hour
+# a start at most this share of a day before an hour counts as at that hour, since times are rounded
 AT_THE_HOUR = 1e-9
 PLACES = 9  # decimals to which seconds are rounded; this shifts an hour by less than 1e-10 s
 
@@ -41,8 +41,8 @@ class Daily(TimedPolicy):
 
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
-        # a day of the run begins at begin_hour, so earlier hours come at the end of that day; 7:50 is inexact in
-        # hours but exact in seconds, so that a round can begin exactly with its session
+        # a day of the run begins at begin_hour, so earlier hours come at its end; as a number of hours, 7:50 is
+        # inexact, but rounding makes its seconds exact, so that a round can begin exactly with its session
         hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
         times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)
         return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

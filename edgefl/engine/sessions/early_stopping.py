@@ -14,12 +14,12 @@ class EarlyStopping(BoundedPolicy):
     instead. With `count: 1` this also ends the run. Each session has its own best score, since its labels may differ.
     To keep the model with the best score, set `record.models: best`.
 
-    Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
+    Source: Prechelt, Early stopping - but when?, 1998 (criterion UP, with tests instead of strips of epochs).
     """
 
     asks_validation: ClassVar = True
 
-    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best that end a session")
+    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best until a session ends")
 
     def evidence_of(self, state: SessionState) -> str | None:
         return "early_stopping" if since_best(state.validated) >= self.patience else None

@@ -54,7 +54,7 @@ class Steps:
         """Return the time by which a transfer that starts at from_s has sent this number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # this row's rate is above 0: a row with rate 0 has as many bits as the next row, which would be found instead
+        # this row's rate is above 0, as moved[row] < reached <= moved[row + 1], and the last row's rate is never 0
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 

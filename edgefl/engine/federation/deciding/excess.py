@@ -43,13 +43,13 @@ class Excess:
     def _excess_j(self, made: Made) -> float | None:
         """Return by how many joules a round's completed participants exceed the minimum.
 
-        `least_energy` minimises the energy of computing and sending over shares, powers and clocks, given when the
-        downloads ended, the samples, the bits, and the time of the last update. The minimum is based on mean rates,
-        so a round with good fading may use fewer joules.
+        `least_energy` minimises the energy of computing and sending over shares, powers and clocks, for the times at
+        which the downloads ended, the samples, the bits, and the time at which the last update arrived. The minimum
+        is based on mean rates, so a round with good fading may use fewer joules.
 
         Returns:
-            Joules, or None if no participant completed, or if fading was so good that the minimum, at mean rates,
-            cannot meet the round's end.
+            Joules, or None if no participant completed, or if fading was so good that no allocation meets the round's
+            end at mean rates.
         """
         local, outlook = made.local, self._outlook
         rows = [row for row, part in enumerate(made.parts) if part.completed]

@@ -57,7 +57,7 @@ class Outlook:
     def _access(
         self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
     ) -> _Access:
-        """Return the cost of access before transfers lasting lasts_s [ids], since_s [ids] after the previous ones."""
+        """Return the cost of access before transfers that last lasts_s [ids], after silence for since_s [ids]."""
         air = self._simulation.radio.air
         rules = air.settings.access
         if rules is None:
