@@ -19,6 +19,7 @@ from edgefl.rng import Streams
 PLACE = ("devices", "mobility", "path")
 # twice the 30 s of a satellite's message with the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
+TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
@@ -159,10 +160,14 @@ class Trace(Mobility):
         if self.max_gap_s is None:
             limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
         movement = _Recorded(rows, counts, limits_s, devices)
-        if 0.0 < (fastest_m_s := _fastest_m_s(rows, counts)) < WALK_M_S:
+        fastest_m_s = _fastest_m_s(rows, counts)
+        if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
+            found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
+            if fastest_m_s < WALK_M_S:
+                found = f"no device is faster than {fastest_m_s:.2g} m/s"
             self.places.notes.append(
-                f"{self.path}: no device is faster than {fastest_m_s:.2g} m/s; x and y must be in metres, and t in"
-                " seconds (for milliseconds set devices.mobility.time_scale: 0.001)"
+                f"{self.path}: {found}; x and y must be in metres, and t in seconds (for milliseconds set"
+                " devices.mobility.time_scale: 0.001)"
             )
         if self.max_gap_s is None and movement.gaps:
             self.places.notes.append(

@@ -40,11 +40,11 @@ def start(model: Trace, devices: int) -> Movement:
     return model.start(np.zeros((devices, 2)), cell_radius_m=250.0, min_distance_m=10.0, streams=Streams(0))
 
 
-@pytest.mark.parametrize(("unit_m", "unit_s", "noted"), [(1.0, 1.0, 0), (1000.0, 1.0, 1), (1.0, 0.001, 1)])
-def test_a_trace_in_kilometres_or_milliseconds_is_noted(
-    write: Write, unit_m: float, unit_s: float, noted: int
-) -> None:
-    """If positions in km or times in ms make a walk too slow for a pedestrian, one note names the required units."""
+@pytest.mark.parametrize(
+    ("unit_m", "unit_s", "noted"), [(1.0, 1.0, 0), (1000.0, 1.0, 1), (1.0, 0.001, 1), (0.001, 1.0, 1)]
+)
+def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: float, noted: int) -> None:
+    """If km, ms or mm make a walk too slow for a pedestrian or too fast for a train, one note names the units."""
     rows = [(0, 0, 0.0), (60, 0, 80.0), (0, 1, 1000.0), (60, 1, 1000.0)]
     text = "t,id,x,y\n" + "".join(f"{t / unit_s:g},{id_},{x / unit_m:g},0\n" for t, id_, x in rows)
     model = Trace(path=str(write(text)))
