@@ -64,7 +64,7 @@ def target_of(given: "str | float | Target") -> Target:
     share = RELATIVE.fullmatch(given) if isinstance(given, str) else None
     try:
         value = float(share["share"]) / 100 if share else float(given)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"target '{given}' cannot be read: give one {HOW}") from error
     if not (math.isfinite(value) and 0 < value <= 1):
         also = "; for a share of a peak write '95%'" if not share and 1 < value <= 100 else ""

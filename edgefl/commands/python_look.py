@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.run.views import Lines, Page, Picture
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
     """
     from edgefl.commands.descriptions import describe as text
 
+    if not isinstance(what, str):
+        raise EdgeflError(f"what: give a name, such as 'radio', got {clipped(repr(what))}")
     return Lines(text(what, None if scenario is None else Path(scenario)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.run.showing import Showing, showing
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def study(
         EdgeflError: the study cannot be run; the error names the fault and the remedy.
             `edgefl.studies.IncompleteStudy`: some runs failed, and all others are complete.
     """
+    _check_arguments(variants, seeds)
     with showing(progress) as shown:
         from edgefl import studies
         from edgefl.commands.closing import of_study
@@ -84,6 +85,13 @@ def study(
             results = studies.run(plan, out, options)
         shown.end(results)
     return results
+
+
+def _check_arguments(variants: object, seeds: object) -> None:
+    if not isinstance(variants, Mapping | None):
+        raise EdgeflError(f"variants: give a dict from names to overrides, got {clipped(repr(variants))}")
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or seeds == []:
+        raise EdgeflError(f"seeds: give a list of whole numbers, such as [1, 2], got {clipped(repr(seeds))}")
 
 
 def _failed(shown: Showing, failure: "studies.Failed") -> None:

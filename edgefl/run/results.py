@@ -8,7 +8,7 @@ from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import in_python
+from edgefl.errors import EdgeflError, in_python
 from edgefl.run.views import Page, PathView
 
 if TYPE_CHECKING:
@@ -117,7 +117,10 @@ class _Directory(PathView):
     def _runs(self) -> "Runs":
         from edgefl.analysis.runs.load import load_as_variants
 
-        return load_as_variants(self)
+        try:
+            return load_as_variants(self)
+        except ValueError as error:
+            raise EdgeflError(str(error)) from error
 
     @cached_property
     def _compared(self) -> "Comparison":

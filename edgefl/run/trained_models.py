@@ -43,8 +43,11 @@ class TrainedModule:
         """Normalise raw inputs [n, *input_shape], an array or tensor, for the model: (x - mean) / std."""
         import torch
 
+        x, shape = torch.as_tensor(x), tuple(self.inputs.shape)
+        if tuple(x.shape[1:]) != shape:
+            raise EdgeflError(f"inputs have shape {list(x.shape)}: this model needs {['n', *shape]}")
         mean, std = (torch.tensor(one, dtype=torch.float32) for one in (self.inputs.mean, self.inputs.std))
-        return torch.as_tensor(x).to(torch.float32).sub(mean).mul(1.0 / std)
+        return x.to(torch.float32).sub(mean).mul(1.0 / std)
 
     def numbers(self, outputs: "Tensor") -> "Tensor":
         """Convert a regression's outputs [n, 1] to values [n] in the units of the targets."""

@@ -125,6 +125,10 @@ class Scenario(Shown):
         Raises:
             EdgeflError: the values are faulty; the message names key and remedy of each fault.
         """
+        if not isinstance(changes, Mapping | None):
+            raise EdgeflError(
+                f"with_ takes a dict of keys and values, or keywords; got {clipped(repr(changes))}"
+            )
         source = self.source
         for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
             source.override(key, value, "with_")

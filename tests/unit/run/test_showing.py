@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def test_time_to_counts_from_a_sessions_start(tmp_path: Path) -> None:
     assert again.time_to(0.8) == float("inf")
     with pytest.raises(edgefl.EdgeflError, match="target"):
         again.time_to(8)
+    with pytest.raises(edgefl.EdgeflError, match="target"):
+        again.time_to(None)  # type: ignore[arg-type]
 
 
 def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) -> None:
@@ -111,6 +114,24 @@ def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) ->
     public = [name for name in dir(edgefl.Results("nowhere")) if not name.startswith("_")]
     assert "rounds" in public
     assert "rmdir" not in public
+    with pytest.raises(edgefl.EdgeflError, match="no folder nowhere"):
+        _ = edgefl.Results("nowhere").rounds
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: edgefl.study(SMALL, {"a": {}}, seeds=1), "seeds: "),
+        (lambda: edgefl.study(SMALL, {"a": {}}, seeds=[]), "seeds: "),
+        (lambda: edgefl.study(SMALL, ["a"], seeds=[1]), "variants: "),
+        (lambda: edgefl.load_scenario(SMALL).with_(7), "with_"),
+        (lambda: edgefl.describe(4), "what: "),
+    ],
+    ids=["no list of seeds", "no seed", "variants in a list", "no change", "no name"],
+)
+def test_an_argument_of_a_wrong_type_is_named(call: Callable[[], object], named: str) -> None:
+    with pytest.raises(edgefl.EdgeflError, match=named):
+        call()
     assert "nowhere" in edgefl.StudyResults("nowhere")._repr_html_()
 
 
