@@ -134,6 +134,14 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     return scope
 
 
+def check_overlap(overlap: float) -> None:
+    """Raise an error if a smallest overlap of populations is outside (0, 1]."""
+    if not 0 < overlap <= 1:
+        raise ValueError(
+            f"overlap is {overlap}: must be a share of devices above 0 and at most 1, such as 0.5"
+        )
+
+
 def population_kinds(
     rounds: pd.DataFrame, sessions: pd.DataFrame, *, overlap: float = OVERLAP
 ) -> pd.DataFrame:
@@ -153,10 +161,7 @@ def population_kinds(
     Raises:
         ValueError: the overlap is outside (0, 1].
     """
-    if not 0 < overlap <= 1:
-        raise ValueError(
-            f"overlap is {overlap}: must be a share of devices above 0 and at most 1, such as 0.5"
-        )
+    check_overlap(overlap)
     kinds = session_kinds(rounds, sessions)
     devices = sessions.set_index(SESSION)["devices"]
     kinds["overlap"], kinds["resembles"] = float("nan"), pd.array([pd.NA] * len(kinds), dtype="Int64")

@@ -17,6 +17,7 @@ from edgefl.analysis.measures.further import further
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import (
     SideBySide,
+    check_overlap,
     notes_on,
     own_notes,
     population_kinds,
@@ -205,6 +206,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
             f"{cells} cells, each with its own sessions: seconds and joules of a session are means"
             " over cells; only the energy of a run is their sum"
         )
+    check_overlap(overlap)
     if recurring == "labels":
         return metrics.session_kinds(both.rounds, both.sessions)
     kinds = population_kinds(both.rounds, both.sessions, overlap=overlap)

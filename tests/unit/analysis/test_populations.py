@@ -54,6 +54,8 @@ def test_a_population_comes_back(write_run: Write) -> None:
     assert best.recurring.tolist() == [False, False, False, True, False]
     lower = population_kinds(runs.rounds, runs.sessions, overlap=0.4)
     assert lower[lower.variant == "best"].recurring.tolist() == [False, False, False, True, True]
+    with pytest.raises(ValueError, match="overlap is 3"):
+        compare(runs, overlap=3)
     for overlap in (0.0, 1.1):
         with pytest.raises(ValueError, match="a share of devices"):
             population_kinds(runs.rounds, runs.sessions, overlap=overlap)
