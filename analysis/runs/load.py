@@ -194,6 +194,8 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
         one = f"give the folder of one, such as {first}, or compare them all with `edgefl settings` or `edgefl sweep`"
         how = one if info["variant"].nunique() > 1 else f"draw their costs with `edgefl sweep {root}`"
+        if first == root:  # runs of several studies
+            how = f"give the folder of one run or study, such as {info['path'].iloc[0]}"
         raise ValueError(f"{root} holds {len(settings)} settings of a grid: {how}")
     return _read(info, root, remarks)
 

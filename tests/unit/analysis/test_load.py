@@ -220,6 +220,15 @@ def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
         load_runs(root)
 
 
+def test_one_of_several_studies_in_a_folder_is_proposed(write_run: Write) -> None:
+    for name in ("run", "other"):
+        root = write_run(name, ROUNDS, SESSIONS, variant=name).parent
+    first = sorted(root.iterdir())[0]
+    write_run("study", ROUNDS, SESSIONS, variant="c", setting={"axis": "s"})
+    with pytest.raises(ValueError, match=rf"give the folder of one run or study, such as {first}$"):
+        load_runs(root)
+
+
 def test_a_sweep_without_variants_is_sent_to_sweep(write_run: Write) -> None:
     """The error suggests `sweep`, as the folder of a setting has a single variant, with nothing to compare it to."""
     for setting in ("s", "t"):
