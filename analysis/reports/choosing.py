@@ -100,7 +100,9 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
 def _axis(loaded: Settings, key: str | None) -> str:
     axes = list(dict.fromkeys(name for setting in loaded for name, _ in setting))
     if not axes:
-        raise ValueError("the runs belong to no grid: there is nothing to choose")
+        raise ValueError(
+            "the runs belong to no grid: there is nothing to choose; run a study whose `grid` lists the key's values"
+        )
     if key is None and len(axes) == 1:
         return axes[0]
     last = (key or "").rpartition(".")[2]

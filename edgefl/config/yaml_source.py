@@ -160,7 +160,7 @@ def _text(path: Path) -> str:
     except (OSError, ValueError) as error:  # a path with a NUL raises a ValueError
         if isinstance(error, IsADirectoryError):
             inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
-            remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"
+            remedy = f"give a file: {inside}" if inside else "it holds no .yaml file: give a scenario's file"
             raise EdgeflError(f"{clipped(str(path), LONGEST_PATH)}: is a folder; {remedy}") from error
         why = getattr(error, "strerror", None) or error
         hint = near_path(path) if isinstance(error, FileNotFoundError) else ""

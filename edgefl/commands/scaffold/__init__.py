@@ -43,7 +43,9 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
             written.append(folder / f"{of}.schema.json")
             written[-1].write_text(dumps(schema(of), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise EdgeflError(f"{folder}: cannot be written ({error.strerror or error})") from error
+        raise EdgeflError(
+            f"{folder}: cannot be written ({error.strerror or error}); choose another folder"
+        ) from error
     return written
 
 
