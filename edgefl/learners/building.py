@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # a run without learning must not load PyTorch
     from edgefl.learning.federation.training_data import TrainingData
 
 # PyTorch's own threads stay off: small layers are faster on one thread, and on a busy machine the OpenMP barriers of
-# two threads slowed logistic regression 17-fold. Devices train in parallel; a study runs processes.
+# two threads slowed logistic regression 17-fold. The cores train devices in parallel, or run a study's processes.
 THREADS_PER_OPERATION = 1
-_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, NVIDIA's embedded boards, AMD, WSL
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # device files: NVIDIA, NVIDIA's boards, AMD, WSL
 
 
 def available_cores() -> int:

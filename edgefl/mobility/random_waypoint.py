@@ -11,7 +11,7 @@ from edgefl.rng import Streams
 
 # Mean distance of two uniform points of a disc over its radius: 128 / (45 pi)
 MEAN_LEG = 128 / (45 * np.pi)
-# A device's random numbers: two for each waypoint, in turn; the numbers of its start begin at this index
+# A device's random numbers: from index 0 on, two for each waypoint; from this index on, those for its start
 _OPENING = 2**40
 
 
