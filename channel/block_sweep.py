@@ -23,9 +23,9 @@ class BlockSweep:
     """Compute the times of flows that have a band of resource blocks to themselves, in equal shares.
 
     In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
-    again. Here a window of slots is served at once, given a guess of the slots in which flows end; the first guess is
-    that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for the rest,
-    until no guess is wrong. Results are bit-identical to `SharedBand`'s.
+    again. Here a window of slots is served in one operation, given a guess of the slots in which flows end; the first
+    guess is that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for
+    the rest, until no guess is wrong. Results are bit-identical to `SharedBand`'s.
 
     Args:
         flows: slot at which each flow joins, in ascending order, and the flow, which has bits to send.

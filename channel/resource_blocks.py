@@ -191,7 +191,7 @@ def divide(
         given = np.where(more, level, most)
         rest = blocks - np.add.reduce(given, axis=0)
         place, before = np.add.accumulate(more, axis=0, dtype=np.int64), np.add.reduce(more > turned, axis=0)
-    # the remainder goes to the flows after the first `before`, and then to the first ones
+    # the remainder goes to the flows after the first `before` flows, and then to those first flows
     given += more & (((place > before) & (place <= before + rest)) | (place <= before + rest - others))
     return given
 

@@ -100,7 +100,7 @@ def build(
     """Build a learner for each server; also return entries for run.json on model and machine, and the `Training`.
 
     Args:
-        sizes: federation (or an empty name) -> stand-ins for the federation's learners; None: its learners are built.
+        sizes: federation (or an empty name) -> stand-ins for its learners, or None to build its learners.
 
     Returns:
         Federation (or an empty name) -> learners by cell; entries of run.json; the training, or None.

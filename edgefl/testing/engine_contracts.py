@@ -183,7 +183,7 @@ def power_models(model: PowerModel) -> None:
 
 
 def backgrounds(model: Background) -> None:
-    """Check that a background load is a share of time, depends on cell and time only, and changes only as stated."""
+    """Check that a background load is a share of time, depends on cell and time only, and changes at stated times."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):
