@@ -29,8 +29,8 @@ def beam_gain_db(spread: Spread) -> float:
     function of the paths' directions. Paths are distributed around the link's direction, with normal azimuths and
     Laplacian zeniths, so the gain falls from N to 1 as the spread grows. The direct path has the link's direction, so
     all of the spread is due to the other paths, whose own spread is wider by sqrt(K + 1). The beam is the codebook's
-    nearest to the link's direction, at a distance that is uniform up to 1 / (2 O N d), and the link's direction is
-    uniform in the panel's 120 degrees. The gains of rows and columns multiply.
+    nearest to the link's direction, at a distance distributed uniformly up to 1 / (2 O N d), and the link's direction
+    is uniform in the panel's 120 degrees. The gains of rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, the strongest of which
     a site would pick; differences in spread between links of one environment; polarisation; the elements' own

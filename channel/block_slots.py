@@ -72,8 +72,8 @@ class BlockRules(BandRules):
     single block gets none, and a flow with power for only a few blocks leaves the others to other flows. Schedulers
     with equal shares divide the blocks equally, and the remainder goes to the next flows in turn, slot after slot;
     other fixed shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
-    blocks in this order until none is left: in the uplink as many as the device's power can serve at power control's
-    target, in the downlink all. Blocks that are left over are divided equally among all flows.
+    blocks in this order until none is left: in the uplink, each gets as many as its power can serve at power
+    control's target, in the downlink all. Blocks that are left over are divided equally among all flows.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (power headroom reports
     tell a base station on how many blocks a device reaches its target). Left out: resource block groups, the control
@@ -249,7 +249,7 @@ class BlockRules(BandRules):
         return self.rates(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
-        """Return [n, 1] the maximum number of blocks of each radio, given its part [n] of the band; at least one."""
+        """Return [n, 1] the number of blocks, at least one, in the part [n] of the band that each radio can use."""
         return np.maximum((widest * self.blocks + 1e-9).astype(np.int64), 1)[:, None]
 
     def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:

@@ -23,9 +23,9 @@ class BlockSweep:
     """Compute the times of flows that have a band of resource blocks to themselves, in equal shares.
 
     In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
-    again. Here a window of slots is served at once, given a guess of the slots in which flows end; the first guess is
-    that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for the rest,
-    until no guess is wrong. Results are bit-identical to `SharedBand`'s.
+    again. Here a window of slots is served in one operation, given a guess of the slots in which flows end; the first
+    guess is that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for
+    the rest, until no guess is wrong. Results are bit-identical to `SharedBand`'s.
 
     Args:
         flows: slot at which each flow joins, in ascending order, and the flow, which has bits to send.
@@ -42,7 +42,7 @@ class BlockSweep:
         self._on_block = rules.power_on_block(columns)[:, None]
         # served part of each need; in the uplink also slots with blocks, and power in them, as in `BandState`
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # numbers of served slots before each flow joins, in all windows so far, and for which airtime is counted
+        # numbers of served slots: before each flow joins; in all windows so far; and of those, with counted airtime
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
         # flows left after the last window, and the number of flows that have joined by then
@@ -136,7 +136,7 @@ class BlockSweep:
             self._place[rows], self._block = np.arange(len(rows)), block
             self._first = frame.turn(block * MOST_AT_ONCE)
         numbers, slots = _AT_ONCE
-        # also count flows that would join during the window that the present flows would get
+        # also count the flows that join before the window of the present flows would end
         flows += bisect_left(self._turns, at + numbers // (flows + 1), self._joined) - self._joined
         end = min(at + max(slots, numbers // (flows + 1)), frame.turn((block + 1) * MOST_AT_ONCE))
         return at, end, bisect_left(self._turns, end, self._joined)

@@ -1,4 +1,4 @@
-"""The carrier of a transfer, which describes all but the link: bandwidth, slots, frame and rate rules."""
+"""The carrier of a transfer, which describes everything except the link: bandwidth, slots, frame and rate rules."""
 
 import math
 from dataclasses import dataclass, replace

@@ -34,9 +34,9 @@ class ChangingFlow:
         self._fading = fading
         self._payload_bits = payload_bits
         self._need = carrier.need(payload_bits)
-        self._got = 0.0  # in units of the need
+        self._got = 0.0  # sent up to the settled slot, in units of `_need`
         self._slot = first_slot  # slot up to which the transfer is settled
-        self._totals = _NOTHING  # in units of the need, after each slot of the piece that begins there
+        self._totals = _NOTHING  # sent by each slot from `_slot` on, in units of `_need`
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
@@ -77,7 +77,7 @@ class ChangingFlow:
 
 
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
-    """Compute the results of `end` at once for many transfers that continue at the same slot boundary.
+    """Compute together the results of `end` for many transfers that continue at the same slot boundary.
 
     Call `end` of each flow afterwards; with arguments other than those given here, it computes its own result. Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.

@@ -17,7 +17,7 @@ class Distances:
     Args:
         sites_m: [S, 2] positions of the base stations.
         nearest_m: smallest distance; shorter ones are clamped to it.
-        range_m: largest distance; longer ones are clamped to it, and such places do not receive the site.
+        range_m: largest distance; longer ones are clamped to it, and places so far away do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
         wraparound: wraparound of the layout, or None if it does not repeat.

@@ -159,7 +159,7 @@ class DiverseFading(PagedFading):
 
 
 def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
-    """Interpolate power [n, slots] from that of points, [n, points + 1] if points are further apart than slots."""
+    """Return power [n, slots], interpolated if `powers` [n, points + 1] are of points farther apart than slots."""
     between = PAGE // products.shape[1]
     if powers.shape[1] == products.shape[1] or between == 1:  # static link, or one point per slot
         return powers[:, : products.shape[1]]
@@ -200,8 +200,8 @@ def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tup
 
 
 def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return [n, points + 1] the power of points between two of the coarser grid, both included, and [n, points] the
-    inner product of each point's vector with the next one's.
+    """Return [n, points + 1] the power of points between two points of the coarser grid, which are included, and
+    [n, points] the inner product of each point's vector with the next one's.
     """
     hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
     ends = np.array([(*link._point(level + 1, i), link._point(level + 1, i + 1)[0]) for link, i in places])
@@ -224,7 +224,7 @@ def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[F
 def _halved(
     powers: FloatArray, products: FloatArray, weight: FloatArray, added: FloatArray, length: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Fill in a point half way between each two of m + 1; return powers [n, 2 m + 1] and products [n, 2 m].
+    """Fill in a point between each two neighbours of m + 1 points; return powers [n, 2 m + 1] and products [n, 2 m].
 
     Args:
         weight: [n, 1] weight of both neighbours. added: [n, 2, m] noise along the left neighbour, and across it in

@@ -18,7 +18,7 @@ __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 # J0 is positive up to here, and oscillates around zero beyond
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
-# Points of one part of pages drawn together, such that they fit in a core's second-level cache
+# Points drawn together, whose real and imaginary parts fit in a core's second-level cache
 _POINTS_AT_ONCE = 12 * BLOCK
 
 
@@ -196,7 +196,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # all these links have bridge weights, as independent points are not bridged
+    # every grid here has weights: only a grid of independent points, which are not bridged, has none
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

@@ -116,7 +116,7 @@ class PagedFading(_LinkDraws):
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 
     def _next_pages(self, first_slot: int, end: int) -> range:
-        """Return the pages from a slot up to the slot `end`, but no more than are kept."""
+        """Return the pages from a slot up to the slot `end`, but no more pages than the link caches."""
         first = first_slot // self.slots
         return range(first, min((end - 1) // self.slots + 1, first + self._kept(0)))
 

@@ -114,7 +114,7 @@ class FieldStack:
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """Return [layers, n] the value of one field at each position, equal to that from `at`."""
+        """Return [layers, n] the value of one field at each position; `at` returns the same values for all fields."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table[rows, fields]

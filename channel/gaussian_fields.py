@@ -135,7 +135,7 @@ class GaussianFields:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields after their first read, bytes."""
+        """Memory in bytes that the fields take after their first read."""
         return 4 * len(self.keys) * self.width**2
 
     @property

@@ -158,7 +158,7 @@ class Heard:
 
 
 class _Sums:
-    """Interference at many receivers of all combinations of a group's transmitters, computed on first use.
+    """Interference of every combination of a group's transmitters at many receivers, computed on first use.
 
     Most receivers need only the mean interference.
 
@@ -197,7 +197,7 @@ class Interfered:
     """
 
     static = False
-    renews = False  # interference is also correlated over time
+    renews = False  # the law of sums is unknown, as interference is correlated over time, too
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

@@ -145,7 +145,7 @@ class LargeScale:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields after their first read in bytes."""
+        """Memory in bytes that the fields take after their first read."""
         return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:

@@ -72,7 +72,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a vanishing rate causes a division by zero, and an error for the transfer below
+    # a rate of 0 causes a division by zero here, and further below an error about its transfer
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])

@@ -64,7 +64,7 @@ def snr_needed_over_parts(
     if parts == 1:
         return flat
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    low, high = flat, flat * 2.0**10  # Jensen: not below a flat band's SNR
+    low, high = flat, flat * 2.0**10  # by Jensen's inequality, not below the SNR that a flat band needs
     for _ in range(_HALVINGS):
         mean = np.sqrt(low * high)
         # SNR, divided by the gap, of a part with all of the power
@@ -200,7 +200,7 @@ class Steps:
 
         A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        from scipy import special  # takes half a second, and reading a scenario does not need it
+        from scipy import special  # this import takes half a second, and reading a scenario does not need it
 
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):

@@ -26,7 +26,7 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control requires over a device's maximum power, P0 2^mu M PL^alpha / Pmax.
+    """Return the ratio of the power that power control requires to a device's maximum, P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 

@@ -142,7 +142,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 have errors of 1e-5, and linear
     interpolation over tenths of these steps 1e-4.
     """
-    from scipy import interpolate  # takes a third of a second, and not every command needs it
+    from scipy import interpolate  # this import takes a third of a second, and not every command needs it
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)

@@ -31,7 +31,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     """Return a carrier's number of resource blocks; 1 ms slots have 15 kHz subcarriers, and 0.5 ms slots 30 kHz.
 
-    If the standard does not list the bandwidth or spacing, as many blocks as fit into 95 % of the band, at least one.
+    If the standard does not list the bandwidth or spacing, return how many fit into 95 % of the band, at least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """
@@ -191,7 +191,7 @@ def divide(
         given = np.where(more, level, most)
         rest = blocks - np.add.reduce(given, axis=0)
         place, before = np.add.accumulate(more, axis=0, dtype=np.int64), np.add.reduce(more > turned, axis=0)
-    # the remainder goes to the flows after the first `before`, and then to the first ones
+    # the remainder goes to the flows after the first `before` flows, and then to those first flows
     given += more & (((place > before) & (place <= before + rest)) | (place <= before + rest - others))
     return given
 

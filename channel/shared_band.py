@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to search for the next end of a flow, as flows that join or leave invalidate a plan."""
+        """Slot up to which to search for a flow's end; a near one, as flows that join or leave invalidate plans."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)

@@ -13,7 +13,7 @@ from edgefl.channel.path_loss import Line, PathLoss
 
 # Number of cells in the table of thresholds over the logarithm of the distance
 _THRESHOLDS = 16384
-# Threshold for a certain state; standard normal numbers stay within 9
+# Threshold where P_LoS is 1, and its negative where P_LoS is 0; standard normal numbers stay within 9
 _CERTAIN = 100.0
 
 

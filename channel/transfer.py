@@ -51,7 +51,7 @@ class Flow:
         snr: linear mean SNR on that share, before fading, > 0.
         fading: fading of the link; a static link is solved in closed form in every fidelity.
         first_slot: first slot n0 of the transfer, >= 0.
-        direction: direction of the transfer, since renewal draws different numbers in each.
+        direction: direction of the transfer; renewal draws different numbers in each direction.
         fidelity: way of counting slots: slot, renewal or auto.
 
     Raises:

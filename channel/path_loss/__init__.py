@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of several lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint, PL2 applies instead of PL1. PL2 is steeper and
-    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. The NLoS
-    loss is defined as the maximum of its own line and the LoS loss.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so beyond it PL2 is the greater of the
+    two. The NLoS loss is defined as the maximum of its own line and the LoS loss.
     """
 
     los: tuple[Line, ...]

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class MaxRate(Scheduler):
-    """Give the whole band to the flow with the best channel, which sends the most bits but starves distant devices.
+    """Give the whole band to the flow with the best channel; this sends the most bits, but starves distant devices.
 
     Among flows with equally good channels, such as those at a table's highest rate, the flow with the least airtime
     is served.

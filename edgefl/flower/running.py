@@ -49,7 +49,7 @@ def learner(
     """Return a learner for `edgefl.simulate` from a Flower ClientApp and a strategy.
 
     The scenario's selector chooses participants among the present devices, and the strategy sees only these nodes in
-    a round. A node that the strategy does not use has a row with 0 bits and 0 joules. The ClientApp runs in this
+    a round. A node that the strategy does not use has 0 bits and 0 joules in devices.csv. The ClientApp runs in this
     process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy gets
     the replies that arrive, and errors for missing replies. An interrupted run can be resumed if all attributes of
     the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a

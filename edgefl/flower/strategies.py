@@ -167,7 +167,7 @@ class _OfResults:
         if not results:
             return {}
         loss, metrics = self.strategy.aggregate_evaluate(number, results, [])
-        if not metrics and results:  # Flower omits metrics without a function that aggregates them
+        if not metrics and results:  # without a function that aggregates metrics, Flower omits them
             metrics = _averaged(results)
         return {**metrics, "loss": loss}
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # a run without learning must not load PyTorch
     from edgefl.learning.federation.training_data import TrainingData
 
 # PyTorch's own threads stay off: small layers are faster on one thread, and on a busy machine the OpenMP barriers of
-# two threads slowed logistic regression 17-fold. Devices train in parallel; a study runs processes.
+# two threads slowed logistic regression 17-fold. The cores train devices in parallel, or run a study's processes.
 THREADS_PER_OPERATION = 1
-_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, NVIDIA's embedded boards, AMD, WSL
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # device files: NVIDIA, NVIDIA's boards, AMD, WSL
 
 
 def available_cores() -> int:
@@ -100,7 +100,7 @@ def build(
     """Build a learner for each server; also return entries for run.json on model and machine, and the `Training`.
 
     Args:
-        sizes: federation (or an empty name) -> stand-ins for the federation's learners; None: its learners are built.
+        sizes: federation (or an empty name) -> stand-ins for its learners, or None to build its learners.
 
     Returns:
         Federation (or an empty name) -> learners by cell; entries of run.json; the training, or None.

@@ -33,8 +33,8 @@ class ModelKeeper:
     `edgefl.learning.federation.kept_models`.
 
     Args:
-        learners: run directory within the run's directory -> cell -> the learner that trains with PyTorch; empty if
-            no models are kept.
+        learners: a federation's directory, relative to the run's -> cell -> the learner that trains with PyTorch;
+            empty if no models are kept.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ModelKeeper:
         if accuracy is None:
             return
         best = path.with_name(f"{path.name}-best.safetensors")
-        # in a resumed run the best model may come from a round that is repeated, and yields the same model
+        # the best model may come from a round that a resumed run repeats; the repeat makes the same model
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):

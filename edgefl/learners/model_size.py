@@ -49,7 +49,7 @@ def of(
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
-    return dict.fromkeys(world.served, one) if one else None  # all cells deal the same samples to devices
+    return dict.fromkeys(world.served, one) if one else None  # one size, as all cells deal the same samples
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:

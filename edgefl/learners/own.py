@@ -3,8 +3,8 @@
     edgefl.simulate(scenario, learner=make)
 
 edgefl calls `make` once for each cell that has a server, with an `Assignment`, which describes what is known about
-the world in advance. `make` returns that cell's learner. Instead of a function, `make` can be a class whose
-constructor takes the assignment or, if only one cell has a server, a learner object. The scenario has a `workload`
+the world in advance. `make` returns that cell's learner. Instead of a function, you can pass a class whose
+constructor takes the assignment, or, if only one cell has a server, a learner object. The scenario has a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the engine's calls and has no clock. When a session begins, the learner receives the ids of the
@@ -95,8 +95,8 @@ class OutsideLearner:
                 f"{', '.join(RESUMABLE)}, and any other learner none of them"
             )
         self.resumable = bool(some)
-        # whether training depends on simulated time, which replay compares; True unless the learner declares
-        # otherwise
+        # whether training depends on simulated time; if so, a replay compares the times. True unless the learner
+        # declares otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
 

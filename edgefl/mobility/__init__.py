@@ -1,4 +1,4 @@
-"""Mobility models, which compute positions as functions of time, device and seed. NumPy only, without a clock."""
+"""Mobility models, which compute positions from time, device and seed, with NumPy only and without a clock."""
 
 import math
 from abc import abstractmethod

@@ -116,5 +116,5 @@ def cut_off(
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
                 f"{lost.sum():,} of its {lost.size:,} spots are nearest to streets that are cut off from "
                 f"the rest of the map, so people walk up to {apart_m[lost].max():,.0f} m in a straight "
-                "line to streets that are; join the streets where they share a point, or use a larger map"
+                "line to the connected part; join the streets where they share a point, or use a larger map"
             )

@@ -91,7 +91,7 @@ class Attraction(Walkers):
         description="area of the homes, or {area: share of the devices}; null: home is where a device was dropped",
     )
     works: Shares | None = Field(
-        None, description="area of the work places, or {area: share of the devices}; null: three points"
+        None, description="area of the work places, or {area: share of the devices}; null: 3 random points"
     )
     own_places: ClassVar = ("home", "work", "centre")  # names of places that are not areas
     work_places: ClassVar[int] = 3  # number of work places
@@ -162,7 +162,7 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # compare with the cumulative probabilities; the remaining numbers choose the last place
+        # count the cumulative probabilities up to a number; a number above all of them chooses the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property

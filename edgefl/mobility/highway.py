@@ -68,7 +68,7 @@ class Highway(LargerArea):
         devices = np.arange(len(positions_m))
         lane = devices % (2 * self.lanes)
         eastbound = lane < self.lanes
-        # ranks from the outside, 0 the slowest; eastbound lanes are nearer
+        # rank 0 is a direction's outermost and slowest lane; eastbound lanes are nearer to the base station
         rank = lane % self.lanes
         steps = np.where(eastbound, rank, 2 * self.lanes - 1 - rank)
         inner = rank / max(self.lanes - 1, 1)

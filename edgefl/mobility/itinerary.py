@@ -21,7 +21,7 @@ from edgefl.mobility._ways import Ways, cut_off, without_a_return
 from edgefl.places.permissions import Mode
 from edgefl.rng import Streams
 
-# m/s; our choice, between SUMO's default speeds of 5 km/h for pedestrians, 20 km/h for bicycles, and those of cars
+# m/s; our choice of limits between SUMO's default speeds for pedestrians (5 km/h), bicycles (20 km/h) and cars
 FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
@@ -274,7 +274,7 @@ class _Leaves:
     """Departures of people. The entries of all days are numbered in a row; 0 is the first entry on the day of time 0.
 
     Attributes:
-        first: number just before the row's first entry, a day before time 0, or a week before if days differ.
+        first: number just before the first entry to look at, which is a day (if days differ, a week) before time 0.
         followed: [entries, people] whether a person follows an entry.
     """
 
@@ -317,7 +317,7 @@ class _Leaves:
         return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
 
     def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the number of each person's next entry [ids], its departure, s, and its index in the plan."""
+        """Return the number of each person's next entry [ids], its departure time in s, and its index in the plan."""
         at = entry + 1
         searching = np.flatnonzero(~self._never[ids])
         while len(searching):
@@ -326,7 +326,7 @@ class _Leaves:
             searching = searching[~here]
             at[searching] += 1
         day, which = np.divmod(at, len(self._trips))
-        # days before time 0 have random numbers, too
+        # `_TODAY` keeps the index positive for days before time 0, which have random numbers, too
         today = 2 * self._days.uniform(ids, which * _DAYS + _TODAY + day, 1)[0] - 1
         late = self._habit * self._usual[which, ids] + (1 - self._habit) * today
         leave_h = HOURS * day + self._leave_h[which] + self._spread_h[which] * late - self._begin_hour

@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 
 # headings: east, north, west, south; +1 is a turn to the left
 _AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
-# A device's random numbers: one for each junction, in turn; the numbers of its start begin at this index
+# A device's random numbers: from index 0 on, one for each junction; from this index on, those for its start
 _START = 2**40
 
 
@@ -41,7 +41,7 @@ class Manhattan(Walkers):
     right_probability: ClassVar[float] = 0.25  # probability of a right turn; Bai et al.
 
     def reach_m(self, cell_radius_m: float) -> float:
-        return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # distance of the square's corners
+        return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # distance of the corners from the centre
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

@@ -11,7 +11,7 @@ from edgefl.rng import Streams
 
 # Mean distance of two uniform points of a disc over its radius: 128 / (45 pi)
 MEAN_LEG = 128 / (45 * np.pi)
-# A device's random numbers: two for each waypoint, in turn; the numbers of its start begin at this index
+# A device's random numbers: from index 0 on, two for each waypoint; from this index on, those for its start
 _OPENING = 2**40
 
 
@@ -28,7 +28,7 @@ class RandomWaypoint(Walkers):
     simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The
     distribution then never changes. Without `steady_state` devices start a new leg where they were dropped, uniform
     over the disc, and approach that distribution within a few legs: the mean distance from the centre falls from 0.67
-    R to 0.52 R, so a run's first sessions differ. Left out: speeds and rests that vary by leg.
+    R to 0.52 R, so a run's first sessions differ from later ones. Left out: speeds and rests that vary by leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="time at rest at each waypoint")

@@ -17,7 +17,7 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s of a satellite's message with the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
+# twice the 30 s in which satellites repeat their ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
@@ -29,8 +29,8 @@ class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
-    become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number takes the
-    first devices, and a note says how many were left out. The seed and the drop positions are ignored.
+    become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number n takes
+    the first n, and a note says how many were left out. The seed and the drop positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
@@ -155,7 +155,7 @@ class Trace(Mobility):
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
         rows, counts = self._in_simulation(samples)
-        del samples  # the samples are a large second copy of the rows
+        del samples  # free the memory of a second copy of the rows
         limits_s = np.full(len(counts), self.max_gap_s or 0.0)
         if self.max_gap_s is None:
             limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
@@ -303,7 +303,7 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
 def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
     took_s, apart_m = np.diff(samples[:, 0]), np.hypot(np.diff(samples[:, 1]), np.diff(samples[:, 2]))
-    last = np.cumsum(counts)[:-1] - 1  # pairs of one device's last sample and the next device's first sample
+    last = np.cumsum(counts)[:-1] - 1  # nothing moves from one device's last sample to the next's first
     took_s[last], apart_m[last] = 1.0, 0.0
     return float((apart_m / took_s).max(initial=0.0))
 
@@ -314,9 +314,9 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
     Args:
         times_s: [samples] times, device after device.
         counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. The usual interval is the
-            median over all devices in files that list all devices at each time step, and otherwise each device's
-            median; there, the limit is at least RECEPTION_S.
+        lost: [devices] how many usual intervals a gap must exceed to count as an absence. In files that list all
+            devices at each time step, the usual interval is the median over all devices. In other files it is each
+            device's median, and the limit is at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

@@ -32,7 +32,7 @@ class _Region(Protocol):
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] distributed uniformly over the region."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return the region's shape for a drawing, m: `centre` and `radius`, or `points`, each ring's corners."""
+        """Return the outline to draw on a map, m: `centre` and `radius` of a disc, or the rings' corners `points`."""
 
 
 class _Streets(Protocol):

@@ -18,7 +18,7 @@ from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, clipped, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_VALUES = 8_000_000  # lists, numbers and keys in a file; each takes 100 bytes of memory
+MOST_VALUES = 8_000_000  # maximum number of lists, numbers and keys in a file; each takes 100 bytes of memory
 MOST_NAMES = 10  # maximum number of names in an error
 Pair = tuple[float, float]
 Pairs = list[tuple[float, float]]
@@ -179,7 +179,7 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
     """Return the numbers of a file's features with given properties, or with a given name.
 
-    A name is the value of `id` or of the property `name`; if no feature has that `id` or `name`, any property counts.
+    A name is looked up in `id` and in the property `name`, and in all other properties only if it is not found there.
 
     Raises:
         EdgeflError: no feature matches, or several do; the message names the file's properties.

@@ -52,7 +52,7 @@ class SitesFile(Strict):
     columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
         {},
         description="names of columns that are not called lon, lat and azimuth (longitude, bearing, ... work"
-        " too): {lon: X, lat: Y, azimuth: direction}; in GeoJSON, only the property that holds the azimuth",
+        " too): {lon: X, lat: Y, azimuth: direction}; in GeoJSON, name only the azimuth's property",
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
         {},
@@ -77,7 +77,7 @@ class SitesFile(Strict):
         return _read(self, path, origin, radius_m, foreign_files.stamp(path, *PLACE))
 
     def __hash__(self) -> int:
-        return hash(repr(self))  # by repr, as the fields `columns` and `where` are dicts
+        return hash(repr(self))  # the fields `columns` and `where` are dicts, which have no hash
 
 
 @dataclass(frozen=True)

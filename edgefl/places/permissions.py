@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 Mode = Literal["foot", "bicycle", "bus", "car"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 SUMO: dict[Mode, str] = {"foot": "pedestrian", "bicycle": "bicycle", "bus": "bus", "car": "passenger"}
-# Highways that are not open to all. Source: OpenStreetMap wiki, OSM tags for routing/Access restrictions, worldwide
-# defaults; cycleways and bridleways are open to pedestrians, as in most countries of the wiki's tables
+# Highways that are not open to all modes. Source: OpenStreetMap wiki, OSM tags for routing/Access restrictions,
+# worldwide defaults; cycleways and bridleways are open to pedestrians, as in most countries of the wiki's tables
 VEHICLES: frozenset[Mode] = frozenset({"bus", "car"})
 _GROUPS: tuple[tuple[str, frozenset[Mode]], ...] = (
     ("footway pedestrian steps corridor platform elevator", frozenset({"foot"})),
@@ -77,7 +77,7 @@ def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _first(value: Any) -> str:
-    """Return a tag's value, the first of a list (OSMnx), or an empty text if there is none."""
+    """Return a tag's value, or its first value if it is a list (OSMnx), or an empty text if there is none."""
     if isinstance(value, list):
         value = value[0] if value else None
     return str(value) if isinstance(value, str | int | float) else ""
@@ -101,7 +101,7 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
 
 def _may(tags: Mapping[str, str], keys: Sequence[str], *, by_default: bool) -> bool:
-    """Return whether a mode may use a line, given the keys of the mode's access from general to specific."""
+    """Return whether a mode may use a line, given the keys that tag its access, from general to specific."""
     may = by_default
     for key in keys:
         if tags.get(key) in CLOSED:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
-SMALLEST_M = 1.0  # places within so few metres, away from [0, 0], are probably degrees
+SMALLEST_M = 1.0  # places so near to one another, but not to [0, 0], are probably in degrees
 
 
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
@@ -19,7 +19,7 @@ def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float]
 
     Places look like degrees if all are in the range of degrees, and several of them lie within SMALLEST_M of one
     another, away from [0, 0]. If these are degrees, the places span a town or a region; if they are metres, the area
-    is too small to move in. A single place proves nothing, unless it has the origin's longitude and latitude.
+    is too small to move in. A single place looks like degrees only if it is near the origin's longitude and latitude.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):

@@ -10,8 +10,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import shapely
 
-MOST_TRAPEZOIDS = 2_000_000  # each takes 200 bytes of memory while it is made
-MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon; takes some seconds
+MOST_TRAPEZOIDS = 2_000_000  # maximum number of trapezoids; making them takes 200 bytes of memory each
+MOST_COMPARED = 1_000_000_000  # maximum of sides times faces of a self-crossing polygon, some seconds' work
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points closer than this are merged into one corner
-MOST_PIECES = 5_000  # pieces of lines that can be cut at crossings; all pairs are compared
+MOST_PIECES = 5_000  # maximum number of pieces to cut at crossings, as all pairs of pieces are compared
 
 
 class _Entries(NamedTuple):
@@ -151,7 +151,7 @@ class StreetMap:
 
 
 def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return lines, each [points, 2] in m, with a shared vertex inserted wherever two cross or touch.
+    """Return lines, each [points, 2] in m, with a shared vertex inserted wherever two lines cross or touch.
 
     Raises:
         ValueError: there are too many pieces to compare in pairs.

@@ -59,7 +59,7 @@ class _StreetLines:
         return self._maps[mode]
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners, m, of the first MOST_DRAWN streets open to modes in use, or any mode if none is."""
+        """Return corners, m, of up to MOST_DRAWN streets open to a mode in use, or to any mode if none is in use."""
         modes = set(self._maps or MODES)
         lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
         return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]

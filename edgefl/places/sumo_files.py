@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError, about, quoted
 from edgefl.places.plane import look_like_degrees
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_POINTS = 2_000_000  # corners of streets; each takes some 100 bytes while reading
+MOST_POINTS = 2_000_000  # maximum number of street corners; each takes some 100 bytes while a file is read
 PLACE = ("sumo_net", "path")
 Pair = tuple[float, float]
 
@@ -49,7 +49,7 @@ def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
     with _reading(path):
         for name, attributes in _elements(path):
             if name == "edge":
-                # edges with a function lie within junctions or walking areas
+                # only edges within junctions or walking areas have the attribute `function`
                 within = "from" in attributes and "function" not in attributes
                 if within:
                     found.append(_Edge(attributes, []))

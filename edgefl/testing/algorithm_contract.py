@@ -38,7 +38,7 @@ def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Check that an algorithm keeps shapes and arguments, and that the model changes only if local models do."""
+    """Check that an algorithm keeps shapes, modifies no argument, and moves the model only if local models move."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,

@@ -32,7 +32,7 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 PAYLOAD_BITS = 3_000_000
-TICK_S = 0.01  # time between two checks of the devices in one cell
+TICK_S = 0.01  # simulated time between two checks of which devices are in the cell
 HAND_RADIO: dict[str, Any] = {
     "preset": "journal",
     "bandwidth_hz": 10e6,
@@ -151,7 +151,7 @@ class Scripted:
     flops_per_sample: float = 1.0e6
     payload_bits: int = PAYLOAD_BITS
     calls: list[tuple[Any, ...]] = field(default_factory=list)
-    moments: list[Now] = field(default_factory=list)  # the time passed to each call of train()
+    moments: list[Now] = field(default_factory=list)  # the argument `now` of each call of train()
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         self.calls.append(("open", start.number, start.ids, start.longest))
@@ -264,7 +264,7 @@ def small_world(
             "radio": within(HAND_RADIO, radio or {}),
             "rounds": rules or {},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the scripted learner replaces it
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # required, but `learner` replaces it
             **sections,
         }
     )

@@ -18,7 +18,7 @@ ROUNDS = 5
 ROUNDING = 1e-5  # tolerance of sums of a few float32 numbers of order 1
 LARGER = Sizes(((8, 12), (8,)), bits=32)
 DRAWS = 1000
-# a mean of DRAWS exceeds its expectation by this many standard errors once in 300,000 times
+# the mean of DRAWS draws exceeds its expectation by this many standard errors only once in 300,000 checks
 STANDARD_ERRORS = 4.5
 
 
@@ -65,7 +65,7 @@ def _check_distortion(codec: Codec) -> None:
             0 <= distortion.omega < float("inf"),
             f"distortion() is {distortion}: omega must be finite and at least 0",
         )
-        # with a memory, decoded changes are damped already
+        # if the codec has a memory, its decoded changes are damped, and so is their error
         bound = distortion.omega if plain else distortion.omega * distortion.damping
     else:
         must(0 < distortion.delta <= 1, f"distortion() is {distortion}: delta must be above 0 and at most 1")

@@ -49,7 +49,7 @@ def _split(name: str, split: Split, classes: int) -> None:
 
 
 def partitions(partition: Partition) -> None:
-    """Check that a partition deals only samples of the session's labels, none twice, by seed and session only."""
+    """Check that a partition deals samples of the session's labels, none twice, and keeps no state between calls."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
     inputs = PartitionInputs(

@@ -59,7 +59,7 @@ def selectors(selector: Selector) -> None:
 def servers(policy: ServerPolicy) -> None:
     """Check that a server dispatches devices to free places, aggregates only arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
-    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return one each, or none")
+    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return four, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
     must(all(factor > 0 for factor in factors), f"learning.factors() returned {factors}: they must be > 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
@@ -183,7 +183,7 @@ def power_models(model: PowerModel) -> None:
 
 
 def backgrounds(model: Background) -> None:
-    """Check that a background load is a share of time, depends on cell and time only, and changes only as stated."""
+    """Check that a background load is a share of time, depends on cell and time only, and changes at stated times."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):

@@ -13,7 +13,7 @@ SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
 
 def tasks(task: Task) -> None:
-    """Check that a task accepts some kind of targets, and that a sample's loss and score do not depend on others."""
+    """Check that a task accepts some kind of targets, and that a sample's loss and score ignore other samples."""
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,

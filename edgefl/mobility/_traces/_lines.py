@@ -32,7 +32,7 @@ def add_node(samples: Samples, id_: str, waypoints: Sequence[Waypoint], end_s: f
     line_end, _, x_end, y_end = waypoints[-1]
     for line, t, x, y in (*waypoints, (line_end, end_s, x_end, y_end)):
         if last == (t, x, y):
-            continue  # a pause of zero length
+            continue  # skip a repeated waypoint, a pause of zero length
         last = t, x, y
         try:
             samples.add(line, "node", id_, t, x, y, lost=WAYPOINTS)

@@ -1,4 +1,4 @@
-"""Read tables of separated text, with plain columns, SUMO's columns, or T-Drive's columns without a header."""
+"""Read tables in CSV, with plain columns, SUMO's columns, or T-Drive's columns without a header."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ def begins(head: Head) -> bool:
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a table of separated text."""
+    """Add the samples of a table in CSV."""
     columns = None
     for line, cells in rows(path, blanks=True):
         if columns is None:
