@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round whose training is under way; all but the scalars is known, and `whole` waits for the scalars."""
+    """A round in which training is under way; all but the scalars is known, and `whole` waits for the scalars."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 

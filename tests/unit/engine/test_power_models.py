@@ -275,7 +275,7 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
         (100, 1, 147, 49),
         (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80 for the narrower band
         (40, 4, 300 * 0.55, 55),
-        (20, 4, 120, 50),  # listening would draw 40 units, but no state in a narrow band draws less than 50
+        (20, 4, 120, 50),  # scaled, listening would draw 40 units, but it draws at least 50
         (20, 2, 84, 35),
         (10, 4, 300 * 0.325, 50),
     ],
