@@ -74,7 +74,7 @@ class World:
 
     @property
     def cells_m(self) -> np.ndarray:
-        """A point [cells, 2] for each cell, in m: the base station, or with sectors 1 m in front of the cell's panel.
+        """A point [cells, 2] for each cell, in m: the base station; with sectors, 1 m in front of the cell's panel.
 
         A place belongs to the cell with the nearest point.
         """

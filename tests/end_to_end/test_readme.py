@@ -54,7 +54,7 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # later commands compare the runs at other targets
+            if str(STUDY) in command:  # now, as later commands compare the runs at other targets
                 check_picture(folder / "runs" / "quickstart")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
     assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes

@@ -146,7 +146,7 @@ def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
 def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
-    """Over independent sites, gains 10 m apart correlate as by TR 38.901's correlation distance (Table 7.5-6)."""
+    """Over independent sites, gains 10 m apart have the correlation by TR 38.901's distance (Table 7.5-6)."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
     # both places are at the same distance, so path loss cancels

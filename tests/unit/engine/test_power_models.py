@@ -221,7 +221,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     ("on_ms", "cycle_ms", "slept"),
     [
         (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would cost 20 * 152 + 100
-        (8, 20, 20 * 12 + 100),  # light: too short for deep, which takes 20 ms both ways; micro: 540
+        (8, 20, 20 * 12 + 100),  # light sleep: the rest is too short for deep sleep; micro sleep: 540
         (8, 13, 45 * 5),  # micro sleep: the rest is too short for light sleep
     ],
 )
