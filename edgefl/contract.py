@@ -44,11 +44,11 @@ class Staleness:
     where `divisor` determines weight_k from the staleness factor s(tau_k).
 
     Args:
-        law: form of s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then 1 / (slope (tau -
-            after) + 1).
+        law: form of s(tau): constant: 1; polynomial: (1 + tau)^-exponent; hinge: 1 up to `after`, then 1 / (slope
+            (tau - after) + 1).
         divisor: the rule for weight_k: buffer: s_k, which with equal shares divides the sum by K; weights: s_k /
             sum_j p_j s_j, a weighted mean; none: K s_k, a sum.
-        base: what delta_k is: local_k - received_k, or local_k - w with the current model w.
+        base: what delta_k is: received: local_k - received_k; current: local_k - w with the current model w.
         scale: step size of the server.
         cap: upper bound on the staleness; larger values are clipped; None if unbounded.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers, FedAT's rule replaces all
@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round in which training is under way; all but the scalars is known, and `whole` waits for these."""
+    """A round in which training is under way; all but the scalars is known, and `whole` waits for the scalars."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
@@ -343,7 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a transfer, if all are equal; LocalRound has the bits of each round
+    payload_bits: int  # size of a transfer, if all have the same size; LocalRound has the bits of each round
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

@@ -75,7 +75,7 @@ class Streams:
         """Return the outputs [numbers, words], of 64 bits each, of the seed sequences `(*path, number, *behind)`.
 
         SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
-        each number and the parts after it are mixed into it, for all at once (O'Neill's `seed_seq`).
+        each number and the parts after it are mixed into this pool, for all numbers together (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
@@ -117,7 +117,7 @@ def _split(part: str | int) -> list[np.ndarray]:
 
 
 def _hashed(values: np.ndarray, constant: int, factor: int) -> tuple[np.ndarray, int]:
-    """Return SeedSequence's hash of words (lower half of 64 bits), and the constant for the next call."""
+    """Return SeedSequence's hash of 32-bit words, held in 64 bits, and the constant for the next call."""
     after = constant * factor & _WORD
     return _folded((values ^ np.uint64(constant)) * np.uint64(after) & np.uint64(_WORD)), after
 

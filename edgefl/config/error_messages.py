@@ -88,7 +88,7 @@ def flat(
         if _is_option(place, model):
             place = place[:-1]
             if error["type"] == "literal_error":
-                continue  # the key also allows a number, and pydantic's error about the number is reported
+                continue  # the key also allows a number, and only pydantic's error about the number is reported
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
@@ -214,7 +214,7 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's key for another tool's key, if documents of this kind have the key; a study has no `stop`."""
+    """Return edgefl's name of another tool's key; '' if this kind of document lacks it, as a study lacks `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # without root, the kind of document is unknown
@@ -241,7 +241,7 @@ def _schema(root: type[BaseModel]) -> dict[str, Any]:
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place that has a key, as its dotted name and [], or as a component's place and the components.
+    """Yield each place of a key: its dotted name and [], or a component's place and the components that have the key.
 
     If the key is a component's name, yield the text that names the component there, and [].
     """

@@ -123,7 +123,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # the error is a handler's, not one of Python's codecs
+        if isinstance(error, KeyError | IndexError):  # a callback's error, not an unknown encoding
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:

@@ -88,7 +88,7 @@ class Journal:
         self._snapshots = Snapshots(directory / FOLDER, every)
         path = self.path = directory / FILE
         recovered = recover(path, circumstances, self._snapshots)
-        self._recorded = deque(recovered.entries)  # entries not answered yet
+        self._recorded = deque(recovered.entries)  # entries whose answers have not been used yet
         for note in recovered.notes:
             self._note(note)
         self._digest = recovered.digest

@@ -20,7 +20,7 @@ class RecordSettings(Section):
 
     devices: Literal["all", "none"] | Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         "all",
-        description="rounds with rows in devices.csv, 176 bytes each: all, none, or every n-th round of each phase"
+        description="rounds with rows in devices.csv, 176 bytes per row: all, none, or every n-th round of each phase"
         " of a session, starting with the first; sums in rounds.csv and ledger.csv are always complete",
     )
     tables: Literal["csv", "parquet"] = Field(
@@ -30,13 +30,13 @@ class RecordSettings(Section):
     )
     positions_s: Literal["auto", "none"] | Annotated[float, Field(ge=1e-3, le=1e9)] = Field(
         "auto",
-        description="simulated time between a device's rows in positions.csv, of 40 bytes each; auto: about 400"
+        description="simulated time between a device's rows in positions.csv, 40 bytes per row; auto: about 400"
         " rows per device, fewer with more than 500 devices, with position and cell only; none: no positions.csv",
     )
 
     models: KeptModels = Field(
         "last",
-        description="models to save, of 4 bytes per parameter and cell; last: the models at the run's end; personal:"
+        description="models to save, at 4 bytes per parameter and cell; last: the models at the run's end; personal:"
         " also the devices' own models, if the algorithm makes any; best: also each cell's most accurate model; a"
         " number n: also the models after every n-th round",
     )

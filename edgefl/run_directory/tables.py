@@ -239,7 +239,7 @@ def _as_repr(text: str) -> str:
     mantissa, _, exponent = text.partition("e-")
     if exponent:
         return f"{mantissa}e-{int(exponent):02d}"
-    if not text.startswith("0.0000"):  # the number may be like 10.00001
+    if not text.startswith("0.0000"):  # such as 10.00001, which Python also writes without an exponent
         return text
     digits = text[2:].lstrip("0")
     power = len(text) - 1 - len(digits)
@@ -252,7 +252,7 @@ def _quoted(text: str) -> str:
     return text
 
 
-# Maximum rows of a block to be gathered, and rows that are gathered before they are written (100 KB)
+# Maximum rows of a block that is gathered, and number of gathered rows at which they are written (100 KB)
 _SMALL, _MOST = 100, 500
 
 
@@ -265,7 +265,7 @@ class _Gathered:
         self._kinds: list[tuple[str, str]] = []
 
     def take(self, block: Mapping[str, Any], rows: int) -> bool:
-        """Gather a block of rows; return False if the caller must write it separately, for its size or kind.
+        """Gather a block of rows; return False if its size or types require the caller to write it separately.
 
         Args:
             block: name -> array [rows], which the caller must not change afterwards, or one value for all rows.

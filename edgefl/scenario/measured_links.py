@@ -8,7 +8,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.scenario.sections import Broken, Place, Sections
 
 FREE = ("preset", "measured", "slot_s", "access")  # keys of `radio` that are allowed with measured rates
-SERVER = ("server_power_dbm", "power_over_share")  # allowed keys of `radio.budget`, for the sites' energy
+SERVER = ("server_power_dbm", "power_over_share")  # allowed in `radio.budget`: they set sites' energy
 # keys of other sections from which rates or cells would be computed
 COMPUTED = {
     "cell": ("bs_height_m", "ut_height_m"),

@@ -23,7 +23,7 @@ from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # bytes of the objects and arrays of a device; measured 330 to 360
 CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is stronger (8), and measured power (4)
-REUSED_WEIGHTS = 20  # FLOPs per sample and parameter; more mean convolutions (freed memory is kept)
+REUSED_WEIGHTS = 20  # FLOPs per sample and parameter above which convolutions keep freed memory
 STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # bytes of a number in a model
 

@@ -5,9 +5,9 @@ has the radio and the accounting of the journal paper. A key that a preset does 
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
-- `downlink: unicast`: whether a site broadcasts differs between networks; this is the simplest case, as is
+- `downlink: unicast`: whether a site broadcasts differs between networks; unicast is the simplest case, as is
   `mobility: static`, whose Doppler shift is Table I's.
-- `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
+- `devices.pa_efficiency`: only matters with `power: journal`, which belongs to the preset `journal`.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.

@@ -290,8 +290,8 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # write null if an omitted key would have another value: the preset's, for a class the value in `devices`, or for
-    # a federation the value in the scenario's rounds
+    # write null where an omitted key would take another value: the preset's, in a class that of `devices`, or in a
+    # federation that of the scenario's `rounds`
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values

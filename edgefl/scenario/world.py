@@ -74,7 +74,7 @@ class World:
 
     @property
     def cells_m(self) -> np.ndarray:
-        """A point [cells, 2] for each cell, in m: the base station, or with sectors 1 m in front of the cell's panel.
+        """A point [cells, 2] for each cell, in m: the base station; with sectors, 1 m in front of the cell's panel.
 
         A place belongs to the cell with the nearest point.
         """
@@ -152,7 +152,7 @@ class World:
             name, place = self.fleet.first_with("mobility", mobility)
             with moved(("devices", "mobility"), place):
                 if mobility.own_numbers:
-                    # a file or a road numbers the class's devices from 0, and they have separate random streams
+                    # a file or a road numbers the class's devices from 0, and the class has its own random streams
                     mine, rows = self.streams.below("class", name), np.arange(len(ids))
                     movement = self._start(mobility, len(ids), mine) if len(ids) else None
                 else:

@@ -23,8 +23,8 @@ from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs, after which no further runs are checked
-FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
-Costs = list[tuple[Range, Forecast]]  # pairs of a number of runs and the forecast of one
+FURTHER_PROBES_S = 0.2  # wall time of probes, after which cases take the nearest probe's figures
+Costs = list[tuple[Range, Forecast]]  # pairs: number of runs, and the forecast of a single run
 Found = tuple[set[tuple[str, str]], Probe]
 
 
@@ -39,7 +39,7 @@ class _Forecasts:
         self._device, self._load, self._several = device, load, several
         self._loading_s = 0.0  # wall time that a process spends once, on loading PyTorch and data
         self._of_cases: dict[tuple[bool, tuple[str, ...]], Probe] = {}
-        # probes by whether they train, each with its scenario's keys and values
+        # probes without and probes with training, each with its scenario's keys and values
         self._probes: tuple[list[Found], list[Found]] = [], []
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
@@ -161,7 +161,7 @@ def _failing(
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
-    """Describe the cost of a study with the seeds that its question may add, or its answer."""
+    """Describe a study's cost including the seeds that its question may add, or state the question's answer."""
     question = plan.question
     assert question is not None
     answer = None if costs else StudyResults(directory).answer

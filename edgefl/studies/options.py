@@ -51,9 +51,9 @@ class StudyOptions:
 
     Attributes:
         device: as in `simulate`.
-        jobs: processes to run at once, or None for one per core (one on a GPU), or for as many as a cluster allows.
-        executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
-            the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
+        jobs: number of processes; if None, one per core, a single one on a GPU, or as many as a cluster allows.
+        executor: where to execute runs: local: in processes on this machine; inline: in this process; a function that
+            receives the `RunScheduler` and `jobs`: on machines that see the directory under the same name.
         begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
         progress: called with a run's label and each finished round, and with the run's directory when the run is
             complete.

@@ -17,7 +17,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit an only variant's name."""
+    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit the only variant's name."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 
@@ -65,7 +65,7 @@ class StudyPlan:
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case, or only of the cases of the runs `like`."""
+        """Return label and scenario of the first run of each case; with `like`, only of these runs' cases."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)

@@ -55,7 +55,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
         return State.RUNNING
     if recorded in (State.FAILED, State.INTERRUPTED):
         return State(recorded)
-    # an expired claim is newer than run.json; for this machine, the process table decides
+    # an expired claim outweighs run.json's heartbeat; for a process on this machine, the process table decides
     if (process := about.get("process")) and status.is_there(process, claimed=claimed is not None):
         return State.RUNNING
     return State.PLANNED if claimed is None and not about else State.STALE

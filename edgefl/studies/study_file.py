@@ -46,13 +46,13 @@ class QuestionSettings(Section):
         "target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
-        description="two variants, whose difference is the first minus the second"
+        description="two variants to compare; the difference is the first minus the second"
     )
     precision: float = Field(
         ge=1e-9,
         le=1e12,
         description="half width of the difference's confidence interval at which no more seeds are added, in the"
-        " metric's unit (accuracies 0..1)",
+        " metric's unit (0 to 1 for accuracies)",
     )
     budget: int = Field(
         ge=2,
@@ -63,7 +63,7 @@ class QuestionSettings(Section):
         0.05,
         gt=0,
         lt=1,
-        description="probability that any setting's interval misses the true difference, however often it is checked",
+        description="probability that at least one setting's interval ever misses the true difference",
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
@@ -97,8 +97,8 @@ class ChoiceSettings(Section):
     key: str = Field(description="axis of the grid, or its dotted key")
     by: Literal["validation", "test"] = Field(
         "validation",
-        description="samples whose accuracy decides: validation needs learning.evaluation.validation; test uses"
-        " the samples on which the choice is then reported",
+        description="samples on which accuracies are compared: validation: needs learning.evaluation.validation;"
+        " test: the samples on which the choice is then reported",
     )
 
 

@@ -24,7 +24,7 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
-# A run ends cleanly within moments. A worker that takes longer has hung; its run can be resumed once killed.
+# An interrupted run ends in moments. A worker that takes longer hangs; once it is killed, its run can be resumed.
 GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5  # seconds between two checks of other processes' work
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but

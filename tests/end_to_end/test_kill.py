@@ -8,7 +8,7 @@ from tests.tools import kill
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
 ALWAYS = "shared_band"  # the cheapest scenario, which is tested at every commit
-KILLS = 1  # per scenario; `python -m tests.tools.kill` has more
+KILLS = 1  # kills per scenario; `python -m tests.tools.kill` makes more
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
-    """If state vectors move with devices between cells, runs share training only while requests come in one order."""
+    """If state vectors move with devices between cells, runs share training only while requests keep their order."""
     base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"

@@ -26,7 +26,7 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-KILLS = 1  # per way of killing; `python -m tests.tools.kill_study` has more
+KILLS = 1  # kills of each kind; `python -m tests.tools.kill_study` makes more
 APART = 5  # rounds between two kills, fewer than the six rounds of a run
 
 

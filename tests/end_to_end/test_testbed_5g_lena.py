@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Means agree within 20 % and two standard errors (one count's deviation is 1.3), and each ring within 0.15."""
+    """Means agree within 20 % and two standard errors (a count deviates by 1.3), and shares by ring within 0.15."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

@@ -32,7 +32,7 @@ def test_mean_power_is_one(rho: float, slots: int) -> None:
 
 @pytest.mark.parametrize("rho", [FAST, TABLE_I, PEDESTRIAN])
 def test_envelope_is_rayleigh(rho: float) -> None:
-    # samples are so far apart that powers correlate by rho^(2k) < 1e-3
+    # samples are so far apart that powers have correlation rho^(2k) < 1e-3
     apart = math.ceil(math.log(1e-3) / (2 * math.log(rho)))
     samples = 2_000
     envelope = np.sort(np.abs(LinkFading(KEY, rho).gain(0, apart * samples)[::apart]))

@@ -146,7 +146,7 @@ def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
 def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
-    """Over independent sites, gains 10 m apart correlate by TR 38.901's correlation distance (Table 7.5-6)."""
+    """Over independent sites, gains 10 m apart have the correlation by TR 38.901's distance (Table 7.5-6)."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
     # both places are at the same distance, so path loss cancels
@@ -242,7 +242,7 @@ def test_every_site_has_its_own_view() -> None:
     """Line of sight to neighbouring sites is decided independently."""
     count = 300
     subject = at_origin(range(count), 130.0, line_of_sight="probabilistic")
-    # places 100 m or more apart on a circle correlate by e^-2; the sample has 4 places x 150 disjoint pairs of sites
+    # places over 100 m apart on a circle have correlation e^-2; the sample has 4 places x 150 disjoint pairs of sites
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)
     products = in_sight[:, 0::2] * in_sight[:, 1::2]

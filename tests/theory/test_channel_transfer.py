@@ -1,6 +1,6 @@
 """Compare the renewal fidelity with slot-exact transfers.
 
-One long link carries the transfers six coherence times apart, so that their powers correlate by e^-12 only.
+One long link carries the transfers six coherence times apart, so that their powers have a correlation of only e^-12.
 """
 
 import math

@@ -136,7 +136,7 @@ def test_feddc_settles_at_the_optimum() -> None:
 def test_fednova_follows_the_gradient_whatever_the_steps(momentum: float) -> None:
     """As lr goes to 0 devices do not drift, and FedNova becomes a step along the pooled gradient.
 
-    The cosine between both is 1 - O(lr^2); FedAvg weights device k by its steps, so an angle remains.
+    The cosine of step and gradient is 1 - O(lr^2); FedAvg weights device k by its steps, so an angle remains.
     """
     gradient = pooled_gradient(np.zeros(CLASSES * (INPUTS + 1)))
 

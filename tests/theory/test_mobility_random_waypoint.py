@@ -1,4 +1,4 @@
-"""Test the stationary law of random waypoint on a disc. Seeds are fixed; a correct program fails for one in 1,000.
+"""Test the stationary law of random waypoint on a disc. Seeds are fixed; a correct program fails for 1 seed in 1,000.
 
 On the disc of radius 1, legs have uniform ends. A device at a random time is on a leg with probability proportional
 to the leg's duration, so at constant speed the density at a place is proportional to the length of all paths through

@@ -1,4 +1,4 @@
-"""Test mobility models' stationary laws in closed form. Seeds are fixed; a correct program fails for 1 in 1,000."""
+"""Test stationary laws of mobility in closed form. Seeds are fixed; a correct program fails for 1 seed in 1,000."""
 
 import math
 

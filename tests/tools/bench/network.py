@@ -34,7 +34,7 @@ def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str
     """Measure 19 cells with wrap-around, spatial shadowing, measurements every 0.2 s and renewal transfers.
 
     Returns:
-        `rows`, one per number of devices: wall seconds, per device and simulated hour, peak memory (of the
+        `rows`, one per number of devices: wall time, also per device and simulated hour, peak memory (of the
         process, so of the largest run so far), handovers, transfers completed and broken, and `ratio`: how
         many times longer the rival takes per device-hour. `rival`: its wall time and handovers.
     """

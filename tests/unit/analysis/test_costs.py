@@ -56,7 +56,7 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
 def test_energy_and_time_add_up(write_run: Write) -> None:
     runs = load_runs(a_run(write_run, {"name": "similarity"}))
     found = breakdown(runs, energy_by_class(runs)).iloc[0]
-    # each of five rounds has 1, 3 and 1 J
+    # each of five rounds has 1 J to receive, 3 J to send and 1 J to compute
     assert (found.receive_j, found.amplifier_j, found.compute_j) == (5, 15, 5)
     assert found.idle_j == 5
     assert (found.tail_j, found.energy_j, found.total_j) == (0, 25, 30)

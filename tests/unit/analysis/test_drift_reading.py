@@ -21,7 +21,7 @@ LOW_LATE = np.array([0.2, 0.6, 0.4, 0.5, 0.9, 0.1])
         (Reading(first=2, last=5), 0.4),
         (Reading(window=2), 0.4),  # 0.2 and 0.6
         (Reading(window=3), 0.4),  # 0.2, 0.6, 0.4
-        (Reading(window=3, first=2), 0.5),  # 0.6, 0.4, 0.5; 0.5, 0.9, 0.1
+        (Reading(window=3, first=2), 0.5),  # windows 0.6, 0.4, 0.5 and 0.5, 0.9, 0.1
         (Reading(window=6), 0.45),
         (Reading(window=100, last=200), 0.45),  # the concept ends earlier, so fewer rounds are averaged
         (Reading(first=9), NAN),

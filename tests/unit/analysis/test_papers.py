@@ -75,7 +75,7 @@ def test_every_recorded_file_belongs_to_a_result() -> None:
         (("points", 80.0, 3.0, 84.8, 3.0, 3), True),  # 2 sqrt(9/3 + 9/3) = 4.90
         (("points", 80.0, 3.0, 85.0, 3.0, 3), False),
         (("rounds", 100.0, math.nan, 114.9, math.nan, 1), True),  # 15 %
-        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # std only widens bands in points
+        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # only bands in points depend on std
         (("seconds", 2.0, math.nan, 1.72, math.nan, 1), True),
     ],
 )

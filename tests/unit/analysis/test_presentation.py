@@ -121,13 +121,13 @@ def test_a_name_of_the_rows_is_a_heading_of_the_table() -> None:
 
 
 def pixels_of(image: np.ndarray, colour: str) -> int:
-    """Count the pixels whose channels are within one step of 255 of a colour."""
+    """Count the pixels whose channels, from 0 to 255, differ from a colour's by at most 1."""
     return int((np.abs(image[..., :3] - to_rgb(colour)) < 1.5 / 255).all(axis=-1).sum())
 
 
 @pytest.fixture
 def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Render only comparison.png, whose pixels are counted, as other figures take as long."""
+    """Render only comparison.png, whose pixels are counted, as each other figure would take as long."""
     render = Figure.savefig
 
     def savefig(figure: Figure, path: Path, **choices: Any) -> None:

@@ -217,7 +217,7 @@ def test_the_shipped_page_is_what_its_command_makes() -> None:
 
 
 def test_every_number_of_the_papers_has_its_place() -> None:
-    """No row occurs twice, accuracies are in percent, and our copy of Table X ends with CIFAR-100, 0.2, 0.7, MOON."""
+    """No row repeats, accuracies are in percent; Table X ends with MOON on CIFAR-100 at overlap 0.2, alpha 0.7."""
     counts = {}
     for file in sorted(PAPERS.glob("*.csv")):
         table, source = papers_table(file.stem)

@@ -75,7 +75,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_setting_whose_run_failed(write_run: Write) -> None:
-    """A failed run leaves a gap in its setting's row; a note names it, and the setting has no leader that counts."""
+    """A failed run leaves a gap in its setting's row; a note names it, and no variant leads in this setting."""
     root = write_grid(
         write_run,
         {

@@ -54,7 +54,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
     spread: Spread = getattr(spreads, state)
     gains = drawn_gains(spread, np.random.default_rng(SEED))
     error = float(gains.std() / math.sqrt(LINKS))
-    # rows have a mean elevation within 8 degrees of the horizon, and of 0 in the code, which changes gains by 1 %
+    # mean elevations are within 8 degrees of the horizon, and the code assumes 0, which changes gains by 1 %
     assert 10 ** (beam_gain_db(spread) / 10) == pytest.approx(
         gains.mean(), abs=STANDARD_ERRORS * error, rel=0.01
     )

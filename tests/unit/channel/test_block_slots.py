@@ -106,7 +106,7 @@ def test_flows_at_the_highest_rate_take_turns(scheduler: Scheduler) -> None:
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
-    """However often the band looks ahead, ends, airtimes and powers are the same to the last bit."""
+    """Ends, airtimes and powers do not depend, to the last bit, on how often the band looks ahead."""
     seen = []
     for looks in (None, 7, 25, 133):
         band = band_of(scheduler)
@@ -131,7 +131,7 @@ def test_a_transfer_by_hand() -> None:
     # with 12 blocks, 100 x 24 / 12 = 200 exceeds 10, so power control limits the power to its share 10 x 12 / 2,400
     rate = 12 * float(table.efficiency(most)) / BLOCKS
     best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
-    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # on fewer than 12 blocks
+    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS  # best on fewer than 12 blocks
     unit = HZ * SLOT_S
     periods = bits / (rate * unit) / (16 / 14)  # a period of five slots has 1 + 2/14 uplink slots
     due = band.next_end()

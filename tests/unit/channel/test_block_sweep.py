@@ -1,4 +1,4 @@
-"""Test that flows alone in a band of blocks have the same results in one pass as event by event."""
+"""Test that flows with equal shares of a band of blocks have the same results in one pass as event by event."""
 
 from typing import Any, Literal
 

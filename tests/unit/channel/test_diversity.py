@@ -53,7 +53,7 @@ def test_power_is_that_of_the_standard(slot_s: float, mu: int, alpha: float) -> 
 
 @pytest.mark.parametrize("slot_s", [1e-3, 0.5e-3, 0.125e-3])
 def test_what_arrives_in_a_hertz_does_not_depend_on_the_slot(slot_s: float) -> None:
-    """Shorter slots give 36 MHz fewer and wider blocks, but P0 holds per 180 kHz: the received power is the same."""
+    """In short slots, 36 MHz have fewer, wider blocks, but P0 is per 180 kHz, so the received power is the same."""
     share = wanted_power(100.0, resource_blocks(36e6, slot_s), 2.0, p0_dbm=-90.0, alpha=1.0, slot_s=slot_s)
     assert share * 2.0 * 1e-10 / 36e6 == pytest.approx(1e-12 / 180e3)
 

@@ -17,7 +17,7 @@ from tests.refusals import refused_at
 
 KEY = 0x3A3A << 64
 FAST = 0.9667
-# 10 m/s at 3.5 GHz and 0.5 ms; pedestrians; nearly uncorrelated slots; a static link
+# at 3.5 GHz and 0.5 ms: FAST, a pedestrian, a speed with nearly uncorrelated slots, and a static link
 SPEEDS_M_S = [10.0, 1.0, 65.0, 0.0]
 FRAMES = [None, Pattern("DDDSU").weights("uplink"), Pattern("DDDSU").weights("downlink")]
 BAND = Carrier(1e6, 0.5e-3)

@@ -31,7 +31,7 @@ def test_limits() -> None:
 
 
 def test_a_threshold_is_exceeded_as_often_as_the_fading_is_strong() -> None:
-    """The probability is exp(-theta / SNR) in Rayleigh fading, that of draws with taps, 0 or 1 without fading."""
+    """The probability is exp(-theta / SNR) in Rayleigh fading, as in draws with taps, and 0 or 1 without fading."""
     snr = np.array([0.5, 2.0, 10.0, 100.0])
     assert ThresholdErrors(2.0).arrives(snr) == pytest.approx(np.exp(-2.0 / snr))
     drawn = np.random.default_rng(3).exponential(size=(20_000, 4)).mean(axis=1)

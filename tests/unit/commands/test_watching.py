@@ -151,7 +151,7 @@ def test_a_clock_that_is_wrong_is_forgotten_with_the_next_sign_of_life(
     run = watching.find(under_way(3, silent_s=day_s))[0]
     now_s = time.monotonic()
     run.look()
-    under_way(3, silent_s=day_s + 10.0)  # a newer heartbeat, by a clock that is behind
+    under_way(3, silent_s=day_s + 10.0)  # a new heartbeat, written by a clock a day behind
     assert run.look().silent_s < 60.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 600.0)
     assert run.look().silent_s == pytest.approx(600.0, abs=60.0)

@@ -16,7 +16,7 @@ def test_each_scenario_has_a_picture_and_sentences(name: str) -> None:
     command, picture = rf"`edgefl run {name}`", r"!\[.*\]\((.+)\)"
     section = re.compile(rf"^## {name}\n\n(.+)\n\n{command}\n\n{picture}$", re.MULTILINE)
     pages = {page.name: section.search(page.read_text()) for page in (ROOT / "docs").glob("gallery-*.md")}
-    ((topic, found),) = [(name, found) for name, found in pages.items() if found]  # or run `make gallery`
+    ((topic, found),) = [(name, found) for name, found in pages.items() if found]  # if not: `make gallery`
     assert f"](gallery/{name}.webp)]({topic}#{name})" in (ROOT / "docs" / "gallery.md").read_text()
     assert (ROOT / "docs" / found[2]).is_file()
     assert found[1].endswith(json.loads((GALLERY / "facts.json").read_text())[name])

@@ -54,7 +54,7 @@ def test_lambert_inverts() -> None:
     assert efficiency_of(price(y)) == pytest.approx(y, rel=1e-6)
     gain, share = np.array([0.1, 10.0, 1e4]), np.array([0.01, 0.3, 1.0])
     assert least_share(share * np.log2(1 + gain / share), gain) == pytest.approx(share, rel=1e-9)
-    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # above the limit for any band
+    assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # more than any band can carry
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 0.05, 1.0, 50.0])

@@ -221,7 +221,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     ("on_ms", "cycle_ms", "slept"),
     [
         (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would cost 20 * 152 + 100
-        (8, 20, 20 * 12 + 100),  # light: too short for deep, which takes 20 ms both ways; micro: 540
+        (8, 20, 20 * 12 + 100),  # light sleep: the rest is too short for deep sleep; micro sleep: 540
         (8, 13, 45 * 5),  # micro sleep: the rest is too short for light sleep
     ],
 )
@@ -275,7 +275,7 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
         (100, 1, 147, 49),
         (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80 for the narrower band
         (40, 4, 300 * 0.55, 55),
-        (20, 4, 120, 50),  # listening would draw 40 units, but no state in a narrow band draws less than 50
+        (20, 4, 120, 50),  # scaled, listening would draw 40 units, but it draws at least 50
         (20, 2, 84, 35),
         (10, 4, 300 * 0.325, 50),
     ],

@@ -72,7 +72,7 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
-    # with its tail, device 11 needs 61 J of its 100, and 122 J with the reserve
+    # with its tail, device 11 needs 61 J, and its 100 J fall short of the 122 J that the reserve requires
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
     # the device whose fading exceeds its mean the most is chosen
     (

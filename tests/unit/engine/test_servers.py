@@ -358,7 +358,7 @@ def test_time_sent_is_that_of_the_union_in_any_order() -> None:
 
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(power: str) -> None:
-    """With power per block, a site sends while it serves any device; with `full`, it sends once per share in use."""
+    """With power per block, a site pays for the time in which it serves any device; with `full`, for each share."""
     world = small_world(
         [20.0 + 20.0 * k for k in range(8)],
         policy={"name": "schedule", "count": 1, "rounds": 6},

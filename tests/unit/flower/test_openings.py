@@ -124,7 +124,7 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
     plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), connected, 4 + 5 * 4)
-    for first in (16, 21):  # first training rounds of sessions 4 and 5, the second rounds in the plain run
+    for first in (16, 21):  # first training rounds of sessions 4 and 5, the plain run's second rounds
         assert losses[first] < plain[first] / 4
 
 

@@ -62,7 +62,7 @@ def test_people_leave_within_the_spread_by_its_trapezoid() -> None:
 
 @pytest.mark.parametrize("habit", [0.0, 0.5, 2 / 3])
 def test_habits_are_the_persons_own(habit: float) -> None:
-    """A person's departures on two days correlate by habit^2 / (habit^2 + (1 - habit)^2)."""
+    """A person's departures on two days have correlation habit^2 / (habit^2 + (1 - habit)^2)."""
     movement = start(habit=habit)
     first, second = left_s(movement, 0), left_s(movement, 1)
     expected = habit**2 / (habit**2 + (1 - habit) ** 2)

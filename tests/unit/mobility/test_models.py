@@ -40,7 +40,7 @@ def test_static_devices_stay() -> None:
 
 
 def test_static_devices_may_be_as_likely_at_any_distance() -> None:
-    """Placed by distance, each of ten equally wide rings has a tenth of 4,000 devices; bearings do not change."""
+    """If 4,000 devices are placed by distance, each of ten equally wide rings has a tenth; bearings do not change."""
     ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
     drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
     how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}

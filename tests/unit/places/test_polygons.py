@@ -152,7 +152,7 @@ def area_of_faces(shapes: list[list[Any]], cells: int) -> float:
 def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int) -> None:
     """The union of random polygons, which cross, share sides and retrace sides, has the area found by counting cells.
 
-    A side, at most 8.5 long, miscounts at most half of its cells; in 60 sides x 0.02 x 0.5 errors have random signs.
+    A side, at most 8.5 long, miscounts at most half of its cells of width 0.02; the 60 sides' errors vary in sign.
     """
     rng = np.random.default_rng(seed)
     shapes = [

@@ -59,7 +59,7 @@ def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
 
 
 def test_a_gpus_task_is_measured_against_its_peak() -> None:
-    """Shares are FLOPs over the peak, for 3 devices, 2 steps of 8, 16 inputs x 10 classes, forward and backward."""
+    """Shares are FLOPs over the peak: both passes of 3 devices, 2 steps of 8 samples, and 16 inputs x 10 classes."""
     cpu = torch.device("cpu")
     assert training.matrix_peak_flops(cpu, 64) > 0
     figures = training.beside_peak(SMALL, cpu, 1e9, repeats=1)
@@ -71,7 +71,7 @@ def test_a_gpus_task_is_measured_against_its_peak() -> None:
 
 
 def test_the_floor_is_the_work_at_the_machines_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The least time is for the work of 3 devices with 20 images of 4x4, 2 steps of 8, and 170 parameters."""
+    """The least time is for the work of 3 devices with 20 images of 4x4, 2 steps of 8 images, and 170 parameters."""
     work = training.work_of(SMALL)
     assert work == Work(flops=3 * 2 * 8 * 4 * 160, bytes=3 * 2 * 8 * 16 + 3 * 3 * 170 * 4, numbers=60)
     speeds = Speeds(flops_per_s=1e9, bytes_per_s=1e6, numbers_per_s=1e3)

@@ -38,7 +38,7 @@ class Flow:
     device: int
     left: Fraction
     begin: int
-    share: Fraction | None = None  # the share, if constant for the round
+    share: Fraction | None = None  # of the band, if constant during the round
     end: int = 0
 
 

@@ -12,7 +12,7 @@ from edgefl.testing import Scripted, small_world
 def test_coherence_times_are_counted() -> None:
     regime = RenewalRegime()
     assert regime.notes == []
-    regime.count([1000.0, 499.0, 5.0, 5.0], [0.9, 0.9, 0.0, 1.0])  # 100, 49.9, 5, and static
+    regime.count([1000.0, 499.0, 5.0, 5.0], [0.9, 0.9, 0.0, 1.0])  # coherence times: 100, 49.9, 5; static
     regime.count(30.0, -0.5)  # 15 coherence times
     assert (regime.transfers, regime.short) == (4, 3)
     assert regime.shortest == pytest.approx(5.0)

@@ -32,7 +32,7 @@ def watched(
     radius_m: float | None = None,
     **power: Any,
 ) -> tuple[Network, Rows]:
-    """Start a network; power_db_of maps positions and ids to measurements; power: switches, batteries, ..."""
+    """Start a network; power_db_of maps positions and ids to measurements; `power` has arguments of Power."""
     log = Rows()
     network = Network(
         env,

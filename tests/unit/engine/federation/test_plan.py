@@ -173,7 +173,7 @@ shared = st.fixed_dictionaries(
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
-    """Plans agree with processes if many devices begin and end in the same slots, and take turns with odd blocks."""
+    """Plans agree with processes if many devices begin and end in equal slots, and take turns at leftover blocks."""
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
     expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
