@@ -35,7 +35,7 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer clicks suggest by themselves
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer versions of click suggest
     pretty_exceptions_enable=False,  # a bug in edgefl shows Python's traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )

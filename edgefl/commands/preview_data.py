@@ -157,7 +157,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         f"the first round has {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
             seen.connecting_s > 0
         ),
-        "devices switch on and off too often to be shown: the picture shows all as on": on is None,
+        "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
         "the SNR map is for outdoors: devices indoors have penetration loss (devices.indoor_share)": any(
@@ -213,7 +213,7 @@ def _tracks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return tracks [times, devices, 2], numbers of devices [counts, cells], and cells at the start [devices]."""
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
-    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN (absent) is not within
+    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # False if absent (NaN)
     if world.scenario.layout.several:
         tracks_m[~within] = np.nan
     population = []

@@ -36,7 +36,7 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Run only this seed, of the study or not; may be repeated.")
+        list[int] | None, typer.Option(help="Run only this seed, even one not listed; may be repeated.")
     ] = None,
     go_on: Annotated[
         bool,
@@ -143,7 +143,7 @@ def study(
         raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
-        told.answer(f"part {shard} is {done} in {path}; compare once all parts are")
+        told.answer(f"part {shard} is {done} in {path}; compare the runs once all parts are done")
     else:
         with _reported() if elsewhere else nullcontext():
             _print_study(plan, path, told, explain=explain)

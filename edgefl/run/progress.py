@@ -90,7 +90,7 @@ class ProgressDisplay:
             if label in self._latest:
                 latest = progress.text(self._latest[label], self._narrow, row())
                 self._print(label, latest)
-            else:  # the run was already complete, and its tables may be long
+            else:  # omit the scores of an earlier run, whose tables may be long to read
                 latest = "complete"
                 self._print(label, "complete before")
             self._progress.update(task, completed=1.0, latest=latest)
@@ -150,7 +150,7 @@ class RunProgress:
         self._scenario = scenario
         trained = [one.learning for one in scenario.by_federation.values() if one.learning]
         scores = {learning.learned.score for learning in trained} or {ACCURACY}
-        self._score = scores.pop() if len(scores) == 1 else "score"  # federations have different scores
+        self._score = scores.pop() if len(scores) == 1 else "score"  # federations differ in their scores
         self._cells: dict[int, float] = {}  # cell -> completed share of its sessions
         self._time_s = 0.0
         self.rounds = 0

@@ -13,12 +13,12 @@ TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order, if this is faster.
+    """Return whether convolutions should read images in channels-last order, because this is faster here.
 
-    Measured in CPU time with AVX-512 and with AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to
-    1.2 and 1.1 to 1.4 times as fast, and tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times. Residual
-    networks gain nothing in training (0.9 to 1.0 times as fast); in tests ResNet-18 is 1.05 to 1.25 times as fast.
-    Models from outside edgefl keep their order, because a model that calls `view` would fail.
+    Measured in CPU time with AVX-512 and AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to 1.2
+    and 1.1 to 1.4 times as fast, respectively; tests of 64 images are 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times as
+    fast. Residual networks gain nothing in training (0.9 to 1.0 times as fast); in tests ResNet-18 is 1.05 to 1.25
+    times as fast. Models from outside edgefl keep their order, because a model that calls `view` would fail.
 
     Args:
         gain: the work that this order makes faster for the model. work: the work that would use the order: tests

@@ -16,8 +16,8 @@ class DirichletMix(RecurringLabels):
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number
-    of labels. FLASH uses alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021,
-    whose alpha is per label.
+    of labels. For CIFAR, FLASH uses alpha 0.1 and 0.6 and 500 devices with 100 samples each, after Reddi et al., ICLR
+    2021, whose alpha is per label.
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")

@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # a copy, since other users need the old order
+            self._modules = [_with_same_tensors(module)]  # a copy, since the original keeps its order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}

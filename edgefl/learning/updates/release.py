@@ -44,7 +44,7 @@ class Release:
 
         Args:
             ids: device ids, possibly repeated.
-            samples: number of samples of each device; without samples, an upload reveals nothing.
+            samples: number of samples of each device; an upload without samples reveals nothing, and is not charged.
         """
         return {}
 

@@ -31,7 +31,7 @@ from edgefl.rng import Streams
 
 
 class Diverged(Exception):
-    """An error about a model that is no longer finite: `device`'s local model, or with None the aggregated model."""
+    """An error about a model that is no longer finite: of `device`, or, if this is None, the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)

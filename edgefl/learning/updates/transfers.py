@@ -69,7 +69,7 @@ class Transfers:
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Received, Tensor | None]:
-        """Return the models as devices decode them, and the original models, or None without a downlink codec."""
+        """Return the models as devices decode them, and the original models (None without a downlink codec)."""
         codec, count = self._downlink, self._sizes.count
         if codec is None:
             return received, None
@@ -148,7 +148,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost equally)."""
+        """Return the bits [1] of a normally distributed change; None without a codec, as bits are then constant."""
         codec = self._uplink
         if codec is None:
             return None
