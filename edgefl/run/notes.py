@@ -273,7 +273,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
         ended = (
-            f", and {waited} ended by a timer (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
+            f", and {waited} ended with a timeout (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
         )
         yield (
             f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round "
