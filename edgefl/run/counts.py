@@ -15,7 +15,7 @@ from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections
 
-HUGE_LOSS = 1e6  # training starts with a cross-entropy near ln C for C classes, or a squared error near 1
+HUGE_LOSS = 1e6  # far above first losses: a cross-entropy near ln C for C classes, or a squared error near 1
 # a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")

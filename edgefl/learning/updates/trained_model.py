@@ -178,7 +178,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
+        """Charge the privacy account for uploads that have begun; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
