@@ -31,7 +31,7 @@ ELSEWHERE = 3  # exit code if other processes are still executing some of the ru
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: in runs/."))
+        Path | None, typer.Option(help=("Study directory: new, empty, or begun. Default: in runs/."))
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,

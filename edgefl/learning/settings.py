@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # settings load without PyTorch
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "scales gradients down",
-    "local.augmentation": "trains on samples other than those of the loss",
+    "local.augmentation": "trains on changed samples, unlike the loss",
     "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
     "downlink_codec": "makes devices start from a model other than the global one",
@@ -98,7 +98,7 @@ class LocalSettings(Section):
         0.0,
         ge=0,
         le=1e3,
-        description="weight decay, added to the gradients; decoupled if the optimiser is adamw",
+        description="weight decay: added to the gradients, or decoupled if the optimiser is adamw",
     )
     clip_norm: float | None = Field(
         None,

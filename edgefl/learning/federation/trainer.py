@@ -157,7 +157,7 @@ class Trainer:
         return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
 
     def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
-        # a personal model trains on the same mini-batches
+        # a personal model trains on the same mini-batches as the local model
         processed = of.samples * (2 if self.settings.algorithm.trains_personal else 1)
         return LocalRound(
             tuple(ids),

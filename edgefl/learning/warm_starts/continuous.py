@@ -31,7 +31,7 @@ class Continuous(WarmStart):
     )
 
     classes: Literal["known", "all"] = Field(
-        "known", description="classes over which q and p are taken: those of the previous session, or all"
+        "known", description="classes compared by distillation: those of the previous session, or all"
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
