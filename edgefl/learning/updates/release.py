@@ -23,7 +23,7 @@ class Release:
         return rows
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] whose mean, weighted by shares [K], is the mean that the server releases."""
+        """Return updates [K, M]; their mean, weighted by shares [K], is the mean that the server releases."""
         return rows
 
     def columns(
