@@ -98,7 +98,7 @@ class Preview:
         means = f"mean of the first {rounds}" if rounds > 1 else "in the first round to end"
         many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         energy = f"{probe.energy_j:.3g} J for {many}"
-        if (counted := probe.energy_rounds) < rounds:  # the radio tails of the last rounds have not ended
+        if (counted := probe.energy_rounds) < rounds:  # excludes last rounds, whose tails go on
             first = f"the first {counted}" if counted > 1 else "the first"
             costs = f"{probe.latency_s:.4g} s, {means}, and {energy}, of {first} only"
         else:
@@ -278,7 +278,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
     if world.measured is not None:
-        return gains_db.reshape(GRID, GRID)  # measured rates do not depend on the place
+        return gains_db.reshape(GRID, GRID)  # no map: measured rates are the same everywhere
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)

@@ -30,7 +30,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
 
 def size(model: Any) -> list[str]:
     """Describe a model's size for the typical input and number of classes, if the model's class states them."""
-    from edgefl.learning.federation.cell_building import build_module  # this import loads PyTorch
+    from edgefl.learning.federation.cell_building import build_module  # import late: loads PyTorch
     from edgefl.learning.local.cost import flops_per_sample
     from edgefl.learning.modules.parameters import TensorLayout
 

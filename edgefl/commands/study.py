@@ -268,13 +268,13 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name the omitted runs
+            warnings.simplefilter("ignore", UserWarning)  # notes name the omitted runs too
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:
                 more = ("Settings", "settings.md", ": the variants in each setting")
                 report = replace(report, look=[*report.look, more])
-            # failed runs were reported when they failed
+            # leave out failed runs, which were already reported when they failed
             said = [one for one in report.sentences if ": it failed (" not in one]
             show(replace(report, sentences=said))
     except ValueError as error:

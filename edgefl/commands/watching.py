@@ -106,7 +106,7 @@ class _Watched:
         """
         about = about_of(self.path)
         if gone := _is_killed(about):
-            about = about_of(self.path)  # the process may have recorded its end before it exited
+            about = about_of(self.path)  # read again: it may have ended properly meanwhile
             gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
@@ -122,7 +122,7 @@ class _Watched:
         if running and 0.01 < share < 1:
             with reading(self.path / SCENARIO):
                 lasted_s = time.time() - (self.path / SCENARIO).stat().st_mtime
-            left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # a clock was set back
+            left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # NaN if a clock was set back
         return Standing(
             label=self.label,
             status=KILLED if gone else about["status"],

@@ -12,7 +12,7 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
 
-if TYPE_CHECKING:  # settings load without PyTorch
+if TYPE_CHECKING:  # at run time, settings must not load PyTorch
     from torch import Tensor
 
     from edgefl.learning.tasks import Task

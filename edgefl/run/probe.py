@@ -92,7 +92,7 @@ def probe(
             carry_out(plan, run, on_round=note)
         energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
-    first = min(servers, len(rows) - 1)  # rounds that began at the run's start
+    first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s = 0.0
     if access and len(rows) == most_rounds:  # every server has had its first round and another one

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOST_BARS = 12  # with more runs, only the running ones and a total are shown
 WIDE = 110  # minimum columns of a terminal in which a line shows everything
-SHORTEST_S = 2.0  # wall time before the remaining time is estimated
+SHORTEST_S = 2.0  # minimum wall time from which the remaining time is estimated
 PROBE = "probe"
 Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
 
@@ -121,7 +121,7 @@ class ProgressDisplay:
         took = f" in {wall_time(elapsed)} of wall time" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
-        self._console.file.flush()  # users read a log while the study runs
+        self._console.file.flush()  # a log is read while the study runs, so do not buffer it
 
     def _end(self, task: TaskID) -> None:
         ended = self._done + self._failed

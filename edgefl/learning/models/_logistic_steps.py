@@ -115,7 +115,7 @@ class _Block:
 
     def __call__(self, step: int, read: Read) -> None:
         x = read(step, self._begin, self._end)
-        if x is not self._x:  # x is usually the same buffer with new content
+        if x is not self._x:  # usually x is the same buffer, and the views remain valid
             self._x, self._flat = x, x.flatten(2)
             self._turned = self._flat.transpose(1, 2)
         width, weight, delta = x.shape[1], self._weight[step], self._delta

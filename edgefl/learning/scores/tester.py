@@ -69,7 +69,7 @@ class ModelTester:
         while len(self._modules) < busy:
             self._modules.append(_with_same_tensors(self._modules[0]))
 
-        @torch.no_grad()  # no_grad applies per thread
+        @torch.no_grad()  # again, since no_grad holds for one thread only
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():

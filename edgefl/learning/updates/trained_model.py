@@ -165,7 +165,7 @@ class TrainedModel:
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            if lost and rows is not None:  # keep NaN away from codecs and noise
+            if lost and rows is not None:  # replace NaN before codecs and noise see it
                 rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
         sent, memory = self.side.upload(trained, self.state, chance)

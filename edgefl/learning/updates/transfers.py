@@ -87,7 +87,7 @@ class Transfers:
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         meant = received.start
         if meant.dim() == 1 and torch.equal(start, whole):
-            start = meant  # all devices receive one model
+            start = meant  # store one model, since all devices receive the same
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
         return replace(received, start=start, bits=bits + self._others(vectors)), meant
 

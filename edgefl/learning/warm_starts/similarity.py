@@ -117,7 +117,7 @@ class Similarity(WarmStart):
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
-        if len(comparable) == 1:  # the weight of a single session is 1
+        if len(comparable) == 1:  # no distances are needed to weigh a single session
             return OpeningModel(comparable[0].model, {comparable[0].session: 1.0})
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
