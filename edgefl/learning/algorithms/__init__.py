@@ -46,7 +46,7 @@ class Algorithm(Component, RareVerbs):
     terms that use outputs, personal models, early stopping, other uploads, the vectors in a transfer.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    They change only if the device's update reaches the server.
+    These vectors change only if the device's update reaches the server.
     """
 
     # what makes the next model. models: the mean of the devices' models is the next model; mean: the server computes

@@ -102,7 +102,7 @@ class RareVerbs:
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         """Return whether each device ends local training after an epoch; called if devices hold out data.
 
-        It is not called for devices without held-out samples, or that have taken all their steps.
+        It is not called for devices without held-out samples or without further steps.
 
         Args:
             epoch: number of the epoch that each device has just completed, [k], counted from 1.

@@ -14,8 +14,8 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.thread_pool import ThreadPool
 
-# Maximum number of samples in a block, and in a block with hand-written logits. Both bound memory; results depend on
-# them only through rounding.
+# Maximum number of samples in a block, and in a block with hand-written logits. Both limits bound memory; results
+# depend on them only through rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
 KEPT = 2  # number of cached results: one on test data, and one on validation data
 Found = TypeVar("Found")
