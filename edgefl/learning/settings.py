@@ -92,7 +92,7 @@ class LocalSettings(Section):
         description="optimiser of the local steps; its state is reset in each round, or kept",
     )
     momentum: float = Field(
-        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; restarts each round unless kept"
     )
     weight_decay: float = Field(
         0.0,

@@ -27,7 +27,7 @@ from edgefl.scenario.world import World
 MANY_ROUNDS = 100_000  # back to back, they simulate about a day and take hours of wall time
 SHORTEST_ROUND_S = 1e-9
 SLOWEST = 4  # in each direction, only this many of a cell's slowest links are timed
-DEEP_FADE = 1e-4  # power relative to the mean, below which one slot in 10,000 falls
+DEEP_FADE = 1e-4  # power relative to the mean; one slot in 10,000 has less
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all

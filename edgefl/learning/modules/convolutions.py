@@ -8,7 +8,7 @@ from torch import Tensor, nn
 # Work that channels-last order makes faster on a CPU: none, tests only, or tests and sequential training.
 Gain = Literal["none", "tests", "all"]
 # Number of pixels tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and memory
-# above 32 MB comes from the system in new pages. This number was the fastest among 32 to 1,024 images.
+# above 32 MB comes from the system in new pages. The number was chosen by measuring 32 to 1,024 images.
 TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
