@@ -35,8 +35,8 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer clicks suggest by themselves
-    pretty_exceptions_enable=False,  # a bug in edgefl shows Python's traceback
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer versions of click suggest
+    pretty_exceptions_enable=False,  # show bugs by Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # the panels of `edgefl --help`, and the commands in each, in order
@@ -65,7 +65,7 @@ app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _n
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the `edgefl` command, by default with the arguments of this process."""
-    if sys.stdout is None:  # the reader of the output closed it
+    if sys.stdout is None:  # standard output was closed before the start
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         # file names may contain characters that the output cannot encode

@@ -37,7 +37,7 @@ def of_study(report: Round | Path) -> Round | Reached:
 def _reached_in(path: Path) -> Sequence[str]:
     try:
         return _reached(about_of(path), [run.look() for run in watching.find(path)])
-    except EdgeflError as error:  # the study's other runs continue
+    except EdgeflError as error:  # show it, and let the study continue
         return [str(error)]
 
 

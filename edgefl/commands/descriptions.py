@@ -30,7 +30,7 @@ from edgefl.studies.study_file import Study
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 WHOLE: dict[str, type[BaseModel]] = {"scenario": Scenario, "study": Study}
 MOST_NAMES = 8  # maximum number of names containing the word that an error suggests
-DIGITS = 12  # maximum digits of a number; others, such as 2 / 3, are rounded
+DIGITS = 12  # maximum number of digits; numbers with more, such as 2 / 3, are rounded
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds, by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
@@ -48,8 +48,8 @@ def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
     A bare name suffices if only one component or key has it: `fedprox`, `bandwidth`, `time to trigger`. If several
-    components have the name, all are described. A shipped file's name describes the file, `study` a study's keys, and
-    `papers` the letters J, N, I and F.
+    components have the name, all are described. The name of a shipped file is allowed too; `study` stands for a
+    study's keys, and `papers` explains the letters J, N, I and F.
 
     Args:
         file: a scenario; a description of `layout` lists this scenario's cells.
@@ -85,7 +85,7 @@ def describable(begun: str) -> Iterator[str]:
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
-    if what in registry.KINDS and what not in ("sessions",):  # `sessions` is also a key
+    if what in registry.KINDS and what not in ("sessions",):  # `sessions` means the key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what in WHOLE:
         return _section(what, WHOLE[what])

@@ -179,7 +179,7 @@ def _data() -> Iterator[_Finding]:
     for name in registry.names("datasets"):
         kind = registry.get("datasets", name)
         if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
-            continue  # this data set consists of the user's own files
+            continue  # only a scenario tells where the user's own files are
         dataset = kind()
         assert isinstance(dataset, Dataset)
         try:

@@ -12,7 +12,7 @@ from edgefl.config.units import yaml_number
 from edgefl.config.yaml_source import Dumper, Source
 
 MOST_LINES = 12  # maximum number of lines of an example; longer examples are avoided
-FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred, as well-known files
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # readers know these files best
 SOME = 3  # maximum number of parameters in an example of a component that no scenario uses
 
 

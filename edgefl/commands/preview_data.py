@@ -38,8 +38,8 @@ PLAN = "{plan}"  # placeholder for the command or call that plans the run
 PROBE_S = 1.5  # processor time of the probe, s
 WALK_S = 1.0  # processor time of the walk, s
 TIMES = 150  # number of times at which the devices of each cell are counted
-WAYS = 20  # maximum number of positions of a device between two of these times
-WAY_S = 5.0  # minimum time between two of these positions
+WAYS = 20  # maximum number of positions of a device between two counts
+WAY_S = 5.0  # minimum time between two positions of a device
 MOST_PLACES = 3_000_000  # maximum number of positions of all devices together
 GRID = 110  # number of points along each side of the map
 MOST_SESSIONS = 8  # maximum number of sessions with labels in the picture
@@ -98,7 +98,7 @@ class Preview:
         means = f"mean of the first {rounds}" if rounds > 1 else "in the first round to end"
         many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         energy = f"{probe.energy_j:.3g} J for {many}"
-        if (counted := probe.energy_rounds) < rounds:  # the radio tails of the last rounds have not ended
+        if (counted := probe.energy_rounds) < rounds:  # excludes last rounds, whose tails go on
             first = f"the first {counted}" if counted > 1 else "the first"
             costs = f"{probe.latency_s:.4g} s, {means}, and {energy}, of {first} only"
         else:
@@ -157,7 +157,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         f"the first round has {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
             seen.connecting_s > 0
         ),
-        "devices switch on and off too often to be shown: the picture shows all as on": on is None,
+        "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
         "the SNR map is for outdoors: devices indoors have penetration loss (devices.indoor_share)": any(
@@ -213,7 +213,7 @@ def _tracks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return tracks [times, devices, 2], numbers of devices [counts, cells], and cells at the start [devices]."""
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
-    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN (absent) is not within
+    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # False if absent (NaN)
     if world.scenario.layout.several:
         tracks_m[~within] = np.nan
     population = []
@@ -278,7 +278,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
     if world.measured is not None:
-        return gains_db.reshape(GRID, GRID)  # measured rates do not depend on the place
+        return gains_db.reshape(GRID, GRID)  # no map: measured rates are the same everywhere
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)

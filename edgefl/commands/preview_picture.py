@@ -125,7 +125,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     carried = [f"{each:.1f}" for each in preview.carried(np.array(ticks_db))]
     if len(set(carried)) == 1:
         above_db, carried = [float(np.mean(ticks_db))], carried[:1]
-    else:  # beyond the highest rate ticks would repeat it
+    else:  # ticks beyond the highest rate would all show that rate
         new = [at for at, text in enumerate(carried) if text not in carried[:at]]
         above_db, carried = [ticks_db[at] for at in new], [carried[at] for at in new]
     above = bar.ax.secondary_xaxis("top")

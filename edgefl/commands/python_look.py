@@ -113,7 +113,7 @@ def report(
         picture: a further file that shows the moving network of a run as map and curves: a picture (.png, .pdf, .svg)
             or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
-        at: time that the picture shows, an hour, or None for the middle of the run.
+        at: hour of the simulated day that the picture shows, or None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.
 
     Returns:

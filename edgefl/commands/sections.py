@@ -79,7 +79,7 @@ def types_of(annotation: Any) -> Iterator[Any]:
 
 @cache
 def full_names() -> Mapping[str, list[str]]:
-    """Map each component or key, and each key without its unit, to its full names."""
+    """Map short names (of a component, or of a key with or without its unit) to the full names that they may mean."""
     found: dict[str, list[str]] = defaultdict(list)
     for kind in registry.KINDS:
         for name in registry.names(kind):

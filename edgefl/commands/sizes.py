@@ -16,7 +16,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
     if scenario:
         yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"
     else:
-        yield "Cells of a layout with rings: 1 (a scenario's own: `edgefl describe layout FILE`):"
+        yield "Cells of a layout with rings: 1 (for the cells of a scenario: `edgefl describe layout FILE`):"
     served = set(layout.served)
     bearings = layout.bearings_deg or ((None,),) * len(layout.sites_m)
     of_cells = [(site, bearing) for site, of in enumerate(bearings) for bearing in of]
@@ -30,7 +30,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
 
 def size(model: Any) -> list[str]:
     """Describe a model's size for the typical input and number of classes, if the model's class states them."""
-    from edgefl.learning.federation.cell_building import build_module  # this import loads PyTorch
+    from edgefl.learning.federation.cell_building import build_module  # import late: loads PyTorch
     from edgefl.learning.local.cost import flops_per_sample
     from edgefl.learning.modules.parameters import TensorLayout
 

@@ -31,12 +31,12 @@ ELSEWHERE = 3  # exit code if other processes are still executing some of the ru
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: in runs/."))
+        Path | None, typer.Option(help=("Study directory: new, empty, or begun. Default: in runs/."))
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Run only this seed, of the study or not; may be repeated.")
+        list[int] | None, typer.Option(help="Run only this seed, even one not listed; may be repeated.")
     ] = None,
     go_on: Annotated[
         bool,
@@ -143,7 +143,7 @@ def study(
         raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
-        told.answer(f"part {shard} is {done} in {path}; compare once all parts are")
+        told.answer(f"part {shard} is {done} in {path}; compare the runs once all parts are done")
     else:
         with _reported() if elsewhere else nullcontext():
             _print_study(plan, path, told, explain=explain)
@@ -268,13 +268,13 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the comparison's notes name the omitted runs
+            warnings.simplefilter("ignore", UserWarning)  # notes name the omitted runs too
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:
                 more = ("Settings", "settings.md", ": the variants in each setting")
                 report = replace(report, look=[*report.look, more])
-            # failed runs were reported when they failed
+            # leave out failed runs, which were already reported when they failed
             said = [one for one in report.sentences if ": it failed (" not in one]
             show(replace(report, sentences=said))
     except ValueError as error:

@@ -33,7 +33,7 @@ from edgefl.scenario.scenario import Scenario, load
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
-SILENT_S = 60.0  # wall time since the last heartbeat, which is written after a round, at most every 10 s
+SILENT_S = 60.0  # longer without a heartbeat, a run may be dead; one follows a round, at most every 10 s
 DAMAGED = "damaged"
 KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
@@ -106,7 +106,7 @@ class _Watched:
         """
         about = about_of(self.path)
         if gone := _is_killed(about):
-            about = about_of(self.path)  # the process may have recorded its end before it exited
+            about = about_of(self.path)  # read again: it may have ended properly meanwhile
             gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
@@ -122,7 +122,7 @@ class _Watched:
         if running and 0.01 < share < 1:
             with reading(self.path / SCENARIO):
                 lasted_s = time.time() - (self.path / SCENARIO).stat().st_mtime
-            left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # a clock was set back
+            left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # NaN if a clock was set back
         return Standing(
             label=self.label,
             status=KILLED if gone else about["status"],
@@ -138,7 +138,7 @@ class _Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how to continue a run if its process is gone or may be (on another machine); otherwise None."""
+        """Return how to continue a run if its process has, or on another machine may have, ended; otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; the wall clock dates the first heartbeat seen."""
+        """Return the seconds since a run's last heartbeat; for the first heartbeat seen, by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -234,7 +234,7 @@ def find(path: Path) -> list[_Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, with those that its question may add; None if unknown or answered."""
+    """Return a study's maximum number of runs, with those its question may add; None if unknown, or once answered."""
     data = _study(path)
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:

@@ -13,8 +13,8 @@ def lengths(
     Stragglers are drawn in each round, and their updates count like all others. To drop stragglers instead, let fewer
     devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
 
-    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 0.5 and 0.9 of
-    ten devices), as in its public code.
+    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 50 or 90 % of ten
+    devices are stragglers), as in the paper's public code.
 
     Args:
         share: share of stragglers, `learning.local.partial_work`.

@@ -37,7 +37,7 @@ class PrivacySettings(Section):
         1.0,
         ge=0,
         le=1e6,
-        description="z: noise multiplier, standard deviation of the noise over an update's largest effect; 0: clip",
+        description="z: noise multiplier (noise's standard deviation over an update's largest effect); 0: no noise",
     )
     where: Literal["device", "server"] = Field(
         "server",
@@ -47,7 +47,7 @@ class PrivacySettings(Section):
     delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may be exceeded")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
-        """Yield notes on reports without noise, used by selectors and session policies, that epsilon ignores."""
+        """Yield notes on what epsilon leaves out: reports without noise to the selector or the session policy."""
         if selector and self.noise:
             yield (
                 f"learning.privacy: {selector} chooses by devices' reports about their data, which have no noise:"

@@ -12,7 +12,7 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
 
-if TYPE_CHECKING:  # settings load without PyTorch
+if TYPE_CHECKING:  # at run time, settings must not load PyTorch
     from torch import Tensor
 
     from edgefl.learning.tasks import Task
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # settings load without PyTorch
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "scales gradients down",
-    "local.augmentation": "trains on samples other than those of the loss",
+    "local.augmentation": "trains on changed samples, unlike the loss",
     "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
     "downlink_codec": "makes devices start from a model other than the global one",
@@ -92,13 +92,13 @@ class LocalSettings(Section):
         description="optimiser of the local steps; its state is reset in each round, or kept",
     )
     momentum: float = Field(
-        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; restarts each round unless kept"
     )
     weight_decay: float = Field(
         0.0,
         ge=0,
         le=1e3,
-        description="weight decay, added to the gradients; decoupled if the optimiser is adamw",
+        description="weight decay: added to the gradients, or decoupled if the optimiser is adamw",
     )
     clip_norm: float | None = Field(
         None,
@@ -115,8 +115,8 @@ class LocalSettings(Section):
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
         description="train devices together or one by one; auto: together, except for models with recurrent "
-        "layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices; the faster "
-        "way depends on model, batch and any GPU",
+        "layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices; which is faster "
+        "depends on the model, the batch size and the processor or GPU",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
@@ -217,7 +217,7 @@ class CostSettings(Section):
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
-        description="vectors in a transfer: exchanged, all that the algorithm exchanges, or model, a single one (J)",
+        description="vectors counted per transfer. exchanged: all that the algorithm exchanges; model: one model (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
@@ -321,14 +321,14 @@ class LearningSettings(Section):
 
     @property
     def methods_on_models(self) -> tuple[Callable[..., Any], ...]:
-        """The methods of components other than the algorithm that compute devices' models."""
+        """The methods of the optimiser and the codecs, which compute devices' models besides the algorithm."""
         codecs = (each for each in (self.uplink_codec, self.downlink_codec) if each is not None)
         return (self.local.optimiser.step, *(each.encode for each in codecs))
 
     @property
     def copies_in_transfers(self) -> int:
         """The number of models per participant that codecs and privacy keep in memory, besides the local model."""
-        # one model in uplink coding, the upload; two in downlink coding, the received model and the rebased upload
+        # uplink coding or privacy keeps the upload; downlink coding keeps the received model and the rebased upload
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 
     @property

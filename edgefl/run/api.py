@@ -61,7 +61,7 @@ def simulate(
         from edgefl.scenario.scenario import given
 
         described = given(scenario)
-        if out:  # the run checks again when it begins, after a long preparation
+        if out:  # check before the long preparation; the run checks again when it begins
             require_free(without_tilde(Path(out)))
         run, note = _shown(shown, described, on_round, on_note)
         every = Every(rounds=snapshot_rounds)

@@ -15,7 +15,7 @@ from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections
 
-HUGE_LOSS = 1e6  # training starts with a cross-entropy near ln C for C classes, or a squared error near 1
+HUGE_LOSS = 1e6  # far above first losses: a cross-entropy near ln C for C classes, or a squared error near 1
 # a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
@@ -171,9 +171,9 @@ class Counts:
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
-    trained: Counter[int] = field(default_factory=Counter)  # cell -> number of rounds of its global model
+    trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds that train the global model
     longest: int = 0  # largest number of rounds of the global model in a session
-    uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link at its start
+    uncovered: list[int] = field(default_factory=list)  # devices without a link at each round's start
     extremes: Extremes = field(default_factory=Extremes)
     timers: int = 0  # rounds whose last upload or download was abandoned because its link failed
     of: dict[str, "Counts"] = field(default_factory=dict)

@@ -24,10 +24,10 @@ from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # about a day of back-to-back rounds, which takes hours of wall time
+MANY_ROUNDS = 100_000  # back to back, they simulate about a day and take hours of wall time
 SHORTEST_ROUND_S = 1e-9
-SLOWEST = 4  # number of links of a cell whose transfers are timed
-DEEP_FADE = 1e-4  # power relative to the mean, below which one slot in 10,000 falls
+SLOWEST = 4  # in each direction, only this many of a cell's slowest links are timed
+DEEP_FADE = 1e-4  # power relative to the mean; one slot in 10,000 has less
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all
@@ -145,7 +145,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, and so all others do; timing thousands would take seconds."""
+    """Check that a round's slowest transfers end, so that all others do as well; timing all could take seconds."""
     # without Doppler, a link keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

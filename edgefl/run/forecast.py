@@ -127,7 +127,7 @@ def _course(own: OwnSections, cells: int, probe: Probe) -> tuple[Range, Range]:
     taken_s, probes = probe.later_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = own.latest_end_s
-    # with every_s, probe rounds do not occupy times of the grid
+    # with every_s, probe rounds take up none of the times at which training rounds may begin
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
@@ -185,7 +185,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin within duration_s" if count is None else count
-    rounds = "each until its time" if longest is None else f"of at most {longest} round{'s' * (longest != 1)}"
+    rounds = "ended by the clock" if longest is None else f"of at most {longest} round{'s' * (longest != 1)}"
     lines = [f"sessions: {sessions}, {rounds}"]
     name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
     if parameters is not None:
@@ -226,7 +226,7 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     if algorithm.chooses_model:
         down = f"{up_bits:,} down for each model from which devices choose"
     elif algorithm.vectors_at_start:
-        down = f"{down_bits:,} down ({down_bits + model_bits:,} at a device's start of a session)"
+        down = f"{down_bits:,} down ({down_bits + model_bits:,} until a device's first update of a session arrives)"
     elif algorithm.vectors_down != algorithm.vectors_up:
         down = f"{down_bits:,} down"
     else:

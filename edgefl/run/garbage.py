@@ -5,7 +5,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Number of new objects that triggers a collection of the youngest generation, and the ratios for older ones.
+# Arguments of gc.set_threshold: number of new objects that triggers a collection, and ratios for older generations.
 USUAL = gc.get_threshold()  # Python's defaults are 700, 10 and 10
 AT_START = (50_000, *USUAL[1:])
 WHILE_A_RUN_GOES = (2_000, 10, 100)
@@ -31,7 +31,7 @@ def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer during a run, unless the caller has made it rarer still or disabled it.
 
     Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
-    need no collector. It must not be as rare as at a command's start, or large tensors in cycles would remain.
+    need no collector. Collection must be less rare than at a command's start, or large tensors in cycles remain.
     """
     before = gc.get_threshold()
     if before[0]:

@@ -80,7 +80,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if set(controls) & {
             "shares",
             "power",
-        }:  # the default of radio.sharing depends on what the selector sets
+        }:  # these controls decide the default of radio.sharing
             self._scenario = self._scenario.with_(rounds__selector=self._decider())
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:

@@ -7,9 +7,9 @@ import numpy as np
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.scenario.world import World
 
-# more handovers per crossed border than in any real network; below FEWEST_HANDOVERS, the ratio means nothing
+# no real network has more handovers per crossed border; below FEWEST_HANDOVERS, the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
-LARGEST_OFFSET_DB = 15.0  # a larger a3_offset_db is suggested up to here
+LARGEST_OFFSET_DB = 15.0  # scenarios with at least this a3_offset_db are not advised to raise it
 UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1
 
 
@@ -18,7 +18,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
         *rest, last = _remedies(world) or [""]
-        remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
+        remedy = f". For fewer handovers, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
             f" real networks have 1.5 to 2.4 (drive tests of uccmisl/5Gdataset){remedy}"

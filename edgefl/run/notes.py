@@ -247,7 +247,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
 
 def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G with the downlink's number of layers."""
+    """Note median rates above the highest that 5G's modulation and coding allow on the link's layers."""
     most = {"downlink": link.downlink_layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
@@ -273,7 +273,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
         ended = (
-            f", and {waited} ended with a timer (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
+            f", and {waited} ended with a timeout (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
         )
         yield (
             f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round "

@@ -54,7 +54,7 @@ def _of_masts(world: World) -> Iterator[str]:
     if isinstance(sites, Mapping):
         with scenario_files.beside(source.folder or Path.cwd()):
             file = SitesFile.model_validate(sites)
-            world.places.used.add("plane")  # reading the scenario has projected the sites
+            world.places.used.add("plane")  # the plane was used when the sites were read
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 

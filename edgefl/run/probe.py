@@ -25,9 +25,9 @@ class Probe:
     """Measurements of a run's first rounds.
 
     Attributes:
-        rounds: how many rounds the probe ran.
-        latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round. energy_rounds,
-            participants: how many rounds this mean covers, and their mean number of participants.
+        rounds: how many rounds the probe ran. latency_s: mean simulated latency of a round.
+        energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in this mean.
+        participants: mean number of participants in these rounds.
         connecting_s: how much longer a server's first round, in which devices connect, takes than the next one.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
@@ -62,7 +62,7 @@ def probe(
     """Execute the first rounds of a plan in a temporary directory; the plan cannot be executed again.
 
     Args:
-        most_s: wall time after the end of the first round at which the probe stops.
+        most_s: maximum wall time from the end of the probe's first round to the probe's stop.
         clock: function that returns the wall time, s.
     """
     rows: list[Round] = []
@@ -81,7 +81,7 @@ def probe(
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        # let all first rounds that end at this time be recorded
+        # do not stop between first rounds that end at the same time
         all_began = len(rows) >= servers or row.end_s > rows[0].end_s
         if len(rows) >= most_rounds or (all_began and over()):
             raise ProbeEnds
@@ -92,7 +92,7 @@ def probe(
             carry_out(plan, run, on_round=note)
         energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
-    first = min(servers, len(rows) - 1)  # rounds that began at the run's start
+    first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s = 0.0
     if access and len(rows) == most_rounds:  # every server has had its first round and another one

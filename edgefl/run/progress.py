@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOST_BARS = 12  # with more runs, only the running ones and a total are shown
 WIDE = 110  # minimum columns of a terminal in which a line shows everything
-SHORTEST_S = 2.0  # wall time before the remaining time is estimated
+SHORTEST_S = 2.0  # minimum wall time from which the remaining time is estimated
 PROBE = "probe"
 Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
 
@@ -90,7 +90,7 @@ class ProgressDisplay:
             if label in self._latest:
                 latest = progress.text(self._latest[label], self._narrow, row())
                 self._print(label, latest)
-            else:  # the run was already complete, and its tables may be long
+            else:  # omit the scores of an earlier run, whose tables may be long to read
                 latest = "complete"
                 self._print(label, "complete before")
             self._progress.update(task, completed=1.0, latest=latest)
@@ -121,7 +121,7 @@ class ProgressDisplay:
         took = f" in {wall_time(elapsed)} of wall time" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
-        self._console.file.flush()  # users read a log while the study runs
+        self._console.file.flush()  # a log is read while the study runs, so do not buffer it
 
     def _end(self, task: TaskID) -> None:
         ended = self._done + self._failed
@@ -150,7 +150,7 @@ class RunProgress:
         self._scenario = scenario
         trained = [one.learning for one in scenario.by_federation.values() if one.learning]
         scores = {learning.learned.score for learning in trained} or {ACCURACY}
-        self._score = scores.pop() if len(scores) == 1 else "score"  # federations have different scores
+        self._score = scores.pop() if len(scores) == 1 else "score"  # federations differ in their scores
         self._cells: dict[int, float] = {}  # cell -> completed share of its sessions
         self._time_s = 0.0
         self.rounds = 0

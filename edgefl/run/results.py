@@ -238,7 +238,7 @@ def _if_readable(write: Callable[[], str]) -> str:
     """Return a directory's description, or '' if the directory cannot be read, since repr() must not raise."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the notes name the runs that are left out
+            warnings.simplefilter("ignore", UserWarning)  # notes name omitted runs too
             return write()
     except (ValueError, OSError):
         return ""

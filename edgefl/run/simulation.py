@@ -56,7 +56,7 @@ def carry_out(
         out, on_round, on_note: as in `edgefl.simulate`.
         every: how often to take a snapshot, from which an interrupted run can resume.
         member: the run's place in its study, or None if the run is not part of a study.
-        resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
+        resumes: whether `out` is an unfinished run directory, whose tables are rewritten. See `edgefl.run.resuming`.
         sharing: the training reused from another run, and the training kept for other runs.
 
     Returns:

@@ -22,8 +22,8 @@ AS_PREVIOUS = 2
 class StudyMembership:
     """The study that a run belongs to.
 
-    reference: the proposed variant, if any. setting: axis of the grid -> the run's label on that axis. variants: all
-    variants of the study, in the order of the study's file. run.json records all of these.
+    reference: the variant with which others are compared, if named. setting: axis of the grid -> the run's label on
+    that axis. variants: all variants of the study, in the order of the study's file. run.json records all of these.
     """
 
     study: str
@@ -38,8 +38,8 @@ class TrainingReuse:
     """The training that a run shares with other runs of its study.
 
     lender: run directory whose answers are reused as long as this run's learners would receive the same calls; None
-    to train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after
-    the pilot sessions; after them and again after the next two sessions; or before every session.
+    to train everything. name: the lender's name in run.json. lends: when to write snapshots for other runs: once
+    after the pilot sessions (`after_pilot`), once more two sessions later (`after_two`), or before every session.
     """
 
     lender: Path | None = None
@@ -80,7 +80,7 @@ class TrainingReuse:
             return loan(self.lender, here, training, sessions=pilots)
 
         def opened(session: int, opening: Opening) -> Opening:
-            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # session P + 1 has none
+            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # session P + 1 has no saved model
             return replace(opening, warm_start=own.plain, weights=weights)
 
         return loan(self.lender, here, training, sessions=pilots + AS_PREVIOUS, opened=opened)

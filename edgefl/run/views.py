@@ -49,7 +49,7 @@ class Picture(PathView):
 
     def _repr_html_(self) -> str:
         kind = KINDS.get(self.suffix)
-        if kind is None:  # notebooks cannot show a PDF
+        if kind is None:  # a PDF, which notebooks cannot show
             return self.text._repr_html_() + f"<p>{html.escape(str(self))}</p>"
         coded = b64encode(self.read_bytes()).decode()
         look = "max-width: 100%; width: 900px; background: white; border-radius: 4px"

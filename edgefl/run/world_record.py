@@ -50,7 +50,7 @@ from edgefl.scenario.world import World
 from edgefl.version import __version__
 
 NOWHERE = -1
-BEHIND_S = 1e-9  # because of rounding, a tick of the network may be slightly late
+BEHIND_S = 1e-9  # tolerance, since rounding may make a tick of the network late
 DEFAULT_BITS = 1_000_000
 SHORTEST_S = 1e-3
 MOST_SAMPLES = 200_000_000  # maximum number of positions in memory, 16 bytes each

@@ -46,11 +46,11 @@ class Algorithm(Component, RareVerbs):
     terms that use outputs, personal models, early stopping, other uploads, the vectors in a transfer.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    They change only if the device's update reaches the server.
+    These vectors change only if the device's update reaches the server.
     """
 
-    # input of the next model. models: the mean of the devices' models, sent to devices unchanged; mean: the server
-    # continues from that mean, and does not see each update; updates: the server uses individual updates
+    # what makes the next model. models: the mean of the devices' models is the next model; mean: the server computes
+    # the next model from that mean, without individual updates; updates: the server uses individual updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()

@@ -69,8 +69,8 @@ class Trained(_AtARate):
         1)) / (1 - rho) over the steps s = 1 .. e_k. nan if changes are not sums of gradients, as with Adam; see
         `needs_sgd`.
     lr: local learning rate, or [k] one rate per device. notes: notes of `Received`. rng: random numbers of these
-    devices, which differ between `upload` and `keep`. gradients: [k, M] of the loss on all samples of each device at
-    its local model; in `upload` only, with `whole_gradients`.
+    devices, which differ between `upload` and `keep`. gradients: [k, M] the gradient of the loss on all samples of
+    each device, at its local model; available in `upload` only, with `whole_gradients`.
     """
 
     local: Tensor

@@ -27,7 +27,7 @@ class RareVerbs:
     # whether all updates of an aggregation must start from the same model and state, so that overlapping rounds are
     # errors
     one_round: ClassVar[bool] = False
-    # whether updates must count as sent if rounds overlap, so that a server that weights updates is an error
+    # whether updates must count in full if rounds overlap, so that a server that weights updates is an error
     as_sent: ClassVar[bool] = False
     # whether a device sends the difference from what the server has decoded so far, so that the next difference has
     # the coding error, and error feedback needs no memory
@@ -102,7 +102,7 @@ class RareVerbs:
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         """Return whether each device ends local training after an epoch; called if devices hold out data.
 
-        It is not called for devices without held-out samples, or that have taken all their steps.
+        It is not called for devices without held-out samples or without further steps.
 
         Args:
             epoch: number of the epoch that each device has just completed, [k], counted from 1.

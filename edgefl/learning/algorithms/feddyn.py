@@ -23,16 +23,16 @@ class FedDyn(FedAvg):
     device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
     the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is sent with the model
     until an update of the device has arrived; `learning.cost.payload: exchanged` counts it. A device that joins later
-    needs no such shift.
+    needs no shift, as its h_k is 0.
 
     The model moves by -h / alpha, and h sums all mean changes of the session. If local training moves only a small
     part of the way to its optimum (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
     tenfold), the algorithm acts like server momentum without decay: the model overshoots in the first rounds, more
     with full participation, and swings back. The default is the authors' for CIFAR-10 and synthetic data, with at
-    least 50 local steps of rate 0.1; use a larger alpha for fewer or smaller steps. Measured on Fashion-MNIST,
-    logistic regression, 40 devices, all in each round, all labels changed between sessions: after the first round of
-    sessions 2 and 3 accuracy is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, for 5 steps of rate 0.01; for
-    20 steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78, 0.11 with alpha 0.01, 0.77, 0.73 with alpha 0.1.
+    least 50 local steps of rate 0.1; use a larger alpha for fewer or smaller steps. Measured with logistic regression
+    on Fashion-MNIST, 40 devices in every round, and all labels changed between sessions: after the first round of
+    sessions 2 and 3, 5 steps of rate 0.01 give accuracies 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn; 20
+    steps of rate 0.05 give 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
     With alpha = 0, where the paper divides by zero, this is FedAvg.
     """

@@ -12,11 +12,11 @@ class Scaffold(Algorithm):
     """Step along g - c_k + c, so that devices do not drift to their own optima.
 
     Karimireddy et al., SCAFFOLD, ICML 2020, option II: after a round from x to y_k,
-    c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the
-    session. a_k is the number of local steps, or with momentum, the total weight of these steps in x - y_k. (Divided
-    by the number of steps instead, c_k would overshoot: at 5 steps of momentum 0.9 its error grows by 1.6 each
-    round.) All means are weighted by data size, like the model's, so that c is the gradient of the same objective; if
-    devices have equally much data, this is the paper's method.
+    c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the session.
+    a_k is the number of local steps, or with momentum, the total weight of these steps in x - y_k. (With the number
+    of steps instead, c_k would overshoot: at 5 steps of momentum 0.9, its error grows 1.6-fold each round.) All means
+    are weighted by data size, like the model's, so that c is the gradient of the same objective; if devices have
+    equally much data, this is the paper's method.
 
     c_k stays with its device through sessions and cells, as long as the device has the same data. A session begins
     with c = mean of the c_k of the devices present; c is this mean again when a device joins, with c_k = 0 for a new
@@ -28,7 +28,7 @@ class Scaffold(Algorithm):
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
     With `learning.local.clip_norm` gradients are clipped; with `weight_decay` they include the decay.
 
-    In a round with learning rate 0, c and the c_k do not change, since its changes contain no gradients.
+    In a round with learning rate 0, c and the c_k do not change, since the devices' changes contain no gradients.
 
     With server_lr = 1 and a single device this is FedAvg, since c_1 = c.
     """

@@ -98,7 +98,7 @@ class Contraction:
 
 
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
-    """Return the damping with the smallest error for each change v [k, 1], 1 / (1 + variance / |v|^2).
+    """Return the damping [k, 1] that gives each change v the smallest error, 1 / (1 + variance / |v|^2).
 
     The error is at most omega / (1 + omega) |v|^2, which the worst change attains; most errors are far smaller.
 
@@ -169,7 +169,7 @@ class FeedbackCodec(Codec):
     """Base class of codecs with optional error feedback, which adds a message's error to the next change.
 
     A device compresses w = change + residual, and keeps w minus the decoded message as the new residual, so messages
-    and residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With error
+    and residual sum to the sum of all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With error
     feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the bound
     of compress().
     """

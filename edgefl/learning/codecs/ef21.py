@@ -15,7 +15,7 @@ class Ef21(Codec):
     """Keep an estimate of each device's change at both ends, and send the values that differ most from the estimate.
 
     g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; values are sent uncompressed.
-    Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate is that of the device's last aggregated update.
+    Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. g_k is the estimate after the device's last aggregated update.
     With share 1, results are those without a codec, bit for bit; on the downlink, EF21 is the same as top_k.
     """
 

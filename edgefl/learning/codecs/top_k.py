@@ -9,9 +9,9 @@ from edgefl.learning.tensors import Tensor
 class TopK(FeedbackCodec):
     """Send the share of a change's values with the largest magnitudes, uncompressed and with their indices.
 
-    The values are chosen from all tensors together (the library grace chooses within each tensor); of equal values,
-    the first. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
-    the smallest squares, at most (1 - share) of all squares. With share 1, results are exactly those without a codec.
+    Values are chosen from all tensors together (the library grace chooses within each tensor); of equal values, the
+    first are chosen. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the
+    sum of the smallest squares, at most (1 - share) of all squares. With share 1, the codec changes nothing.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")

@@ -187,7 +187,7 @@ class SampleReader:
 
     def raw_between(self, first: int, end: int) -> Tensor:
         """Return the consecutive samples `first` to `end` - 1 as `raw` does, float32 [end - first, *shape]."""
-        if end > len(self._split.x):  # laps with the same inputs are stored once
+        if end > len(self._split.x):  # beyond the stored inputs, which all laps share
             return self.raw(torch.arange(first, end, device=self._split.x.device))
         if self._asked != (end - first,):
             self._make_room(torch.Size([end - first]))

@@ -125,7 +125,7 @@ def device_data_of(
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
 ) -> DeviceData:
-    """Deal all training samples to devices at once, or one group per device if samples are generated on demand."""
+    """Deal all training samples to devices together, or one group per device if samples are generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
     return DeviceData(partition, labels, devices, streams, inputs, populations)

@@ -28,7 +28,7 @@ class SamplePool:
     def bring(self, groups: Sequence[int]) -> None:
         """Replace the split's samples by these groups' samples, unless all these groups are loaded.
 
-        They are generated when they are first read, since a round's work can be computed without them.
+        The samples are generated when they are first read, since a round's work can be computed without them.
         """
         if all(group in self._first for group in groups):
             return

@@ -80,7 +80,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[by
             for member in tape:
                 if member.isfile() and _asked(member.name, wanted) is not None:
                     content = tape.extractfile(member)
-                    assert content is not None  # the member is a file
+                    assert content is not None  # None only for a member that is not a file
                     yield member.name, content
 
 

@@ -3,8 +3,8 @@
 If the scenario sets a root, only this folder is searched. Otherwise the files are searched for in this order: the
 environment variable EDGEFL_DATA, the user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the
 distribution's package, an installed Python package (looked up by name, never imported), and finally a download into
-the user cache, which EDGEFL_OFFLINE=1 forbids. There, files may be plain, compressed (`.gz`), or inside the published
-archive. A file is verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
+the user cache, which EDGEFL_OFFLINE=1 forbids. In each place, files may be plain, compressed (`.gz`), or inside the
+published archive. A file is verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
 """
 
 import hashlib

@@ -15,8 +15,8 @@ from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
-MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # they look like capitals
-# (characters in the order of the labels, training samples, test samples)
+MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # small letters like capitals
+# split -> (its characters in the order of the labels, numbers of training samples and of test samples)
 SPLITS = {
     "byclass": (ALL, 697_932, 116_323),
     "bymerge": (MERGED, 697_932, 116_323),
@@ -36,9 +36,9 @@ ARCHIVE = Archive(
 class Emnist(FileDataset):
     """Images of handwritten characters, 28x28 uint8 (0 to 255), upright like MNIST's (the files transpose them).
 
-    The split determines classes, and training + test samples: byclass 62 classes, 697,932 + 116,323; bymerge 47
-    classes (small letters that look like capitals are merged), the same samples; balanced 47, 112,800 + 18,800;
-    letters 26 (both cases are merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
+    The split determines classes and samples (training + test): byclass 62 classes, 697,932 + 116,323 samples; bymerge
+    47 classes (small letters like capitals are merged), the same samples; balanced 47 classes, 112,800 + 18,800;
+    letters 26 classes (cases merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
 
     Mean and standard deviation are scalars over all pixels. Source: Cohen, Afshar, Tapson and van Schaik, IJCNN
     2017; 560 MB. The files do not identify the writers; `femnist` does. Only the md5 of the archive is published, so

@@ -40,7 +40,7 @@ class FashionMnist(FileDataset):
             "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
             "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
         },
-        folders=("fashion-mnist", "FashionMNIST/raw"),  # the second is torchvision's folder
+        folders=("fashion-mnist", "FashionMNIST/raw"),  # the second folder is torchvision's
         remedy="apt-get install -y --no-install-recommends dataset-fashion-mnist",
         system=Path("/usr/share/datasets/fashion-mnist"),
         url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",

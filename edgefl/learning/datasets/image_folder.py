@@ -55,7 +55,7 @@ class ImageFolder(Dataset):
         ]
         count = sum(map(len, files_of))
         size = 3 * math.prod(self.size)
-        # images are in memory twice: alone, and in one joint array
+        # each image is in memory twice: by itself, and in the joint array
         require([Need((), 2.0 * count * size, f"{count:,} images")])
         # Pillow warns above 90 million pixels, which would need a gigabyte; make the warning an error
         bomb = Image.DecompressionBombWarning

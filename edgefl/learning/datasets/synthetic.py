@@ -41,8 +41,8 @@ class Synthetic(Dataset):
         None,
         ge=1,
         le=100_000,
-        description="number of groups whose test samples are used, while a group's training samples are generated"
-        " when its device takes part, for more groups than fit in memory; null: all groups are generated at once",
+        description="number of groups whose test samples are used; training samples are then generated when their"
+        " device takes part, for more groups than fit in memory; null: all groups are generated at the start",
     )
 
     @model_validator(mode="after")

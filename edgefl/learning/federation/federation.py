@@ -90,7 +90,7 @@ class Progress:
         """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.before + self.models  # a round that has begun may never make a model
+        return self.before + self.models  # count models, since a round that began may never make one
 
 
 @dataclass

@@ -129,8 +129,8 @@ class Trainer:
             drops: whether updates that are not finite are dropped.
             concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
                 each device trains on the concept that it has at the moment.
-            foretell: function called before training with the round, which lacks scalars, and the round's number; not
-                called if training may change more than scalars, such as which updates are finite.
+            foretell: function called before training; arguments: the round, still without scalars, and its number. It
+                is not called if training may change more than scalars, such as which updates are finite.
 
         Raises:
             Divergence: a local model is not finite, and the server does not drop it.
@@ -157,7 +157,7 @@ class Trainer:
         return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
 
     def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
-        # a personal model trains on the same mini-batches
+        # a personal model trains on the same mini-batches as the local model
         processed = of.samples * (2 if self.settings.algorithm.trains_personal else 1)
         return LocalRound(
             tuple(ids),

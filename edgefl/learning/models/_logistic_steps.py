@@ -8,8 +8,8 @@ from torch import Tensor
 from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
 # Bytes of inputs read at a time on a CPU. Two successive products read the inputs, so most of a block should fit in
-# the second-level cache (1 to 2 MB): five devices with 128 images of 28x28. Further terms of the loss add enough work
-# for ten devices.
+# the second-level cache (1 to 2 MB): five devices with 128 images of 28x28. Further terms of the loss add work, so
+# that twice as large blocks (ten devices) pay off.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 2_100_000, 4_100_000
 TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which one product uses the inputs
 
@@ -115,7 +115,7 @@ class _Block:
 
     def __call__(self, step: int, read: Read) -> None:
         x = read(step, self._begin, self._end)
-        if x is not self._x:  # x is usually the same buffer with new content
+        if x is not self._x:  # usually x is the same buffer, and the views remain valid
             self._x, self._flat = x, x.flatten(2)
             self._turned = self._flat.transpose(1, 2)
         width, weight, delta = x.shape[1], self._weight[step], self._delta

@@ -57,9 +57,9 @@ class _LstmLayers(Recurrent):
 
     With `every`, they return the output after each step, [batch, length, hidden].
 
-    They use PyTorch's fused LSTM without nn.LSTM's second, redundant bias (1,024 parameters per layer of 256).
-    Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
-    gate as in Keras. The initial state is 0.
+    The layers use PyTorch's fused LSTM without nn.LSTM's second, redundant bias (1,024 parameters per layer of 256).
+    Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget gate as
+    in Keras. The initial state is 0.
     """
 
     def __init__(self, inputs: int, hidden: int, *, every: bool = False) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from edgefl.learning.modules.parameters import TensorLayout
 
 
-# Numbers in a matrix. PyTorch writes products into strided results one device at a time, 1 to 2 us each; smaller
-# products are computed as one batch and copied, which is faster for 60-128-10 but not for 784-128-10.
+# Products of matrices with at most this many numbers are computed as one batch and copied, which is faster for
+# 60-128-10 but not for 784-128-10. PyTorch writes strided results one device at a time, 1 to 2 us each.
 COPIED_UP_TO = 10_000
 
 

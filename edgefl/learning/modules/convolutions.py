@@ -8,17 +8,17 @@ from torch import Tensor, nn
 # Work that channels-last order makes faster on a CPU: none, tests only, or tests and sequential training.
 Gain = Literal["none", "tests", "all"]
 # Number of pixels tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and memory
-# above 32 MB comes from the system in new pages. Measured with 32 to 1,024 images.
+# above 32 MB comes from the system in new pages. The number was chosen by measuring 32 to 1,024 images.
 TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order, if this is faster.
+    """Return whether convolutions should read images in channels-last order, because this is faster here.
 
-    Measured in CPU time with AVX-512 and with AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to
-    1.2 and 1.1 to 1.4 times as fast, and tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times. Residual
-    networks gain nothing in training (0.9 to 1.0 times as fast); in tests ResNet-18 is 1.05 to 1.25 times as fast.
-    Models from outside edgefl keep their order, because a model that calls `view` would fail.
+    Measured in CPU time with AVX-512 and AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to 1.2
+    and 1.1 to 1.4 times as fast, respectively; tests of 64 images are 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times as
+    fast. Residual networks gain nothing in training (0.9 to 1.0 times as fast); in tests ResNet-18 is 1.05 to 1.25
+    times as fast. Models from outside edgefl keep their order, because a model that calls `view` would fail.
 
     Args:
         gain: the work that this order makes faster for the model. work: the work that would use the order: tests
@@ -47,6 +47,6 @@ def _reordered(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if x.dim() != 4:
         return inputs
     if x.shape[1] == 1:
-        # grey images have the same memory in both orders, which PyTorch distinguishes by strides
+        # the two orders of a grey image differ only in the strides, by which PyTorch chooses
         return x.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2), *inputs[1:]
     return x.contiguous(memory_format=torch.channels_last), *inputs[1:]

@@ -42,7 +42,7 @@ class Optimiser(Component):
 
     state: Literal["fresh", "kept"] = Field(
         "fresh",
-        description="state at the start of a device's round. fresh: zeros; kept: the state at the last round's end",
+        description="state at the start of a device's round. fresh: zeros; kept: as its last arrived update left it",
     )
 
     @abstractmethod

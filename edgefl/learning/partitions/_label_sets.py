@@ -32,9 +32,9 @@ class RecurringLabels(Partition):
     labels of a session then depend on the devices that are present.
 
     Two equally large sets whose union has C labels can share only an even number of labels if C is even, and an odd
-    number if C is odd. Other overlaps are errors, such as the journal paper's 0.8 of AG News' four labels, 3.2
-    labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other
-    feasible number is zero (with four, the sets would never change, but the paper's Previous falls to 52 %), the
+    number if C is odd. Other overlaps are errors, such as the journal paper's 0.8 for AG News: 3.2 of four labels. We
+    read this as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other feasible
+    number is zero (with four, the sets would never change, but in the paper Previous falls to 52 % accuracy), the
     paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
@@ -177,7 +177,7 @@ def deal_evenly(
 ) -> None:
     """Deal samples to devices at random by writing their owners; devices' counts differ by at most one.
 
-    The devices that get one sample more are drawn at random, so that totals over many labels stay close.
+    The devices that get one sample more are drawn at random, so that totals of devices over many labels stay close.
 
     Args:
         owner: owners of all samples [n], modified at `samples`.

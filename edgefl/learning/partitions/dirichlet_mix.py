@@ -16,8 +16,8 @@ class DirichletMix(RecurringLabels):
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number
-    of labels. FLASH uses alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021,
-    whose alpha is per label.
+    of labels. For CIFAR, FLASH uses alpha 0.1 and 0.6 and 500 devices with 100 samples each, after Reddi et al., ICLR
+    2021, whose alpha is per label.
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
@@ -53,7 +53,7 @@ def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generat
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken
         shares = np.where(rest > 0, mix, 0.0)
-        if not shares.sum() > 0:  # the labels in the device's mix are used up
+        if not shares.sum() > 0:  # if the labels of its mix are used up, take any others
             shares = rest.astype(float)
         taken += np.minimum(rng.multinomial(missing, shares / shares.sum()), rest)
     return taken

@@ -9,8 +9,8 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class LabelCount(ByWeight):
     """Give each device a fixed number of labels; devices with the same label share its samples equally.
 
-    Labels with the same number of samples have the same number of devices, give or take one. `two_shard` has two
-    labels of ten per device, too, but keeps pairs of shards through all sessions; `log_normal` and `power_law`
+    Labels with the same number of samples have the same number of devices, give or take one. `two_shard` also gives a
+    device two labels of ten, but the device keeps these two shards through all sessions; `log_normal` and `power_law`
     combine the number of labels with uneven sizes.
 
     Source: Li, Diao, Chen and He, Federated Learning on Non-IID Data Silos, ICDE 2022, section IV-A, #C = k. The

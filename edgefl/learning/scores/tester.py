@@ -14,8 +14,8 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.thread_pool import ThreadPool
 
-# Maximum number of samples in a block, and in a block with hand-written logits. Both bound memory; results depend on
-# them only through rounding.
+# Maximum number of samples in a block, and in a block with hand-written logits. Both limits bound memory; results
+# depend on them only through rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
 KEPT = 2  # number of cached results: one on test data, and one on validation data
 Found = TypeVar("Found")
@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # a copy, since other users need the old order
+            self._modules = [_with_same_tensors(module)]  # a copy, since the original keeps its order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -69,7 +69,7 @@ class ModelTester:
         while len(self._modules) < busy:
             self._modules.append(_with_same_tensors(self._modules[0]))
 
-        @torch.no_grad()  # no_grad applies per thread
+        @torch.no_grad()  # again, since no_grad holds for one thread only
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():

@@ -57,7 +57,7 @@ class Classification(Task):
             return super().loss(outputs, y, reduction)
         if outputs.shape[1] >= VECTOR and outputs.is_contiguous():
             return functional.cross_entropy(outputs, y, reduction=reduction)
-        # classes before samples, since a softmax over less than a vector is up to ten times slower
+        # put classes before samples, since a softmax over less than a vector register is up to ten times slower
         losses = functional.cross_entropy(outputs.t()[None], y[None], reduction=reduction)
         return losses[0] if reduction == "none" else losses
 

@@ -10,7 +10,7 @@ from torch import Tensor
 class CloudModels:
     """The last model that each cell has sent to the cloud, and its weight in the mean, a number of samples.
 
-    These are the samples of all devices with updates that were aggregated since the cell sent its previous model: the
+    It counts the samples of all devices with updates that were aggregated since the cell sent its previous model: the
     cell's whole data if all devices take part in every round. A model without samples is not kept.
 
     Args:

@@ -23,13 +23,13 @@ class Release:
         return rows
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] with the mean, weighted by shares [K], that the server releases."""
+        """Return updates [K, M]; their mean, weighted by shares [K], is the mean that the server releases."""
         return rows
 
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns if these updates are released, and the stage after which each column applies.
+        """Return the columns that the account would have after releasing these updates, and the stage of each column.
 
         Args:
             trained: whether each device took at least one local step, [k] bool.
@@ -44,7 +44,7 @@ class Release:
 
         Args:
             ids: device ids, possibly repeated.
-            samples: number of samples of each device; without samples, an upload reveals nothing.
+            samples: number of samples of each device; an upload without samples reveals nothing, and is not charged.
         """
         return {}
 

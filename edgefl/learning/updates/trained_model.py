@@ -31,7 +31,7 @@ from edgefl.rng import Streams
 
 
 class Diverged(Exception):
-    """An error about a model that is no longer finite: `device`'s local model, or with None the aggregated model."""
+    """An error about a model that is no longer finite: of `device`, or, if this is None, the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -165,7 +165,7 @@ class TrainedModel:
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            if lost and rows is not None:  # keep NaN away from codecs and noise
+            if lost and rows is not None:  # replace NaN before codecs and noise see it
                 rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
         sent, memory = self.side.upload(trained, self.state, chance)
@@ -178,7 +178,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
+        """Charge the privacy account for uploads that have begun; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(

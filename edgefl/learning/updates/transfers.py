@@ -69,7 +69,7 @@ class Transfers:
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Received, Tensor | None]:
-        """Return the models as devices decode them, and the original models, or None without a downlink codec."""
+        """Return the models as devices decode them, and the original models (None without a downlink codec)."""
         codec, count = self._downlink, self._sizes.count
         if codec is None:
             return received, None
@@ -87,7 +87,7 @@ class Transfers:
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         meant = received.start
         if meant.dim() == 1 and torch.equal(start, whole):
-            start = meant  # all devices receive one model
+            start = meant  # store one model, since all devices receive the same
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
         return replace(received, start=start, bits=bits + self._others(vectors)), meant
 
@@ -148,7 +148,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost equally)."""
+        """Return the bits [1] of a normally distributed change; None without a codec, as bits are then constant."""
         codec = self._uplink
         if codec is None:
             return None

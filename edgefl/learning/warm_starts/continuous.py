@@ -27,11 +27,11 @@ class Continuous(WarmStart):
     of_classes: ClassVar = True
 
     coefficient: float = Field(
-        1.0, ge=0, le=1e6, description="weight of the distillation (J: 1.0, AG News 0.5)"
+        1.0, ge=0, le=1e6, description="weight of the distillation (J: 1.0; 0.5 for AG News)"
     )
 
     classes: Literal["known", "all"] = Field(
-        "known", description="classes over which q and p are taken: those of the previous session, or all"
+        "known", description="classes compared by distillation: those of the previous session, or all"
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:

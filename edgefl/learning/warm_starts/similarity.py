@@ -60,13 +60,13 @@ class Similarity(WarmStart):
         " (I), or the run's untrained first model (N, ablation)",
     )
     beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # share of the best accuracy that good sessions reach; I
+    good_share: ClassVar[float] = 0.9  # sessions with this share of the best accuracy are good (I)
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
     )
     check: bool = Field(False, description="open with the previous model if a check round finds it better")
-    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient with weight tensors
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient that are weight tensors
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
@@ -99,7 +99,7 @@ class Similarity(WarmStart):
                 return initial
             case "good":
                 best = max(final.accuracy for final in finals)
-                enough = min(best, self.good_share * best)  # best may be a negative score
+                enough = min(best, self.good_share * best)  # a share of a negative best score would exceed it
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
@@ -117,7 +117,7 @@ class Similarity(WarmStart):
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
-        if len(comparable) == 1:  # the weight of a single session is 1
+        if len(comparable) == 1:  # no distances are needed to weigh a single session
             return OpeningModel(comparable[0].model, {comparable[0].session: 1.0})
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])

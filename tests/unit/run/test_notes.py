@@ -177,7 +177,7 @@ SHORT = {
 @pytest.mark.parametrize(("keys", "fewer_by"), rows(REMEDIES, SHORT))
 def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str) -> None:
     (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections(keys)), 100, 10)
-    assert note.endswith(f"(drive tests of uccmisl/5Gdataset). For fewer, set {fewer_by}")
+    assert note.endswith(f"(drive tests of uccmisl/5Gdataset). For fewer handovers, set {fewer_by}")
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> N
     lost = Counts(uncovered=[1], rounds=Counter({0: 4}), timers=1)
     (note,) = _without_coverage(lost, 40, indoors=True)
     assert note.startswith("out of coverage: on average 1 device of a cell")
-    assert "and 1 of 4 rounds (25.0%) ended with a timer" in note
+    assert "and 1 of 4 rounds (25.0%) ended with a timeout" in note
     in_two = Counts(uncovered=[2] * 4, rounds=Counter({0: 2, 1: 2}))
     assert_matches(list(_without_coverage(in_two, 40, indoors=True)), "out of coverage: on average 2 devices")
     many = Counts(uncovered=[19_978, 19_979], rounds=Counter({0: 2}))

@@ -92,7 +92,7 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
     said = validation.check_build(loaded, "cpu").lines()
-    assert "sessions: as many as begin within duration_s, each until its time" in said
+    assert "sessions: as many as begin within duration_s, ended by the clock" in said
 
 
 def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:

@@ -53,8 +53,8 @@ def digits(tmp_path: Path) -> Path:
         ("fedacg", "20,800"),
         ("scaffold", "41,600"),
         ("hypcluster", "20,800 down for each model from which devices choose, 20,800 up"),
-        ("feddyn", "20,800 down (41,600 at a device's start of a session), 20,800 up"),
-        ("feddc", "41,600 down (62,400 at a device's start of a session), 41,600 up"),
+        ("feddyn", "20,800 down (41,600 until a device's first update of a session arrives), 20,800 up"),
+        ("feddc", "41,600 down (62,400 until a device's first update of a session arrives), 41,600 up"),
     ],
 )
 def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) -> None:
