@@ -132,8 +132,8 @@ def rates(row: Any, section: Any) -> Any:
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
         " second; if the operators' values span a range, the reference is the value in it that is nearest to ours."
         " Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or more)."
-        " Values for 80 % indoors are from many places in four of these networks, and in the uplink from 100 MHz of"
-        " band n41, while the uplink carried data",
+        " Values for 80 % indoors are from many places in four of these networks; those of the uplink are from 100"
+        " MHz of band n41, measured while the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
         " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",

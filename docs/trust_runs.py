@@ -293,8 +293,8 @@ def _signalling(row: Any, section: Any) -> Any:
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
         "The constant is between the 80th and the 90th percentile of the measured times, which is conservative. The"
-        " time from report to request (41, 80 and 237 ms) precedes this interruption; the source cell still serves"
-        " the device during it.",
+        " time from report to request (41, 80 and 237 ms) precedes this interruption; until the request the source"
+        " cell still serves the device.",
     )
 
 
