@@ -159,7 +159,7 @@ def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int]
         "time, nr / row",
         "energy, nr / row",
     )
-    of = f"Seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"Seed {seeds[0]}"
+    of = f"The seeds are {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"The seed is {seeds[0]}"
     return f"{LAWS_HEAD}\n{of}.\n\n{table(head, rows)}"
 
 
@@ -195,7 +195,7 @@ def quickstart(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequen
         else:
             rows.append([f"{preset}, to the target", "not reached with every seed", "", "", ""])
     head = ("preset", "after round", "time, s", "energy, J", "accuracy")
-    return f"{QUICKSTART_HEAD}\nSeeds {seeds[0]} to {seeds[-1]}.\n\n{table(head, rows)}"
+    return f"{QUICKSTART_HEAD}\nThe seeds are {seeds[0]} to {seeds[-1]}.\n\n{table(head, rows)}"
 
 
 ONE_SESSION = {"sessions": {"count": 1}}
@@ -219,7 +219,7 @@ def city_day(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence
             )
     head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "total, kJ", "completed")
     hours = jobs[0][0]["duration_s"] / 3600
-    return f"{CITY_HEAD}\n{hours:g} hours, from four in the morning.\n\n{table(head, rows)}"
+    return f"{CITY_HEAD}\nThe runs cover {hours:g} hours, from four in the morning.\n\n{table(head, rows)}"
 
 
 SECTIONS: dict[str, Callable[..., str]] = {"laws": laws, "quickstart": quickstart, "city_day": city_day}

@@ -28,8 +28,8 @@ GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
 # Trust
 
-This page compares every law of the radio with its source and simulated runs with published measurements (only their
-figures, not their data), and explains the differences. The code computes its figures, and a test checks them.
+This page compares every law of the radio with its source and simulated runs with figures from published measurements,
+and explains the differences. A program computes edgefl's figures, and a test checks them.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If it
 says *page*, the figure deviates from the reference for the reason given below the table, and the test compares the
@@ -110,8 +110,8 @@ def path_loss() -> Section:
         "Sionna 2.2.0 and ns-3 3.44, run at 3.5 GHz with UMi of 38.901",
         "`edgefl.channel.path_loss.umi`",
         rows,
-        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the"
-        " table's note. This difference moves the breakpoint by 0.07 % and the loss beyond it by at most"
+        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in note 1"
+        " of 38.901's Table 7.4.1-1. This difference moves the breakpoint by 0.07 % and the loss beyond it by at most"
         " 0.0057 dB.",
     )
 

@@ -132,8 +132,8 @@ def rates(row: Any, section: Any) -> Any:
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
         " second; if the operators' values span a range, the reference is the value in it that is nearest to ours."
         " Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or more)."
-        " Values for 80 % indoors are from many places in four of these networks, and in the uplink from 100 MHz of"
-        " band n41, while the uplink carried data",
+        " Values for 80 % indoors are from many places in four of these networks; those of the uplink are from 100"
+        " MHz of band n41, measured while the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
         " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
@@ -185,18 +185,18 @@ def sinr(row: Any, section: Any) -> Any:
 RATES_WHY = (
     "Outdoors all quantiles except one are within the operators' range. The assumption that four real layers carry"
     " as much as two ideal ones is from these measurements, too: the operator with the most layers, 3.9 on average,"
-    " has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would carry 1,670. Indoors and"
-    " outdoors, the slowest tenth is slower than measured, by 77 % in the downlink and 64 % in the uplink: the"
-    " measuring phones were mostly outdoors, and networks move a phone with such a bad link to a lower band, which"
-    " this cell does not have. The fastest tenth of the uplink is 115 % faster than measured: the measured"
+    " has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would carry 1,670. With 80 % of"
+    " the devices indoors, the slowest tenth is slower than measured, by 77 % in the downlink and 64 % in the uplink:"
+    " the measuring phones were mostly outdoors, and networks move a phone with such a bad link to a lower band,"
+    " which this cell does not have. The fastest tenth of the uplink is 115 % faster than measured: the measured"
     " operator's frame gives the uplink at most a fifth of the time, shared with other users, while a device here"
     " has all of the 23 % that DDDSU gives the uplink and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
     "The times are for other places than the rates in the table above. There are only 40 places, so each quantile"
-    " depends on a few of them. Indoors and outdoors, the slowest tenth takes 6 to 9 times as long as measured, and"
-    " the median of the uplink nearly twice as long, for the reason given above: there is no lower band. The fastest"
-    " tenth of the uplink takes 42 % less time than measured, because each device has the band to itself."
+    " depends on a few of them. With 80 % of the devices indoors, the slowest tenth takes 5 to 7 times as long as"
+    " measured, and the median of the uplink 1.6 times as long, for the reason given above: there is no lower band."
+    " The fastest tenth of the uplink takes 41 % less time than measured, because each device has the band to itself."
 )
 SINR_WHY = (
     "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7 dB:"

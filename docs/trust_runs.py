@@ -293,8 +293,8 @@ def _signalling(row: Any, section: Any) -> Any:
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
         "The constant is between the 80th and the 90th percentile of the measured times, which is conservative. The"
-        " time from report to request (41, 80 and 237 ms) precedes this interruption; the source cell still serves"
-        " the device during it.",
+        " time from report to request (41, 80 and 237 ms) precedes this interruption; until the request the source"
+        " cell still serves the device.",
     )
 
 
@@ -305,9 +305,9 @@ def _rates_over_time(row: Any, section: Any) -> Any:
         rows += [row(f"after 1 s, {name}", 0.81, of_1), row(f"after 5 s, {name}", 0.24, of_5)]
     return section(
         "Rates over time",
-        "uccmisl/5Gdataset, correlation of the 5G downlink's rate, sampled at 1 Hz: 0.81 after 1 s, 0.24"
-        " after 5 s",
-        "the cars above, each alone in the band; rates follow from path loss, line of sight and shadowing",
+        "uccmisl/5Gdataset, correlation of the 5G downlink's rate, sampled at 1 Hz: 0.81 after 1 s, 0.24 after 5 s",
+        "the cars of [Handovers while driving](#handovers-while-driving), each alone in the band; rates follow from"
+        " path loss, line of sight and shadowing",
         rows,
         "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50"
         " m). In small cells rates decorrelate within a second or two; in large cells distance dominates,"

@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "engine.tail_twice",
         "a tail is counted twice",
-        "joules of a part: a tail for each transfer",
+        "joules of a device in a round: a tail for each transfer",
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail",
         "1e-6 of the joules",
         edited(
@@ -110,7 +110,7 @@ FAULTS = (
     ),
     Fault(
         "engine.amplifier_share",
-        "a device sends with full power whatever its share of power is",
+        "a device sends with full power instead of the share that power control sets",
         "TS 38.213, 7.1.1: power follows the path loss",
         f"{UNIT}air/test_power_control.py::test_a_device_sends_with_the_power_that_its_path_loss_requires",
         "1e-9 s, 1e-6 of the joules",
