@@ -134,7 +134,7 @@ def _in_words(value: Any) -> str:
     """Format a preset's value for a key's description, such as cqi, none or pattern: DDDSU."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {each}" for key, each in value.items())
-    return "none" if value is None else str(value)
+    return "null" if value is None else str(value)
 
 
 def _filled(
