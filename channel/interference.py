@@ -10,7 +10,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Number of cached blocks of activity; links read the blocks of the same time one after another
+# Number of cached blocks of activity; a few suffice, since links read the same slots one after another
 _KEPT = 16
 # Number of blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4

@@ -73,9 +73,9 @@ class Flow:
         """Count the slots of a transfer.
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw that depends on link,
-        first slot and direction. `auto` is `renewal` for transfers that are expected to take at least AUTO_SLOTS
-        slots, AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for
-        other transfers `auto` is `slot`.
+        first slot and direction. `auto` is `renewal` if a transfer is expected to last AUTO_SLOTS slots and
+        AUTO_COHERENCE_TIMES coherence times of the fading, and (unless the carrier is plain) to vary no more than the
+        sum of as many `exponential_draws`; otherwise `auto` is `slot`.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.

@@ -26,7 +26,7 @@ OF_A_DEVICE = {
     "battery_percent": "share of the device's battery (%)",
 }
 ABOUT = (
-    "The bars show the energy that devices spend on learning; idle energy, which they draw besides, is listed"
+    "The bars show the energy that devices spend on learning; their idle energy is not included, but listed"
     f" separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
 )
 

@@ -255,11 +255,11 @@ ABOVE = (
 )
 SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
-    "Energy is every joule that learning causes in the devices. Circuits are the part of uploads that does not"
-    " depend on the radiated power, with waits and access; wasted is what updates cost that were not aggregated;"
-    " idle is what devices draw without work or tail.",
+    "Energy is every joule that learning causes in the devices. Circuits are the part of the uploads' energy"
+    " that does not depend on the radiated power, including waits and access; wasted is the energy of updates that"
+    " were not aggregated; idle is what devices draw while they have neither work nor a tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Times of participations are those of completed ones in rounds that train the global model. Access is the wait"
+    "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
     " slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
     "The stages (journal paper, section V) are the pilot sessions, the gradient stage with the V probe rounds of"

@@ -74,8 +74,8 @@ def report_day(
     last_s = float(day["end_s"].max())
     if clock.hours(last_s) - clock.hours(0.0) < SHORTEST_H:
         raise ValueError(
-            f"the rounds in cell {cell} end after {with_unit(last_s, TIME_UNITS)}, but a day is only drawn for runs "
-            "that last hours: draw shorter runs with `edgefl compare`"
+            f"the rounds in cell {cell} end after {with_unit(last_s, TIME_UNITS)}, but this figure needs a run of "
+            "half an hour: draw shorter runs with `edgefl compare`"
         )
     styles = variant_styles(variants, both.reference)
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)

@@ -254,8 +254,8 @@ class LearningSettings(Section):
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
-        description="codec of the downlink, which sends the change since the model that a device last received"
-        " instead of the whole model; null: the whole model is sent",
+        description="codec of the downlink, which then sends, instead of the whole model, the change since the model"
+        " that the device last received; null: the whole model is sent",
     )
     privacy: PrivacySettings | None = Field(
         None,

@@ -25,7 +25,7 @@ Pairs = list[tuple[float, float]]
 # WGS 84, and ETRS89, which is less than a metre from it (EPSG Geodetic Parameter Dataset, operation 1149: 1 m)
 DEGREES = re.compile(r"(CRS:?84h?|EPSG:(.*:)?(4326|4979|4258))$", re.IGNORECASE)
 EXPORT = "export the file in WGS 84 (EPSG:4326)"
-# kinds of geometries, and the depth of a shape in their coordinates: a point, a line, or the rings of a polygon
+# type of geometry -> number of lists around a shape in its `coordinates`: a point, a line, or a polygon's rings
 POINTS = {"Point": 0, "MultiPoint": 1}
 LINES = {"LineString": 0, "MultiLineString": 1}
 POLYGONS = {"Polygon": 0, "MultiPolygon": 1}

@@ -149,7 +149,8 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
     small, found = {name.lower() for name in names}, {}
     if small >= {"x", "y"} and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
         raise table.error(
-            1, "has columns x and y, but no degrees: list metres in the scenario, as [[x, y], ...]"
+            1,
+            "has columns x and y, but no longitude and latitude: write positions in metres as layout.sites: [[x, y]]",
         )
     for key, usual in NAMES.items():
         given = [own for name, own in file.columns.items() if name == key]

@@ -20,7 +20,7 @@ def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s
             if not share(learning, (number - 1) % least + 1, sessions.longest, of_run=number)
         )
         raise EdgeflError(
-            f"{zero_from(learning, first)}, but the run has {least * count:,} or more: {remedy(learning)}",
+            f"the run has at least {least * count:,} rounds, but {zero_from(learning, first)}; {remedy(learning)}",
             ("learning", "local", "lr_schedule"),
         )
 

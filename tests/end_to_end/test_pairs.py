@@ -125,7 +125,7 @@ def placed(said: str) -> bool:
 
 
 def ran(chosen: Chosen, folder: Path) -> bool:
-    """Run a scenario and check its tables; return False if a key is refused, for example as a model does not fit."""
+    """Run a scenario and check its tables; return False if a key is refused, as if a model does not fit."""
     scenario, said = made(chosen), None
     try:
         run = simulate(scenario, folder, device="cpu")

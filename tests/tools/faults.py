@@ -25,7 +25,7 @@ def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
 
 
 def verdict(fault: Fault) -> tuple[str, float, str]:
-    """Inject a fault and run its check; return caught, not caught, slow or not tried, CPU time in s, pytest's output.
+    """Inject a fault and run its check; return the verdict, the CPU time in s, and the output of pytest.
 
     A check that exceeds its limit is slow, which counts as not caught, as such a check tests nothing.
     """

@@ -23,7 +23,7 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # values of parameters without a default, by the parameter's name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
-# within the times at which the check of mobility models reads positions
+# departures before 180 s, the last time at which the check of mobility models reads positions
 PLAN = [
     {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
     {"leave": "0:00:50", "to": "school", "share": 0.5},

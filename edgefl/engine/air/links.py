@@ -18,9 +18,9 @@ class Links:
 
     snr: mean SNR with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
-    device can use. neighbours: received power of each share that other sites send, relative to the downlink's noise;
-    snr does not include it. control: power that power control allows on the whole band, as a multiple of the device's
-    power; inf without power control. On M of N resource blocks power control allows M / N times `control`.
+    device can use. neighbours: interference of other sites over noise in the downlink, for each share that they send
+    at once; snr does not include it. control: power that power control allows on the whole band, as a multiple of the
+    device's power; inf without power control. On M of N resource blocks power control allows M / N times `control`.
     """
 
     devices: Sequence[int]

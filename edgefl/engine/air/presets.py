@@ -53,7 +53,7 @@ NR: dict[str, dict[str, Any]] = {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence, the mean round trip of
         # 1.098 s consists of half a paging cycle (0.64 s), a connected device's round trip (0.097 s), and the setup
         "setup_s": 0.36,
-        # half of srsRAN's SR period of 20 ms, and two DDDSU frames of 2.5 ms for the grants of buffer report and data
+        # half of srsRAN's SR period of 20 ms, and two frames of 2.5 ms: the buffer report's grant, then the data's
         "grant_s": 0.015,
         "round_trip_s": 0.02,  # median of the artefact's Speedtest, T-Mobile NSA, servers within 50 km
         # flwr 1.41 and gRPC on one machine take 1.5 ms in each direction for 0.25 Mbit, and 15 ms for 21 Mbit

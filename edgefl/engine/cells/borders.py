@@ -7,7 +7,7 @@ import numpy as np
 from edgefl.channel.layout import Wraparound
 from edgefl.engine.cells.serving_cells import NOWHERE
 
-LOOK_S = 1.0  # a car at 50 km/h moves 14 m in this time, so near a corner at most one of two crossings counts
+LOOK_S = 1.0  # a car at 50 km/h moves 14 m in this time, so of two crossings near a corner at most one counts
 
 
 class Borders:

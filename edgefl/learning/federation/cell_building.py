@@ -95,7 +95,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
 
 @torch.enable_grad()
 def _check_task(task: Task, outputs: Tensor, y: Tensor) -> None:
-    """Raise an error unless the task's losses and scores of one sample are [1], and the loss is differentiable."""
+    """Raise an error unless a sample's losses and scores have shape [1], and the loss is differentiable."""
     outputs = outputs.detach().requires_grad_()
     losses = task.losses(outputs, y)
     for method, answer in ((task.losses, losses), (task.scores, task.scores(outputs, y))):

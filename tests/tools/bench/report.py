@@ -64,7 +64,7 @@ def deciders(figures: dict[str, Any]) -> Table:
 
 
 def training(figures: dict[str, Any]) -> Group:
-    """Show a table per task: rounds per second, the ratio to the loop's, and the ratio to the floor's time."""
+    """Show a table per task: rounds per second, and speed relative to the PyTorch loop and the least time."""
     tables = []
     peak = figures.get("matrix_peak_flops")
     columns = ["rounds/s", "over\nthe loop", *([f"of {peak / 1e12:.3g} TFLOP/s in bf16"] if peak else [])]

@@ -74,7 +74,7 @@ def trial(draw: Draw) -> Ended:
 
 
 def shrunk(draw: Draw, rule: str) -> Draw:
-    """Return the scenario without the features that are not needed to break a rule, which are tried one by one."""
+    """Return the scenario with only the features needed to break the given rule, removing them one by one."""
     for feature in draw.features:
         fewer = draw.without(feature)
         if any(rule == other for other, _ in trial(fewer).broken):

@@ -184,5 +184,5 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def rendered(unrendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Render figures as outside of tests, for tests that inspect them."""
+    """Restore the rendering that `unrendered` turns off, for tests that inspect figures."""
     monkeypatch.setattr(Figure, "savefig", RENDER)

@@ -59,7 +59,7 @@ def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
 
 
 def test_a_gpus_task_is_measured_against_its_peak() -> None:
-    """Shares are FLOPs over the peak: both passes of 3 devices, 2 steps of 8 samples, and 16 inputs x 10 classes."""
+    """A round takes 3 devices x 2 steps x 8 samples x 16 inputs x 10 classes x 4 FLOPs (both passes)."""
     cpu = torch.device("cpu")
     assert training.matrix_peak_flops(cpu, 64) > 0
     figures = training.beside_peak(SMALL, cpu, 1e9, repeats=1)
