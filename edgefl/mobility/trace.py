@@ -66,7 +66,7 @@ class Trace(Mobility):
     )
     geo: bool | None = Field(
         None,
-        description="whether x and y are longitude and latitude; null: no, and any that look so are an error",
+        description="whether x and y are longitude and latitude; null: no, but an error if they look like degrees",
     )
     bad_rows: Literal["error", "skip"] = Field(
         "error", description="unreadable rows are an error, or are skipped and counted in a note"
