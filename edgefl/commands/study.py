@@ -14,7 +14,7 @@ from rich.console import Console
 
 from edgefl.analysis.page.words import complain
 from edgefl.analysis.runs.choices import Explain, Json, Quiet
-from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Override, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.commands.told import Told
 from edgefl.errors import EdgeflError
 
@@ -38,6 +38,7 @@ def study(
     seed: Annotated[
         list[int] | None, typer.Option(help="Run only this seed, even one not listed; may be repeated.")
     ] = None,
+    set_: Override = None,
     go_on: Annotated[
         bool,
         typer.Option("--continue/--anew", help="Continue the study in the directory, or require a new one."),
@@ -75,6 +76,8 @@ def study(
 ) -> None:
     """Run every variant and seed of a study, then print a verdict on each variant and the comparison.
 
+    --set changes the scenario of all variants; a variant's own keys still win.
+
     A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
     Several processes may work in one directory at the same time.
 
@@ -91,6 +94,8 @@ def study(
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/again --jobs 1
 
+        edgefl study scenarios/studies/quickstart.yaml --set devices.count=20 --out runs/small
+
         edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/shared --shard 1/4
@@ -102,7 +107,7 @@ def study(
     from edgefl.run_directory.snapshot import Every
     from edgefl.studies.study_file import Study
 
-    plan = studies.plan(study, seeds=seed or ())
+    plan = studies.plan(study, seed or (), overrides=set_ or ())
     if seed and not quiet and (new := set(seed).difference(Source(study).validate(Study).seeds)):
         which = f"seed{'s' * (len(new) > 1)} {', '.join(map(str, sorted(new)))}"
         complain(f"note: not listed in {study}, but run all the same: {which}")

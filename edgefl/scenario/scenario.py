@@ -258,15 +258,20 @@ def load(
         source = Source(shipped.find(Path(scenario), "scenario"))
         if "scenario" in source.data and {"variants", "grid"} & set(source.data):
             raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
+    override(source, overrides)
+    if seed is not None:
+        source.override("seed", seed, f"--seed {seed}")
+    return from_source(source)
+
+
+def override(source: Source, overrides: Sequence[str]) -> None:
+    """Override keys of a document by `dotted.key=value` texts, in order."""
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"
         if not equals:
             raise EdgeflError(f"{origin}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05")
         source.override(key.strip(), parse_value(value, origin), origin)
-    if seed is not None:
-        source.override("seed", seed, f"--seed {seed}")
-    return from_source(source)
 
 
 def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

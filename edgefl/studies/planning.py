@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
-from edgefl.scenario.scenario import Scenario, from_source
+from edgefl.scenario.scenario import Scenario, from_source, override
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of
 
 
@@ -73,13 +73,19 @@ class StudyPlan:
         return [(first[case].label, first[case].scenario) for case in cases]
 
 
-def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None) -> StudyPlan:
+def plan(
+    path: str | Path,
+    seeds: Sequence[int] = (),
+    base: Source | None = None,
+    overrides: Sequence[str] = (),
+) -> StudyPlan:
     """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
         seeds: seeds to plan, without duplicates, instead of the study's own; the study's question then stays open.
         base: the scenario, replacing the file named in the study.
+        overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings still win.
 
     Raises:
         EdgeflError: the study is faulty; the message names file, line and remedy.
@@ -91,6 +97,9 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
     unchanged = base or _base(source, study)
+    if overrides:
+        override(unchanged, overrides)
+        base = unchanged  # seeds that are added later run with the same overrides
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))

@@ -9,7 +9,7 @@ from scipy import stats
 
 from edgefl.analysis.measures.sequential import interval, pairs_wanted
 from edgefl.studies import StudyPlan, ask, plan
-from edgefl.studies.adding_seeds import Seeds, Setting
+from edgefl.studies.adding_seeds import Seeds, Setting, pairs
 from tests.refusals import refused_at
 from tests.unit.studies.asked import GRID, STUDY, written
 
@@ -52,6 +52,16 @@ def test_seeds_are_added_in_pairs_after_the_studys_own(tmp_path: Path) -> None:
     low, high, pairs = world.seen[()]
     assert high - low <= 1.0
     assert len(added) == 2 * (pairs - 2)
+
+
+def test_overrides_change_all_variants_but_not_their_own_keys(tmp_path: Path) -> None:
+    """Runs with added seeds have the same overrides."""
+    first = plan(written(tmp_path), overrides=["devices.count=3"])
+    for runs in (first.runs, pairs(first, {(): (9,)}).runs):
+        counts = {run.member.variant: run.scenario.devices.count for run in runs}
+        assert {name: counts[name] for name in ("a", "b")} == {"a": 3, "b": 5}
+    with refused_at("", "--set devices.cuont=3", "did you mean"):
+        plan(written(tmp_path), overrides=["devices.cuont=3"])
 
 
 def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
