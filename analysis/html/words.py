@@ -17,6 +17,7 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
+    amount,
     compact_labels,
     count_of,
     with_unit,
@@ -245,8 +246,9 @@ def _cells_of(scenario: dict[str, Any]) -> tuple[int, int]:
 def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
+    cells = runs.sessions["cell"].nunique()
     sentences = [
-        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with"
+        f"{count_of(len(runs.sessions), 'session')}{f' in {cells} cells' * (cells > 1)} with"
         f" {count_of(len(training), 'training round')} took {time_text(run.simulated_s)} of simulated time and"
         f" {energy_text(rounds['energy_j'].sum())} of the devices' energy; the median round takes"
         f" {time_text(training['latency_s'].median())}.",
@@ -263,6 +265,11 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _percent(_wasted(rounds))
         sentences.append(f"{share}; {waste} of the energy went into updates that were not used.")
+    uncovered = training["out_of_coverage"].mean() if "out_of_coverage" in training else 0.0
+    if uncovered > 0:
+        sentences.append(
+            f"On average {amount(uncovered)} devices per round had no coverage and did not take part."
+        )
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.words import comparison, outcome_table, session_table
+from edgefl.analysis.html.words import _one, comparison, outcome_table, session_table
 from edgefl.analysis.measures.further import further
 
 
@@ -55,3 +55,17 @@ def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run:
     runs = load_runs(path)
     assert "staleness, mean" not in comparison(runs)
     assert not list(further(runs, run.variant))
+
+
+def test_sessions_of_several_cells_and_devices_without_coverage_are_counted(
+    write_run: Callable[..., Path],
+) -> None:
+    cells = [{"session": 1, "cell": cell} for cell in (0, 1)]
+    path = write_run("a", [{**one, "round": 1, "accuracy": 0.5} for one in cells], cells)
+    for without, said in (((0, 0), False), ((1, 2), True)):
+        rounds = pd.read_csv(path / "rounds.csv")
+        rounds.assign(out_of_coverage=without).to_csv(path / "rounds.csv", index=False)
+        runs = load_runs(path)
+        text = " ".join(_one(runs, next(runs.info.itertuples())))
+        assert "2 sessions in 2 cells with 2 training rounds" in text
+        assert ("On average 1.50 devices per round had no coverage" in text) is said
