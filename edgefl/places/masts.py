@@ -150,7 +150,7 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
     if small >= {"x", "y"} and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
         raise table.error(
             1,
-            "has columns x and y, but no longitude and latitude: write positions in metres as layout.sites: [[x, y]]",
+            "has columns x and y, but no longitude and latitude: write metres as layout.sites: [[x, y], ...]",
         )
     for key, usual in NAMES.items():
         given = [own for name, own in file.columns.items() if name == key]

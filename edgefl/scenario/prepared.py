@@ -206,7 +206,7 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        # with a cloud, a lender's state also contains the joined models
+        # a lender's state also contains the models that several cells have joined
         told += ["cloud"] * (joined := own.cloud is not None)
         if code := own_code.named_in([settings]):
             told.append(code)
