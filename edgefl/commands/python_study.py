@@ -1,8 +1,9 @@
 """Run studies from Python, as `edgefl study` does."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,9 @@ def study(
         EdgeflError: the study cannot be run; the error names the fault and the remedy.
             `edgefl.studies.IncompleteStudy`: some runs failed, and all others are complete.
     """
-    _check_arguments(variants, seeds)
+    if not isinstance(variants, Mapping | None):
+        raise EdgeflError(f"variants: give a dict from names to overrides, got {clipped(repr(variants))}")
+    seeds = () if isinstance(seeds, tuple) and not seeds else _whole(seeds)
     with showing(progress) as shown:
         from edgefl import studies
         from edgefl.commands.closing import of_study
@@ -87,11 +90,14 @@ def study(
     return results
 
 
-def _check_arguments(variants: object, seeds: object) -> None:
-    if not isinstance(variants, Mapping | None):
-        raise EdgeflError(f"variants: give a dict from names to overrides, got {clipped(repr(variants))}")
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or seeds == []:
-        raise EdgeflError(f"seeds: give a list of whole numbers, such as [1, 2], got {clipped(repr(seeds))}")
+def _whole(seeds: object) -> tuple[int, ...]:
+    """Return seeds given in Python, also NumPy's, as whole numbers."""
+    try:
+        if isinstance(seeds, Iterable) and not isinstance(seeds, str) and (whole := [*map(index, seeds)]):
+            return tuple(whole)
+    except TypeError:
+        pass
+    raise EdgeflError(f"seeds: give a list of whole numbers, such as [1, 2], got {clipped(repr(seeds))}")
 
 
 def _failed(shown: Showing, failure: "studies.Failed") -> None:

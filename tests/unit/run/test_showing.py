@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -123,11 +124,12 @@ def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) ->
     [
         (lambda: edgefl.study(SMALL, {"a": {}}, seeds=1), "seeds: "),
         (lambda: edgefl.study(SMALL, {"a": {}}, seeds=[]), "seeds: "),
+        (lambda: edgefl.study(SMALL, {"a": {}}, seeds=[1.5]), "seeds: "),
         (lambda: edgefl.study(SMALL, ["a"], seeds=[1]), "variants: "),
         (lambda: edgefl.load_scenario(SMALL).with_(7), "with_"),
         (lambda: edgefl.describe(4), "what: "),
     ],
-    ids=["no list of seeds", "no seed", "variants in a list", "no change", "no name"],
+    ids=["no list of seeds", "no seed", "half a seed", "variants in a list", "no change", "no name"],
 )
 def test_an_argument_of_a_wrong_type_is_named(call: Callable[[], object], named: str) -> None:
     with pytest.raises(edgefl.EdgeflError, match=named):
@@ -175,3 +177,8 @@ def test_a_sweep_shows_itself(tmp_path: Path) -> None:
     swept = edgefl.sweep(edgefl.study(SMALL, variants, out=tmp_path / "s", jobs=1), keys=["bandwidth_hz"])
     assert list(swept.table["radio.bandwidth_hz"]) == [1e7, 2e7]
     assert "<table>" in swept._repr_html_()
+
+
+def test_seeds_may_be_numpys(tmp_path: Path) -> None:
+    study = edgefl.study(SMALL, {"a": {}}, seeds=np.arange(2), out=tmp_path / "study", progress=False)
+    assert {path.name for path in (study / "a").iterdir()} == {"seed-0", "seed-1"}
