@@ -1,4 +1,4 @@
-"""Test gain updates and link failures at hand-derived times.
+"""Compare the times of gain updates and link failures with times derived by hand.
 
 The fading of a device with Doppler speed 0 never changes: a transfer moves W log2(1 + snr |h|^2) tau bits in each
 slot, with the snr of the place where the device was at the last reading, a multiple of 0.2 s.

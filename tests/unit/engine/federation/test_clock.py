@@ -1,4 +1,4 @@
-"""Test rounds on a grid, pauses, the server's time, and runs of a given duration, at hand-derived times.
+"""Compare times of rounds on a grid, of pauses, of the server, and of runs of a given duration with a derivation.
 
 A device at 50 m has a link that never changes: each round takes the same LATENCY_S, derived in `test_server`.
 """
