@@ -127,12 +127,27 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
             raise
         except ValueError as error:
             raise EdgeflError(_with_arguments(str(error), function)) from error
+        except TypeError:
+            _check_arguments(function, args, options)
+            raise
 
     if name:
         call.__name__ = name
         setattr(call, "__signature__", _plain_signature(function))  # noqa: B010
     call.__doc__ = (function.__doc__ or "").replace("        ValueError: ", "        EdgeflError: ")
     return call
+
+
+def _check_arguments(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise TypeError if a function cannot be called with these arguments, as when a key of a scenario is one."""
+    from inspect import signature  # slow to import
+
+    try:
+        signature(function).bind(*args, **options)
+    except TypeError as error:
+        how = "; keys of a scenario are set before, as in scenario.with_(seed=3)"
+        of_scenario = "scenario" in signature(function).parameters
+        raise TypeError(f"{function.__name__}(): {error}{how if of_scenario else ''}") from None
 
 
 def _plain_signature(function: Callable[..., Any]) -> Any:

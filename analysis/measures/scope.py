@@ -1,5 +1,6 @@
 """Choose the seeds, the reference and the sessions that a comparison covers."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,6 +12,7 @@ from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
+BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
 MOST_NOTES = 6  # number of the runs' own notes that are shown
 
 
@@ -62,6 +64,18 @@ def own_notes(info: pd.DataFrame) -> list[str]:
     return (
         said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'further note')} in the runs' run.json"]
     )
+
+
+def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Note sites whose power differs together with the band, since the power follows the band unless it is set."""
+    found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
+    numbers = sorted(pair for pair in found if all(isinstance(one, int | float) for one in pair))
+    if len(numbers) < 2 or len(dict(numbers)) < len(numbers) or len({dbm for _, dbm in numbers}) == 1:
+        return []
+    told = [f"{dbm:.3g} dBm at {hz / 1e6:g} MHz" for hz, dbm in numbers]
+    told = told if len(told) <= MOST_NOTES else [told[0], "…", told[-1]]
+    sites = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return [f"sites send with {sites}: {POWER} follows {BAND} unless it is set"]
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:

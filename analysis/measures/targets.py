@@ -67,7 +67,7 @@ def target_of(given: "str | float | Target") -> Target:
     except (TypeError, ValueError) as error:
         raise ValueError(f"target '{given}' cannot be read: give one {HOW}") from error
     if not (math.isfinite(value) and 0 < value <= 1):
-        also = "; for a share of a peak write '95%'" if not share and 1 < value <= 100 else ""
+        also = f"; for {value:g} % accuracy write {value / 100:g}" if not share and 1 < value <= 100 else ""
         raise ValueError(
             f"target is {given}: must be an accuracy or a share above 0 and at most 1, {HOW}{also}"
         )

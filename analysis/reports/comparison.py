@@ -19,6 +19,7 @@ from edgefl.analysis.measures.scope import (
     SideBySide,
     check_overlap,
     notes_on,
+    on_power,
     own_notes,
     population_kinds,
     roundless,
@@ -48,6 +49,7 @@ from edgefl.analysis.runs.choices import (
 )
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
+from edgefl.analysis.runs.scenario_keys import of_points
 from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
@@ -188,6 +190,7 @@ def _notes(given: Runs, layout: Layout) -> list[str]:
         *given.left_out,
         *given.remarks,
         *own_notes(given.info),
+        *on_power(of_points(given.info).values()),
         *(
             f"{name}: {told}"
             for name in given.info["variant"].unique()

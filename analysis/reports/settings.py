@@ -14,7 +14,7 @@ from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.metrics import training_rounds
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import own_notes, reference_of, variants_of
+from edgefl.analysis.measures.scope import on_power, own_notes, reference_of, variants_of
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
@@ -28,6 +28,7 @@ from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_ta
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.runs.choices import FIRST_ROUNDS, Names, Out, Partial, Reference
 from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings, named
+from edgefl.analysis.runs.scenario_keys import of_points
 
 
 @reporting
@@ -58,7 +59,7 @@ def compare_settings(
     if not axes:
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes = by_setting.info, by_setting.said()
-    notes += own_notes(info)
+    notes += [*own_notes(info), *on_power(of_points(info).values())]
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)

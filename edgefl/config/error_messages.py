@@ -103,7 +103,7 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key that an earlier version had: why it was removed, or its new name."""
+    """Explain an unknown key of an earlier version or of another program: why it was removed, or its name now."""
     key = ".".join([part for part in fault.place if not part.isdigit()][-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
@@ -111,6 +111,8 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
         now = f"has a new name: write {dotted((*fault.place[:-1], NEW_NAMES[key]))}"
     elif key in GONE:
         now = f"was removed: {GONE[key]}"
+    elif "." in key and key in ABROAD:
+        now = f"unknown key; edgefl calls it {ABROAD[key]}"
     else:
         return fault
 

@@ -112,5 +112,6 @@ ABROAD = {
     **dict.fromkeys(("aggregation", "aggregator", "strategy"), "learning.algorithm"),
     "compression": "learning.uplink_codec or learning.downlink_codec",
     **dict.fromkeys(("num_rounds", "rounds"), "sessions.rounds"),
+    "rounds.count": "sessions.rounds",
     **dict.fromkeys(("target", "target_accuracy"), "stop.accuracy"),
 }

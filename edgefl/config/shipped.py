@@ -36,9 +36,10 @@ def find(wanted: Path, kind: Kind) -> Path:
         return wanted  # the file's reader reports that the file is missing
     known = names(kind)
     if wanted.name not in known:
-        from edgefl.config.registry import did_you_mean
+        from edgefl.config.registry import nearest
 
-        hint = did_you_mean(wanted.name, list(known))
+        near = nearest(wanted.name, list(known))
+        hint = f": did you mean '{near}'?" if near else ""
         raise EdgeflError(f"no file '{wanted}', and no {kind} of this name in `edgefl scenarios`{hint}")
     return known[wanted.name]
 

@@ -117,7 +117,10 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     named = re.findall(r"(\w+)\.yaml:\d", done.stderr)
     missing = re.findall(r"(\w+)\.yaml:\d+ learning\.dataset: no complete", done.stderr)
     assert named == missing, done.stderr
-    assert all(re.match("flash_|journal_|conference_|mcmahan_mnist|shakespeare", name) for name in missing)
+    assert all(
+        re.match("flash_|journal_|conference_|early_|fedl_mnist|mcmahan_mnist|shakespeare", name)
+        for name in missing
+    )
     here = {"flash_synthetic", "flash_fashion_mnist", "journal_fashion_mnist"}
     assert not here & set(missing)
     assert done.returncode == (2 if missing else 0)

@@ -56,6 +56,16 @@ def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
     assert (tmp_path / "file").exists()
 
 
+def test_a_key_given_as_an_argument_is_sent_to_the_scenario() -> None:
+    """An unknown argument stays a TypeError; functions that take a scenario name the way to change its keys."""
+    with pytest.raises(
+        TypeError, match=r"argument 'seed'; keys of a scenario are set before, as in scenario\.with_"
+    ):
+        edgefl.simulate(SMALL, seed=7)
+    with pytest.raises(TypeError, match=r"argument 'seed'$"):
+        edgefl.compare("runs", seed=7)
+
+
 def test_a_signature_shows_names_and_plain_types() -> None:
     """help(edgefl.costs) does not show annotations for the command line."""
     functions = {name: one for name in edgefl.__all__ if inspect.isfunction(one := getattr(edgefl, name))}

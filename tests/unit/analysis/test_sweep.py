@@ -110,9 +110,15 @@ def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Wr
     root = study(write_run)
     for file in root.rglob("scenario.yaml"):
         keys = yaml.safe_load(file.read_text())
-        keys["radio"]["server_power_dbm"] = keys["radio"]["bandwidth_hz"] / 1e7
+        keys["radio"]["budget"] = {"server_power_dbm": keys["radio"]["bandwidth_hz"] / 1e7}
         file.write_text(yaml.safe_dump(keys))
-    assert sweep(root, target=0.5).keys == ("learning.local.lr", "radio.bandwidth_hz")
+    both = sweep(root, target=0.5)
+    assert both.keys == ("learning.local.lr", "radio.bandwidth_hz")
+    noted = [note for note in both.notes if note.startswith("sites send with")]
+    assert noted == [
+        "sites send with 2 dBm at 20 MHz, 10 dBm at 100 MHz and 20 dBm at 200 MHz: radio.budget.server_power_dbm follows"
+        " radio.bandwidth_hz unless it is set"
+    ]
     found = sweep(root, keys=["bandwidth_hz"], target=0.5)
     assert found.table["series"].tolist() == ["ours"] * 3 + ["slow"] * 3
     assert found.table["seconds_to_target_pairs"].tolist() == [2] * 6

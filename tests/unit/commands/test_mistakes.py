@@ -80,6 +80,7 @@ absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessi
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
 a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; edgefl calls it path
 a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; edgefl calls it rounds.selector.count
+the number of rounds |   count: 4\n |   count: 4\nrounds: {count: 4}\n | 5 | rounds.count: unknown key; edgefl calls it sessions.rounds
 a key in American |   model: logistic\n |   model: logistic\n  optimizer: adam\n | 11 | learning.optimizer: unknown key; edgefl calls it learning.local.optimiser
 a key with more words |   model: logistic\n |   model: logistic\n  privacy: {clip_norm: 1, noise_multiplier: 1}\n | 11 | privacy.noise_multiplier: unknown key: did you mean 'noise'?
 a selector of Flower |   count: 4\n |   count: 4\nrounds: {selector: random}\n | 5 | no selector 'random': did you mean 'uniform'?
