@@ -123,7 +123,7 @@ class SpatialGains(LargeScaleGains):
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and how many have the gain at the minimum distance, and at the border."""
+        """Return the links of devices [n], and how many have the gain of the minimum distance and of the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)

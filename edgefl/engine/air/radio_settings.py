@@ -69,7 +69,7 @@ class RadioSettings(Section):
     )
     tdd: TddSettings | None = Field(
         None,
-        description="TDD frame; null: separate intervals for the two directions (J), or a band for each (FDD)",
+        description="TDD frame; null: separate intervals (J) or separate bands (FDD) for the two directions",
     )
     access: AccessSettings | None = Field(
         None,
@@ -101,7 +101,9 @@ class RadioSettings(Section):
         None, description="traffic of other users on the same band; null: none"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="slot: a transfer's slots are all drawn; renewal: only their number; auto: either"
+        "auto",
+        description="slot: all slots of a transfer are drawn; renewal: only their number is drawn; auto: renewal for"
+        " long transfers, slot for others",
     )
     measured: MeasuredSettings | None = Field(
         None, description="measured rates that replace computed ones: {path, columns, begin_s}; null: none"
