@@ -25,8 +25,8 @@ COLUMNS = ("client", "on_s", "off_s")
 class _Client(NamedTuple):
     """Intervals in which a client is on, ascending (from, to) in the units of its file, repeated with a period.
 
-    The last interval may end in the next period, before that period's first one. No two intervals touch, but one may
-    fill the period. Without repetition the period is inf, and the last interval may be endless.
+    The last interval may end in the next period, before the first interval of that period. No two intervals touch,
+    but one interval may fill the period. Without repetition the period is inf, and the last interval may be endless.
     """
 
     period: float
@@ -81,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="true: if devices outnumber clients, the clients repeat from the first; false: that is an error",
+        description="true: if devices outnumber clients, the clients repeat from the first; false: this is an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -226,7 +226,7 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the intervals from on to off times, and merge adjacent ones.
+    """Return the intervals from on to off times, and merge adjacent intervals.
 
     Args:
         what: start of an error message, with {i}, {on} and {off}. end: latest time. its: name of `end` in messages.
