@@ -114,7 +114,7 @@ class StageRun:
         return _Group(state, there, arrived)
 
     def _who_may_begin(self, groups: list[_Group]) -> list[tuple[int, list[int]]]:
-        """Return the number of devices to dispatch now, and the idle ones to choose from, for each group."""
+        """Return the number of devices to dispatch now, and the idle devices to choose from, for each group."""
         if self._env.now >= self._until_s:
             return []
         room_in = self._policy.room
