@@ -132,8 +132,7 @@ class LedgerRow:
 
     energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
     updates that were not aggregated. total_j: energy_j plus idle_j, the energy of a device that is on without
-    activity or tail. With a battery, total_j = capacity_j + recharged_j - left_j; on mains recharged_j and left_j are
-    None.
+    activity or tail. With a battery, total_j = capacity_j + recharged_j - left_j; on mains the last two are None.
     """
 
     device: int

@@ -31,10 +31,9 @@ class BackgroundTraffic:
 
     The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
     load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is
-    the traffic divided by a file's bits. If the load changes, the arrival rate changes with it; the integral of the
-    rate up to the next arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is
-    too low for any rate have no traffic. Left out: congestion control, sessions of users, and a limit of one file at
-    a time per user.
+    the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
+    arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
+    have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
     Args:
         cells: cells with background traffic.

@@ -72,8 +72,7 @@ class BandInUse:
                 arguments of `SharedBand.add`.
 
         Returns:
-            Device -> slot boundary by which its payload has arrived, and the clock's time at this boundary; in order
-            of time.
+            Device -> slot boundary by which its payload has arrived, and the clock's time then; in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         flows, joins = [], []

@@ -53,8 +53,7 @@ NR: dict[str, dict[str, Any]] = {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence, the mean round trip of
         # 1.098 s consists of half a paging cycle (0.64 s), a connected device's round trip (0.097 s), and the setup
         "setup_s": 0.36,
-        # half of srsRAN's SR period of 20 ms, and two frames of 2.5 ms, one for each grant: for the buffer report,
-        # then for the data
+        # half of srsRAN's SR period of 20 ms, and two frames of 2.5 ms, for the grants of buffer report and data
         "grant_s": 0.015,
         "round_trip_s": 0.02,  # median of the artefact's Speedtest, T-Mobile NSA, servers within 50 km
         # flwr 1.41 and gRPC on one machine take 1.5 ms in each direction for 0.25 Mbit, and 15 ms for 21 Mbit
@@ -119,8 +118,7 @@ def with_preset(
 ) -> dict[str, Any]:
     """Return a section's keys, with a preset's values for missing keys except those in `left_out`.
 
-    A key given as null is kept. Missing values are filled in the preset's order, since some values depend on earlier
-    values.
+    A key given as null is kept. Missing values are filled in the preset's order, since some depend on earlier values.
 
     Args:
         beside: keys of the sections that enclose this section.

@@ -101,9 +101,7 @@ class RadioSettings(Section):
         None, description="traffic of other users on the same band; null: none"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto",
-        description="slot: all slots of a transfer are drawn; renewal: only their number is drawn; auto: renewal for"
-        " long transfers, slot for others",
+        "auto", description="slot: draw each slot; renewal: draw the number of slots; auto: renewal if long"
     )
     measured: MeasuredSettings | None = Field(
         None, description="measured rates that replace computed ones: {path, columns, begin_s}; null: none"

@@ -19,9 +19,7 @@ class Load(Background):
     uplink_load: float = Field(
         0.0, ge=0, le=0.95, description="share of the uplink's time that background traffic alone would use"
     )
-    downlink_load: float = Field(
-        0.0, ge=0, le=0.95, description="share of the downlink's time that background traffic alone would use"
-    )
+    downlink_load: float = Field(0.0, ge=0, le=0.95, description="like uplink_load, for the downlink")
 
     uplink_bps: float | None = Field(
         None, gt=0, le=1e11, description="uplink traffic of a cell's users, bit/s, instead of uplink_load"

@@ -1,9 +1,8 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
-determines how long transfers take, and the number of samples determines how long computing takes. If no device moves,
-switches on or off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes
-bit for bit.
+determines how long transfers take, and samples determine how long computing takes. If no device moves, switches on or
+off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -203,8 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and the part that the battery pays at that time, as in
-            `Device`.
+        powers_w: [n] power drawn while the radio is on, and the part that the battery pays then, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

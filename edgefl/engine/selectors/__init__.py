@@ -54,8 +54,7 @@ class Candidates:
             power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
             of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. Seconds
-            and joules of a transfer include the seconds and joules of the access before it; up_access_s: access time
-            of the upload.
+            and joules of a transfer include the access before it; up_access_s: access time of the upload.
         charge_j: joules left in the device's battery; inf on mains.
         packet_errors: model of lost uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if all
             arrive.

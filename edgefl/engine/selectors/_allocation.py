@@ -105,14 +105,13 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     """Minimise joules + kappa x (slowest device's computing time + sum of all sending times).
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all devices compute for T = (2 sum xi c^3 / kappa)^(1/3), but no
-    shorter than the slowest device at its maximum clock (the paper's alpha is 2 xi); device k sends on the whole band
-    for t_k = z_k ln 2 / (1 + W((kappa g / P - 1) / e)), but no shorter than at its maximum power. Here devices do not
-    take turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz, bits
-    and amplifier energy.
+    shorter than the slowest device at its maximum clock (alpha in the paper is 2 xi); device k sends on the whole
+    band for t_k = z_k ln 2 / (1 + W((kappa g / P - 1) / e)), but no shorter than at its maximum power. Here devices
+    do not take turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz,
+    bits and amplifier energy.
 
     At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
-    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is a fraction of the maximum
-    power.
+    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is a fraction of the maximum.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -19,9 +19,7 @@ class EarlyStopping(BoundedPolicy):
 
     asks_validation: ClassVar = True
 
-    patience: int = Field(
-        10, ge=1, le=1_000_000, description="a session ends after this many tests without a new best score"
-    )
+    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best score before the end")
 
     def evidence_of(self, state: SessionState) -> str | None:
         return "early_stopping" if since_best(state.validated) >= self.patience else None
