@@ -93,9 +93,9 @@ class DeviceSettings(EveryDevice):
     classes_by: Literal["seed", "ids", "types"] = Field(
         "seed",
         description="how classes, and rows of `file`, are assigned to devices. seed: drawn for each device,"
-        " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the rows of a file follow the ids; types: a device has the class named after its"
-        " type in the trace, or after its kind (vehicle or person), and rows are drawn",
+        " independently of everything else; ids: the first devices belong to the first class, the next devices to the"
+        " second, and the rows of a file follow the ids; types: a device has the class named after its type in the"
+        " trace, or after its kind (vehicle or person), and the rows of a file are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(

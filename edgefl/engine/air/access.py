@@ -33,7 +33,7 @@ class AccessSettings(Section):
         ge=0,
         le=10,
         description="round-trip time to the server: a download begins one round trip after its request, and TCP's"
-        " slow start takes further round trips in both directions",
+        " slow start takes additional round trips in both directions",
     )
     before_downlink_s: float = Field(
         0.0,

@@ -48,7 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links of the round, as other links begin a transfer before the next tick and cost little
+        # measure all links of the round: an idle link may begin a transfer before the next tick, and costs little
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader

@@ -28,7 +28,7 @@ class LargeScaleState:
     key: RoundKey | None = None  # session, phase and number of the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
-    # fraction of each link's power that arrives in line of sight, if it matters; None means all of it
+    # fraction of each link's power that arrives in line of sight, if it matters; None: all of the power
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":

@@ -191,7 +191,7 @@ class MonitoredTransfer:
     sync_snr: Callable[[float], float]
     lowest_snr: float
     _over: bool = False
-    # first and last slot boundary of each stall, out of sync; the last boundary is None during the stall
+    # first and last slot boundary of each period out of sync; the last boundary is None until the period ends
     _stalls: list[tuple[int, int | None]] = field(default_factory=list)
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 

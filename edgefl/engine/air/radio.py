@@ -47,7 +47,7 @@ class Radio:
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
     downlink lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots, they send as
-    many shares as this cell's round has downlinks, or as its dynamically shared band serves at that time.
+    many shares as this cell's round has downlinks, or as there are in its dynamically shared band at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest

@@ -133,8 +133,8 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the full-power SNR on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the current mean SNR on the whole band, at the link's power. When the path loss changes, the
-        controlled power changes by alpha times as many dB.
+        `snr` is the current mean SNR on the whole band, at the link's power. When the path loss changes by x dB, the
+        controlled power changes by alpha x dB.
         """
         if direction == "downlink":
             return snr, math.inf

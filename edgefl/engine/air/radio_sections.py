@@ -130,7 +130,7 @@ class LinkSettings(Section):
         description="maximum number of layers of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
     )
     max_efficiency: float | None = Field(
-        None, ge=1e-3, le=20, description="rate limit from the highest modulation, bits/s/Hz; null: no limit"
+        None, ge=1e-3, le=20, description="maximum rate (highest modulation), bits/s/Hz; null: no limit"
     )
     rates: Literal["shannon", "cqi"] = Field(
         "shannon",

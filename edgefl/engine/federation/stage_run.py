@@ -33,7 +33,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """A tier, or all devices without tiers: state as the policy sees it, devices present, and waiting updates."""
+    """A tier or, without tiers, all devices: state as the policy sees it, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]

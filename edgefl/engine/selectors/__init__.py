@@ -199,7 +199,7 @@ class Decision:
 class Selector(Component):
     """Base class of all selectors."""
 
-    # whether the selector can choose single devices while others are at work
+    # whether the selector can choose single devices while other devices work
     fills_places: ClassVar[bool] = False
     # whether each participant adds 32 bits to its upload: for the received model's loss on its first mini-batch, or
     # for the norm of its update

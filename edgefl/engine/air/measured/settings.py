@@ -58,7 +58,7 @@ class MeasuredSettings(Section):
         description="columns with different names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
-        None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: the first time"
+        None, ge=-1e12, le=1e12, description="time in the table at which the run begins; null: the first time"
     )
 
     @field_validator("path")
