@@ -36,8 +36,8 @@ class Network:
     on; a device that is switched off or has an empty battery has no cell, does not measure and makes no handovers.
 
     Events: `arrival` and `departure` when a device, switched on or off, enters or leaves the simulated area.
-    `switched_on` and `battery_back` name the selected cell, and `switched_off`, `battery_empty` and `departure` the
-    last serving cell. If no cell serves the device, the event names none.
+    `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
+    last serving cell. If no cell serves the device, the event names no cell.
 
     Args:
         movement: movement of the devices.

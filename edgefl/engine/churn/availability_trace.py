@@ -53,9 +53,9 @@ class AvailabilityTrace(Churn):
 
     A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
     it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
-    and empty ones are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error. The ids
-    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class, clients are
-    assigned to its devices in order.
+    and empty intervals are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error.
+    The ids may be any text: the file's first client is device 0, the next client device 1, and so on; in a class,
+    clients are assigned to its devices in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).

@@ -43,7 +43,7 @@ class _Group:
 class StageRun:
     """A stage under way; its rounds follow one another, or overlap if devices are dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other, whatever the server policy.
+    A stage with a fixed number of rounds runs them one after the other, regardless of the server policy.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
