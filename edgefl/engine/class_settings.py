@@ -89,7 +89,7 @@ class EveryDevice(_DeviceNumber):
     power: Annotated[Any, Named("power_models", "journal")] = Field(
         "journal",
         validate_default=True,
-        description="radio power model: journal, which uses the amplifier and circuit keys below, or a measured one",
+        description="radio power model: journal, with the amplifier and circuit keys below, or a measured model",
     )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
@@ -134,7 +134,7 @@ class EveryDevice(_DeviceNumber):
         ge=0,
         le=1,
         description="share of buildings with coated glass, drawn for each stay: penetration loss of 26.9 dB at 3.5"
-        " GHz, not 12.7 (38.901, Table 7.4.3-2, high and low loss); the distance inside adds 4.2 dB on average",
+        " GHz instead of 12.7 (38.901, Table 7.4.3-2, high and low loss); the distance inside adds 4.2 dB on average",
     )
     vehicle_above_m_s: float | None = Field(
         None,
@@ -214,7 +214,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null, so that it has no value even if `devices` has one."""
+        """Keys that the class sets to null, so that the class has no value even if `devices` has one."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
@@ -223,7 +223,7 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
 
     The cumulative sums of the shares, times the number of devices, are rounded (half up), and a class's size is the
     difference between two consecutive sums. Every class is therefore within one device of its share, and splitting a
-    class in two leaves the sizes of all others unchanged.
+    class in two leaves the sizes of all other classes unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):

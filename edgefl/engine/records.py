@@ -43,7 +43,7 @@ class DeviceRound:
 class Round:
     """A row for each round, with times, bits, joules (sums over the devices) and the new model's quality.
 
-    energy_j: all joules that its devices use for the round: receiving, sending, computing and tails, but not idling.
+    energy_j: joules that the round's devices use for receiving, sending, computing and tails, but not for idling.
     latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
     """
 
@@ -110,7 +110,7 @@ class EventName(StrEnum):
     SESSION_END = "session_end"  # detail: why
     WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty, and its federation waits
     CLOUD_MODEL = (
-        "cloud_model"  # the cloud has made a model; detail: its number, and cell:share of each cell in it
+        "cloud_model"  # the cloud has made a model; detail: the model's version, and cell:share of each cell
     )
     NO_UPDATES = "no_updates"  # too few updates arrived in a round to change the model
     ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, empty if it is off
@@ -121,7 +121,7 @@ class EventName(StrEnum):
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # the link could not carry the lowest rate throughout T310
     REESTABLISHED = (
-        "reestablished"  # the link is back; interruption_s: time without it; from_cell: old cell, if another
+        "reestablished"  # link is back; interruption_s: time without a link; from_cell: old cell, if another
     )
     BATTERY_BACK = "battery_back"  # the battery has enough charge to take part again
 
@@ -132,7 +132,7 @@ class LedgerRow:
 
     energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
     updates that were not aggregated. total_j: energy_j plus idle_j, the energy of a device that is on without
-    activity or tail. With a battery, total_j = capacity_j + recharged_j - left_j; on mains these three are None.
+    activity or tail. With a battery, total_j = capacity_j + recharged_j - left_j; on mains the last two are None.
     """
 
     device: int
@@ -236,7 +236,7 @@ CONNECTING = "connecting"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return columns of DeviceRound from a round's parts, as lists [parts]; `energy_columns` returns the others."""
+    """Return columns of DeviceRound from a round's parts, as lists [parts]; `energy_columns` returns the rest."""
     activities: dict[str, Sequence[Span | None]] = {
         "downlink": [part.downlink for part in parts],
         "compute": [part.compute for part in parts],

@@ -22,19 +22,19 @@ class CellSettings(Section):
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station; null: that of the path loss (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: path_loss sets it (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height; null: that of the path loss (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: path_loss sets it (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height; null: that of the path loss (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: path_loss sets it (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -78,7 +78,7 @@ class HandoverSettings(Section):
     policy: Literal["drop", "finish"] = Field(
         "drop",
         description="drop: work under way is lost, but its energy is spent; finish: the device completes its "
-        "part of the round, then leaves if that is still due",
+        "part of the round, then leaves if its departure is still due",
     )
 
 
@@ -93,9 +93,9 @@ class DeviceSettings(EveryDevice):
     classes_by: Literal["seed", "ids", "types"] = Field(
         "seed",
         description="how classes, and rows of `file`, are assigned to devices. seed: drawn for each device,"
-        " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the rows of a file follow the ids; types: a device has the class named after its"
-        " type in the trace, or after its kind (vehicle or person), and rows are drawn",
+        " independently of everything else; ids: the first devices belong to the first class, the next devices to the"
+        " second, and the rows of a file follow the ids; types: a device has the class named after its type in the"
+        " trace, or after its kind (vehicle or person), and the rows of a file are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
@@ -140,7 +140,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def _check_recorded(self) -> None:
-        """Raise an error if devices are to come from a trace, but not all of them move by it."""
+        """Raise an error if the trace defines the devices, but not all of them move by the trace."""
         key = "count: all" if self.count == "all" else "classes_by: types"
         if not self.mobility.recorded:
             raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")
@@ -244,7 +244,7 @@ class RoundSettings(Section):
         1,
         ge=1,
         le=MOST_DEVICES,
-        description="minimum number of updates: if fewer arrive, none is aggregated, and the model stays as it is",
+        description="minimum number of updates: if fewer arrive, no update is aggregated, and the model is kept",
     )
     over_selection: float = Field(
         1.0,
@@ -263,7 +263,7 @@ class RoundSettings(Section):
         gt=0,
         le=LONGEST_S,
         description="longest simulated time for which a cell waits for a device while no federation is active."
-        " After it, an empty cell stops if another federation has finished, keeps waiting if the run has a"
+        " After this time, an empty cell stops if another federation has finished, keeps waiting if the run has a"
         " duration_s, and otherwise makes the run fail",
     )
 

@@ -32,7 +32,7 @@ class _Region(Protocol):
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] distributed uniformly over the region."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return the outline to draw on a map, m: `centre` and `radius` of a disc, or the rings' corners `points`."""
+        """Return the outline to draw on a map, m: `centre` and `radius`, or `points`, the rings' corners."""
 
 
 class _Streets(Protocol):
@@ -146,7 +146,7 @@ class Rectangle(Strict):
 
 
 class Polygon(Strict):
-    """Corners in order, in either direction; the last one connects to the first."""
+    """Corners in order, in either direction; the last corner connects to the first."""
 
     points_m: tuple[Point, ...] = Field(description="[x, y] of each corner, at least three")
 

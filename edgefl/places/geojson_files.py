@@ -53,8 +53,8 @@ class GeoJson(Strict):
     path: Path = Field(description="path of the file, relative to the scenario's file")
     feature: str | dict[str, str] | None = Field(
         None,
-        description="features to read: those with this `id` or `name`, or, if there are none, with this value of any"
-        " other property; {GEN: Mitte}: those whose property GEN is Mitte (dots for nested properties); null: all",
+        description="features to read. A text: their `id` or `name` or, if none has it, the value of a property;"
+        " {GEN: Mitte}: features whose property GEN is Mitte (dots for nested properties); null: all features",
     )
 
     @field_validator("feature", mode="before")
@@ -277,7 +277,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
         crs: the file's member `crs`, or None if coordinates are degrees, as in RFC 7946.
 
     Raises:
-        EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for invalid coordinates.
+        EdgeflError: the system is unknown or needs pyproj, or, in the returned function, coordinates are invalid.
     """
     name = _name_of(crs)
     if name is None or DEGREES.search(name):

@@ -40,8 +40,8 @@ class SitesFile(Strict):
 
     Each row of a table is a radio cell, as is each point of a GeoJSON file. Cells within about a metre of one another
     form one mast. With a column of azimuths (degrees clockwise from north), each azimuth of a mast becomes a sector;
-    otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
-    carriers, are merged into the first one. A note counts masts left out beyond layout.radius_m.
+    otherwise a mast is an ordinary site of `layout`. Additional cells of a mast or sector, such as cells on other
+    carriers, are merged into the first cell. A note states the number of masts left out beyond layout.radius_m.
     """
 
     path: Path = Field(

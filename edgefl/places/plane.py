@@ -11,7 +11,7 @@ import numpy.typing as npt
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
-SMALLEST_M = 1.0  # places so near to one another, but not to [0, 0], are probably in degrees
+SMALLEST_M = 1.0  # places this close to one another, but not to [0, 0], are probably in degrees
 
 
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
@@ -77,7 +77,7 @@ class LocalPlane:
         return np.stack([east_m, north_m - origin_m], axis=1)
 
     def lines_to_m(self, lines: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
-        """Return positions [n, 2] in metres for each of several lines or rings, as `to_m` does for one."""
+        """Return positions [n, 2] in metres for each of several lines or rings, as `to_m` does for one of them."""
         each = [np.asarray(line, dtype=float).reshape(-1, 2) for line in lines]
         return np.split(self.to_m(np.concatenate(each)), np.cumsum([len(line) for line in each])[:-1])
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import shapely
 
 MOST_TRAPEZOIDS = 2_000_000  # maximum number of trapezoids; making them takes 200 bytes of memory each
-MOST_COMPARED = 1_000_000_000  # maximum of sides times faces of a self-crossing polygon, some seconds' work
+MOST_COMPARED = 1_000_000_000  # maximum of sides x faces of a self-crossing polygon; compared in seconds
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 
@@ -113,7 +113,7 @@ def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
 
 
 def _crossed(begin: np.ndarray, end: np.ndarray, x: float, y: float) -> int:
-    """Return how many sides are crossed by the ray that runs east from a point."""
+    """Return the number of sides that a ray running east from a point crosses."""
     crossing = (begin[:, 1] > y) != (end[:, 1] > y)
     (x0, y0), (x1, y1) = begin[crossing].T, end[crossing].T
     return int(np.count_nonzero(x0 + (y - y0) / (y1 - y0) * (x1 - x0) > x))

@@ -26,14 +26,14 @@ class AccessSettings(Section):
         " transfer, and after a release (devices.power.release_s), a failed link or a switch-off",
     )
     grant_s: float = Field(
-        0.0, ge=0, le=10, description="time for request and grant before the upload of a connected device"
+        0.0, ge=0, le=10, description="time for request and grant before a connected device's upload"
     )
     round_trip_s: float = Field(
         0.0,
         ge=0,
         le=10,
         description="round-trip time to the server: a download begins one round trip after its request, and TCP's"
-        " slow start takes further round trips in both directions",
+        " slow start takes additional round trips in both directions",
     )
     before_downlink_s: float = Field(
         0.0,

@@ -31,9 +31,9 @@ class BackgroundTraffic:
 
     The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
     load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is
-    the traffic divided by a file's bits. If the load changes, so does the rate; its integral up to the next arrival
-    is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate have no
-    traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
+    the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
+    arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
+    have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
     Args:
         cells: cells with background traffic.
@@ -110,12 +110,12 @@ class BackgroundTraffic:
             isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(one, Real) for one in answer)
         )
         if not (right and 0 <= answer[0] <= 1 and answer[1] > time_s):
-            wanted = "two numbers, the load in [0, 1] and the later time, s, until which it holds"
+            wanted = "two numbers, the load from 0 to 1, and the later time in s until which the load holds"
             raise wrong(self._settings.load, answer, wanted, "radio", "background")
         return answer
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time in s after which `files` files have arrived on average; inf if fewer ever arrive."""
+        """Return the time in s after which `files` files have arrived on average; inf if that never happens."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

@@ -61,7 +61,7 @@ class BackgroundUsers:
         return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
     def _drawn_m(self, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw a place [users, 2] for each user, anywhere in the cell or at distances in a range from its site."""
+        """Draw a place [users, 2] for each user, anywhere in the cell or in a range of distances from its site."""
         users, distance_m, extent = self._settings.users, self._settings.distance_m, self.extent
         if distance_m is None:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)

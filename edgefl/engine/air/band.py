@@ -15,7 +15,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock, where flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: the other direction's band, if it may send only while this band has no flows; otherwise None.
+        yields: band of the other direction, if that band may send only while this band has no flows; otherwise None.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class BandInUse:
                 arguments of `SharedBand.add`.
 
         Returns:
-            Device -> slot boundary by which its payload has arrived, and the clock's time there; in order of time.
+            Device -> slot boundary by which its payload has arrived, and the clock's time then; in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         flows, joins = [], []
@@ -141,7 +141,7 @@ class BandInUse:
         self._plan()
 
     def _tell(self, slot: int) -> None:
-        """From a slot on, pause the other direction's band as long as this band has flows."""
+        """Pause the other direction's band from a slot on, as long as this band has flows."""
         other, busy = self._yields, bool(self._ends)
         if other is not None and other._paused != busy:
             other.catch_up(slot)

@@ -18,12 +18,12 @@ class Broadcast:
     """Broadcast of a model over the whole band; with an erasure code, only the number of received bits matters.
 
     The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' rates,
-    averaged over fading. In a slot a device receives the bits that its own SNR allows. If they add up to the payload,
-    the device has the model; otherwise it downloads the missing bits by unicast, on an equal share of the band.
+    averaged over fading. In a slot a device receives the bits that its own SNR allows. If these bits add up to the
+    payload, the device has the model; otherwise it downloads the rest by unicast, on an equal share of the band.
 
     Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    the cost of a common modulation for all devices, which layered and rateless codes nearly remove. A broadcast has
+    the cost of one modulation for all devices, a cost that layered and rateless codes nearly remove. A broadcast has
     one layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices twice as
     long (90 devices in a cell of 250 m).
 
@@ -63,7 +63,7 @@ class Broadcast:
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
             raise EdgeflError(
-                "broadcast sends one model to all, but devices here receive different models: set it to unicast",
+                "broadcast sends one model to all, but devices here receive different models: set downlink: unicast",
                 ("radio", "downlink"),
             )
         listening = [i for i, bits in enumerate(payload_bits) if bits]

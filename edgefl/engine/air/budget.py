@@ -159,7 +159,7 @@ class Budget:
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return per cell the power over noise at one site from each of the cell's devices, on a share of the band.
+        """Return, for each cell, the power over noise that a site receives from the cell's devices [n].
 
         Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
         the whole band, or, with rule `full`, concentrated on the share.

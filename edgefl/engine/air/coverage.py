@@ -16,13 +16,13 @@ from edgefl.engine.derived import same
 class Coverage:
     """Decide which devices have a usable link to a cell's site at their current positions.
 
-    A link is usable if its SINR, averaged over fading and interference, exceeds that required by the lowest CQI by
-    `coverage_margin_db` in both directions. The uplink is judged as if the device had the whole band and could
-    concentrate its power on a part of it; its SINR on a smaller share is no lower. A device without a link is not in
-    connected mode, so it is absent. `radio_link_monitoring` handles links lost in transfers.
+    A link is usable if, in both directions, its SINR averaged over fading and interference exceeds the SINR of the
+    lowest CQI by `coverage_margin_db`. The uplink is judged as if the device had the whole band and could concentrate
+    its power on a part of it; its SINR on a smaller share is no lower. A device without a link is not in connected
+    mode, so it is absent. `radio_link_monitoring` handles links that are lost during a transfer.
 
-    Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and recovers only at a better one). Unlike here, only the downlink's quality counts in the standard,
+    Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin is above Qout: a link is lost at
+    one quality and recovers only at a better one). In the standard, unlike here, only the downlink's quality matters,
     and a device takes some 100 ms to assess it. Without coverage checks, servers select unreachable devices, and
     rounds last until their timers expire.
 

@@ -17,9 +17,9 @@ class Efficiency:
     """Count transfers by their spectral efficiency in bit/s/Hz, including the padding of their last slot.
 
     With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. The
-    shares of a dynamically shared band are not recorded, so the efficiency of the whole band in a round is counted
-    instead, since a scheduler leaves no part of the band unused. It is the number of bits in a direction over the
-    bandwidth and the time in which the band was in use, or in TDD the part of this time that serves the direction.
+    shares of a dynamically shared band are not recorded. Since a scheduler leaves no part of the band unused, the
+    efficiency of the whole band in a round is counted instead: the number of bits in a direction over the bandwidth
+    and the time in which the band was in use, or in TDD the part of this time that serves the direction.
 
     Args:
         bandwidth_hz: bandwidth of the whole band.

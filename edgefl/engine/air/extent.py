@@ -23,8 +23,8 @@ SIGHT_CHECKS = 100  # number of distances at which a model's probability of line
 class Extent:
     """Distances and heights of a scenario's world.
 
-    Heights and the smallest distance default to those of the path-loss model, whose base stations are at 10 m (UMi),
-    25 m (UMa) or 3 m (InH).
+    Heights and the smallest distance default to the values of the path-loss model, whose base stations are at 10 m
+    (UMi), 25 m (UMa) or 3 m (InH).
     """
 
     cell: CellSettings
@@ -71,7 +71,7 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is placed; 0 with `sites`: no site need be there."""
+        """Distance from the origin within which no device is placed; 0 with `sites`, since sites may be anywhere."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
@@ -83,7 +83,7 @@ class Extent:
     def field_radius_m(self) -> float:
         """Radius of the disc on which shadowing and line of sight are defined as functions of the place.
 
-        With one cell this is the area where devices are placed; with several, all places that they can reach.
+        With one cell this is the area where devices are placed; with several cells, the area that they can reach.
         """
         if not self.layout.several:
             return self.area_radius_m

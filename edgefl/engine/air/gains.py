@@ -28,7 +28,7 @@ class LargeScaleState:
     key: RoundKey | None = None  # session, phase and number of the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
-    # fraction of each link's power that arrives in line of sight, if it matters; None means all of it
+    # fraction of each link's power that arrives in line of sight, if it matters; None: all of the power
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
@@ -123,7 +123,7 @@ class SpatialGains(LargeScaleGains):
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and how many have the gain at the minimum distance, and at the border."""
+        """Return the links of devices [n], and how many have the gain of the minimum distance and of the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)

@@ -49,9 +49,9 @@ class Coats:
 class Indoors:
     """Penetration loss of the buildings that devices are in, as a function of the place.
 
-    The plane is divided into squares as wide as a building is deep. Within a square, a device stays indoors or
-    outdoors, also when it comes back; devices in the same square are independent. The loss is the same towards all
-    sites, so it does not affect the sites' ranking.
+    The plane is divided into squares as wide as a building is deep. Within a square, a device is either always
+    indoors or always outdoors, even when it comes back; devices in the same square are independent. The loss is the
+    same towards all sites, so it does not affect the sites' ranking.
 
     Args:
         share: [devices] probability of being indoors.
@@ -116,7 +116,7 @@ class IndoorsByTrip:
     """Penetration loss of buildings and cars, drawn for each trip of a device.
 
     A device stays indoors or outdoors from one departure to the next. Above vehicle_above_m_s it is in a car, whose
-    loss is drawn for each trip. Without destinations in its movement, a device never changes its state. The loss is
+    loss is drawn for each trip. A device whose movement has no destinations never changes its state. The loss is
     the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars,
@@ -159,7 +159,7 @@ class IndoorsByTrip:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the current loss [n] in dB of devices [n], whatever positions_m; 0 outdoors."""
+        """Return the current loss [n] in dB of devices [n], regardless of positions_m; 0 outdoors."""
         number, speed_m_s = (column[ids] for column in self._trips())
         in_car = speed_m_s > self._above_m_s[ids]
         loss_db = np.zeros(len(ids))
@@ -210,7 +210,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return each device's loss, 0 if absent, and whether it is indoors, at the first use of a survey."""
+        """Compute each device's loss in a survey (0 if the device is absent), and whether the device is indoors."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

@@ -33,7 +33,7 @@ class _OrFile:
 class LayoutSettings(Section):
     """Positions and sectors of base stations: one at [0, 0], hexagonal rings around it, or arbitrary sites.
 
-    With rings 0, 1 or 2 there are 1, 7 or 19 sites, isd_m apart. They are numbered from site 0 at [0, 0] ring by
+    With rings 0, 1 or 2 there are 1, 7 or 19 sites, isd_m apart. Sites are numbered from site 0 at [0, 0] ring by
     ring, each counter-clockwise from the x axis, so site 1 is at [isd_m, 0]. The world is the disc of radius (rings +
     1/2) isd_m and wraps around, so that each site has six neighbours. With `sites`, the world is the disc of radius_m
     around [0, 0] without wraparound, and devices beyond it are absent.

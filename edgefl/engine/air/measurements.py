@@ -64,7 +64,7 @@ class Measurements:
         return int(self._power_db(positions_m[[device]], np.array([device])).argmax())
 
     def strongest(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return the strongest cell [devices] at the place of each device, as `strongest_of` does for one."""
+        """Return the strongest cell [devices] at the place of each device, as `strongest_of` does for one device."""
         everyone = np.arange(len(positions_m))
         if not self.several:
             return np.zeros_like(everyone)

@@ -27,7 +27,7 @@ class Pieces:
         self._expected.setdefault(slot, []).append(transfer)
 
     def begin(self, slot: int, until: int) -> None:
-        """Compute the pieces of all transfers that continue at the current slot; further calls do nothing."""
+        """Compute the pieces of all transfers that continue at the current slot; later calls do nothing."""
         expected: Sequence[_Awaited] | None = self._expected.pop(slot, None)
         if expected is None:
             return

@@ -35,7 +35,7 @@ NR: dict[str, dict[str, Any]] = {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
-        "los_site_correlation": 0.5,  # as for shadowing, since obstacles around a device block the paths to all sites
+        "los_site_correlation": 0.5,  # same as for shadowing: obstacles around a device block the paths to all sites
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
@@ -53,7 +53,7 @@ NR: dict[str, dict[str, Any]] = {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence, the mean round trip of
         # 1.098 s consists of half a paging cycle (0.64 s), a connected device's round trip (0.097 s), and the setup
         "setup_s": 0.36,
-        # half of srsRAN's SR period of 20 ms, and two frames of 2.5 ms: the buffer report's grant, then the data's
+        # half of srsRAN's SR period of 20 ms, and two frames of 2.5 ms, one per grant: buffer report, then data
         "grant_s": 0.015,
         "round_trip_s": 0.02,  # median of the artefact's Speedtest, T-Mobile NSA, servers within 50 km
         # flwr 1.41 and gRPC on one machine take 1.5 ms in each direction for 0.25 Mbit, and 15 ms for 21 Mbit
@@ -61,9 +61,9 @@ NR: dict[str, dict[str, Any]] = {
         "before_uplink_s": 0.002,
     },
     "radio.link": {
-        # 38.101-1, 7.2: n78 has four receive antennas; four real layers carry as much as two ideal ones (trust.md)
+        # 38.101-1, 7.2: n78 has four receive antennas; four real layers carry as much as two ideal layers (trust.md)
         "downlink_layers": 2,
-        # independent parts of the band, for links in line of sight, which have the fewest: 38.901, Table 7.5-6
+        # independent parts of the band, for links in line of sight, which have the fewest parts: 38.901, Table 7.5-6
         "frequency_taps": 11,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
@@ -97,17 +97,17 @@ NR: dict[str, dict[str, Any]] = {
         "idle_power_w": 0.01,  # 38.840: deep sleep and paging every 1.28 s take 1.7 units of 6 mW
     },
 }
-# FDD bands, 38.101-1, Table 5.2-1: those below n40, and n7, whose range n41 shares. The few TDD bands below n40 (n34,
-# n39, n50, n51) lie among them.
+# FDD bands, 38.101-1, Table 5.2-1: the bands below n40, and n7, whose range n41 shares. The few TDD bands below n40
+# (n34, n39, n50, n51) are within these ranges.
 FDD_HZ = (0.0, 2.3e9), (2.5e9, 2.57e9), (2.62e9, 2.69e9)
 FR1_TO_HZ = (
-    7.125e9  # 38.101-1, 5.1; above it nr has no values for these keys, nor for blockage by people and cars
+    7.125e9  # 38.101-1, 5.1; above it nr has no values for these keys or for blockage by people and cars
 )
 FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
     "devices": ("power",),
 }
-USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # NR's values hold for these, with path_loss: umi
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # NR's values hold for this carrier and band, in UMi
 
 
 def with_preset(
@@ -118,7 +118,7 @@ def with_preset(
 ) -> dict[str, Any]:
     """Return a section's keys, with a preset's values for missing keys except those in `left_out`.
 
-    A key given as null is kept. Missing values are filled in the preset's order, since some depend on earlier ones.
+    A key given as null is kept. Missing values are filled in the preset's order, since some depend on earlier values.
 
     Args:
         beside: keys of the sections that enclose this section.

@@ -179,7 +179,7 @@ class MonitoredTransfer:
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
-        known_snr: returns the same as `snr`, or None if the link has not yet been measured at this time.
+        known_snr: returns the same value as `snr`, or None if the link has not yet been measured at this time.
         sync_snr: converts the SNR on the whole band to the mean SNR over fading on the link's share.
         lowest_snr: SNR below which the link is out of sync.
     """
@@ -191,7 +191,7 @@ class MonitoredTransfer:
     sync_snr: Callable[[float], float]
     lowest_snr: float
     _over: bool = False
-    # first and last slot boundary of each time out of sync; the last is None while it lasts
+    # first and last slot boundary of each period out of sync; the last boundary is None until the period ends
     _stalls: list[tuple[int, int | None]] = field(default_factory=list)
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
@@ -204,7 +204,7 @@ class MonitoredTransfer:
         ]
 
     def expect(self, slot: int) -> None:
-        """Announce that the transfer continues at a slot boundary, to compute fixed shares together there."""
+        """Announce that the transfer continues at a slot boundary, where pieces are computed in one batch."""
         if isinstance(self.transfer, FixedShareTransfer):
             self.air.pieces.expect(slot, self)
 

@@ -47,7 +47,7 @@ class Radio:
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
     downlink lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots, they send as
-    many shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
+    many shares as this cell's round has downlinks, or as there are in its dynamically shared band at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
@@ -123,7 +123,7 @@ class Radio:
         """Return [ids] whether links to a cell's site are static, and their fading power (mean 1) in the next slot.
 
         Args:
-            all_: whether to compute the power of links that are not static; if not, it is returned as 1.
+            all_: whether to compute the power of links that are not static; if False, their power is returned as 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -253,7 +253,7 @@ class Radio:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
         If shares are fixed for a round, the device keeps the size of its share in the new cell's band, and the
-        devices of that cell also keep theirs. The part of a broadcast that has not arrived is sent by unicast.
+        devices of that cell also keep their shares. The part of a broadcast that has not arrived is sent by unicast.
 
         Args:
             state: large-scale state of the round that opened the link.
@@ -271,7 +271,7 @@ class Radio:
 
     @property
     def _band_counts_neighbours(self) -> bool:
-        # in a dynamic band, the neighbours' number of shares follows this cell's
+        # in a dynamic band, neighbours send as many shares as this cell does
         return self.air.dynamic and self._settings.budget.power_over_share == "full"
 
     def _shares(

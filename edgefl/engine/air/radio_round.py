@@ -35,7 +35,7 @@ from edgefl.engine.parts import Cause, Span, total
 class RadioRound:
     """An open round, with the links of its participants, which stay the same until the round is over.
 
-    Any number of rounds may be open at the same time, also in a single cell.
+    Any number of rounds may be open at the same time, even in a single cell.
 
     Attributes:
         cell: the cell of the server that opened the round.
@@ -133,8 +133,8 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the full-power SNR on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the current mean SNR on the whole band, at the link's power. When the path loss changes, the
-        controlled power changes by alpha times as many dB.
+        `snr` is the current mean SNR on the whole band, at the link's power. When the path loss changes by x dB, the
+        controlled power changes by alpha x dB.
         """
         if direction == "downlink":
             return snr, math.inf
@@ -179,7 +179,7 @@ class Link:
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
-        """Return the factor of the link's fading, and of any slot-by-slot interference, on the SNR in each slot."""
+        """Return the factor by which fading and any slot-by-slot interference change the SNR in each slot."""
         interfered = self.round.interfered
         return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
@@ -224,7 +224,7 @@ class Link:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits or direction == "downlink":  # a downlink ends the last tail even if it is empty
+        if payload_bits or direction == "downlink":  # even an empty downlink ends the last tail
             radio_on(on)
         if broadcast is not None:
             try:

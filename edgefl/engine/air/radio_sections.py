@@ -19,8 +19,8 @@ class TddSettings(Section):
 
     pattern: str = Field(
         "DDDSU",
-        description="one letter per slot: D downlink, U uplink, S special; or F: all slots are flexible, and those"
-        " in which the cell has no uplink data carry its downlink",
+        description="one letter per slot: D: downlink, U: uplink, S: special; or only the letter F: all slots are"
+        " flexible, and slots in which the cell has no uplink data carry its downlink data",
     )
     special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
 
@@ -39,14 +39,14 @@ class PropagationSettings(Section):
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
-        description="LoS everywhere (J), nowhere, or drawn for each place with 38.901's probability; soft: also"
-        " drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        description="always: LoS everywhere (J); never: LoS nowhere; probabilistic: drawn for each place (38.901);"
+        " soft: also drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn for each round (J); spatial: a function of the place"
     )
     shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="standard deviation; null: the path loss's (UMi: 4 LoS, 7.82 NLoS)"
+        None, ge=0, le=20, description="standard deviation; null: path_loss sets it (UMi: LoS 4, NLoS 7.82)"
     )
     site_correlation: float = Field(
         0.5,
@@ -130,7 +130,7 @@ class LinkSettings(Section):
         description="maximum number of layers of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
     )
     max_efficiency: float | None = Field(
-        None, ge=1e-3, le=20, description="highest modulation: limit of the rate, bits/s/Hz; null: no limit"
+        None, ge=1e-3, le=20, description="maximum rate (highest modulation), bits/s/Hz; null: no limit"
     )
     rates: Literal["shannon", "cqi"] = Field(
         "shannon",
@@ -152,8 +152,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which a slot's power is averaged, and, with rates: cqi, a"
-        " transport block is coded; 1: flat fading (J)",
+        description="number of independent parts of the band: a slot's power is averaged over them, and, with rates:"
+        " cqi, a transport block is coded over them; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,
@@ -244,7 +244,7 @@ class MonitoringSettings(Section):
         ge=0,
         le=30,
         description="a device is out of coverage, and thus absent, while its mean SINR in either direction "
-        "exceeds that of the lowest CQI by less than this; null: all devices are present (J)",
+        "exceeds the SINR of the lowest CQI by less than this value; null: all devices are present (J)",
     )
 
     @field_validator("coverage_margin_db", mode="before")

@@ -69,7 +69,7 @@ class RadioSettings(Section):
     )
     tdd: TddSettings | None = Field(
         None,
-        description="TDD frame; null: separate intervals for the two directions (J), or a band for each (FDD)",
+        description="TDD frame; null: separate intervals (J) or separate bands (FDD) for the two directions",
     )
     access: AccessSettings | None = Field(
         None,
@@ -82,7 +82,7 @@ class RadioSettings(Section):
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
         " interference: slot, one device in every other cell also transmits in this fraction of slots, with uplink"
-        " power control, on a part of the band as large as the disturbed link's",
+        " power control, on a part of the band as large as the part of the disturbed link",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",
@@ -101,10 +101,10 @@ class RadioSettings(Section):
         None, description="traffic of other users on the same band; null: none"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="slot: a transfer's slots are all drawn; renewal: only their number; auto: either"
+        "auto", description="slot: draw slots; renewal: draw their number; auto: renewal for long transfers"
     )
     measured: MeasuredSettings | None = Field(
-        None, description="measured rates that replace computed ones: {path, columns, begin_s}; null: none"
+        None, description="measured rates that replace computed rates: {path, columns, begin_s}; null: none"
     )
     propagation: PropagationSettings = PropagationSettings()
     budget: BudgetSettings = BudgetSettings()

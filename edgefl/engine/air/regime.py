@@ -7,7 +7,7 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Count the transfers drawn by renewal, and those among them too short for the normal limit that renewal assumes.
+    """Count the transfers drawn by renewal, and how many of them are too short for the normal limit that it assumes.
 
     The limit needs many coherence times 1 / (1 - rho). In comparisons with 1,500 or 2,000 slot-exact transfers, at
     -20 to 40 dB and 1 to 30 m/s, the standard deviation of times drawn by renewal was too large by at most

@@ -17,15 +17,15 @@ class Load(Background):
     """
 
     uplink_load: float = Field(
-        0.0, ge=0, le=0.95, description="share of time in which background traffic alone would use the uplink"
+        0.0, ge=0, le=0.95, description="share of the uplink's time that background traffic alone would use"
     )
-    downlink_load: float = Field(0.0, ge=0, le=0.95, description="downlink load of background traffic alone")
+    downlink_load: float = Field(0.0, ge=0, le=0.95, description="like uplink_load, for the downlink")
 
     uplink_bps: float | None = Field(
         None, gt=0, le=1e11, description="uplink traffic of a cell's users, bit/s, instead of uplink_load"
     )
     downlink_bps: float | None = Field(
-        None, gt=0, le=1e11, description="downlink traffic of a cell's users, bit/s"
+        None, gt=0, le=1e11, description="downlink traffic of a cell's users, bit/s, instead of downlink_load"
     )
 
     @model_validator(mode="after")

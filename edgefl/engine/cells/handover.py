@@ -31,7 +31,7 @@ class Layer3Filter:
     same time. k = 0 disables the filter.
 
     Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; after
-    a device was off or absent, its filter restarts.
+    a device has been off or absent, its filter restarts.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -154,7 +154,7 @@ class EventA3:
         ]
 
     def target(self, device: int, time_s: float) -> int | None:
-        """Return a device's handover target that is due, the strongest in the last measurement, or None."""
+        """Return the target of a device's handover that is due, the strongest cell if several are, or None."""
         if not self._timing[device]:
             return None
         due = self._entered_s[np.searchsorted(self._ids, device)] + self._trigger_s <= time_s

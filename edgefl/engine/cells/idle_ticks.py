@@ -13,10 +13,10 @@ from edgefl.engine.devices.power import Power
 
 @dataclass(eq=False)
 class IdleTicks:
-    """Decide whether the next tick would find the same state as the last.
+    """Decide whether the next tick would find the same state as the last tick.
 
-    The state is the same while no device moves or changes its cell or power, no handover is under way or timed, and
-    the measurement filter has settled. In a simulated day of a town, most ticks change nothing.
+    The state is the same while no device moves or changes its cell or power, no handover or time-to-trigger is under
+    way, and the measurement filter has settled. In a simulated day of a town, most ticks change nothing.
     """
 
     device_positions: DevicePositions

@@ -36,8 +36,8 @@ class Network:
     on; a device that is switched off or has an empty battery has no cell, does not measure and makes no handovers.
 
     Events: `arrival` and `departure` when a device, switched on or off, enters or leaves the simulated area.
-    `switched_on` and `battery_back` name the selected cell, and `switched_off`, `battery_empty` and `departure` the
-    last serving cell. If no cell serves the device, the event names none.
+    `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
+    last serving cell. If no cell serves the device, the event names no cell.
 
     Args:
         movement: movement of the devices.
@@ -87,7 +87,7 @@ class Network:
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
         self._seen = self._device_positions.here(positions_m)  # whether in the area at the last check
-        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
+        self._inside = self._seen.copy()  # arrived and not departed; a device may finish a round outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all do; `cells` is [devices]."""
+        """Return a cell's running devices, and whether each has a link (None if all do); `cells` is [devices]."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -220,7 +220,7 @@ class Network:
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Record that a device's part of a round is over; make a postponed departure or handover if still due."""
+        """Record that a device's part of a round is over; perform a postponed departure or handover if still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:

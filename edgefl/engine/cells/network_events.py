@@ -20,7 +20,7 @@ class NetworkEvents:
     handover: HandoverSettings
 
     def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
-        """Write an event of a device; `cell` may be NOWHERE, and `further` contains further columns of Event."""
+        """Write an event of a device; `cell` may be NOWHERE, and `further` has additional columns of Event."""
         in_cell = None if cell == NOWHERE else cell
         self.recorder.write(Event(self.env.now, name, device, None, in_cell, **further))
 

@@ -13,7 +13,7 @@ __all__ = ["Churn"]
 class Churn(Component):
     """Base class of all churn models."""
 
-    # whether the model has its own numbers, as of clients in a file; a class then uses the first numbers
+    # whether the model numbers devices itself, as a file numbers clients; a class then uses numbers from 0
     own_numbers: ClassVar[bool] = False
 
     @abstractmethod

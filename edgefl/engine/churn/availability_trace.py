@@ -25,8 +25,8 @@ COLUMNS = ("client", "on_s", "off_s")
 class _Client(NamedTuple):
     """Intervals in which a client is on, ascending (from, to) in the units of its file, repeated with a period.
 
-    The last interval may end in the next period, before that period's first one. No two intervals touch, but one may
-    fill the period. Without repetition the period is inf, and the last interval may be endless.
+    The last interval may end in the next period, before the first interval of that period. No two intervals touch,
+    but one interval may fill the period. Without repetition the period is inf, and the last interval may be endless.
     """
 
     period: float
@@ -53,9 +53,9 @@ class AvailabilityTrace(Churn):
 
     A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
     it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
-    and empty ones are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error. The ids
-    may be any text: the file's first client is device 0, the next one device 1, and so on; in a class, clients are
-    assigned to its devices in order.
+    and empty intervals are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error.
+    The ids may be any text: the file's first client is device 0, the next client device 1, and so on; in a class,
+    clients are assigned to its devices in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
@@ -81,7 +81,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="true: if devices outnumber clients, the clients repeat from the first; false: that is an error",
+        description="true: if devices outnumber clients, the clients repeat from the first; false: this is an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -226,7 +226,7 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the intervals from on to off times, and merge adjacent ones.
+    """Return the intervals from on to off times, and merge adjacent intervals.
 
     Args:
         what: start of an error message, with {i}, {on} and {off}. end: latest time. its: name of `end` in messages.

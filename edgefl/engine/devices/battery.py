@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from edgefl.channel.tdd import OnTime
 
-# number of TDD periods followed slot by slot; later ones change the level equally, until full or empty
+# number of TDD periods followed slot by slot; later periods all act alike until the battery is full or empty
 _PERIODS_FOLLOWED = 2
 
 

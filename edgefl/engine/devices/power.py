@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """At the end of a run, drain batteries by the rest of running tails; an empty battery ends its tail."""
+        """At the end of a run, drain batteries by the rest of running tails; an empty battery ends the tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)

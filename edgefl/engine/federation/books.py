@@ -33,7 +33,7 @@ class Books:
     """Write the table rows of a cell's server.
 
     Args:
-        observers: functions that return further columns of each round, in the order of the columns.
+        observers: functions that return additional columns of each round, in the order of the columns.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Books:
         of_jobs = {name: values for one in observed for name, values in one.of_devices.items()}
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
-            """Return the devices' columns and the round's row, both with energies."""
+            """Return the devices' columns and the round's row, including energies."""
             of_devices = {**columns, **energy_columns(columns, [of.energy_j for of in tails])}
             wasted_j = total(
                 j for j, taken in zip(of_devices["energy_j"], done.taken, strict=True) if not taken

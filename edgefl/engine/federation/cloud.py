@@ -14,7 +14,7 @@ from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import LONGEST_S
 
-# further columns of rounds.csv with a cloud
+# additional columns of rounds.csv with a cloud
 CLOUD_VERSION, CLOUD_WAIT_S = "cloud_version", "cloud_wait_s"
 BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_backhaul_j"
 
@@ -97,7 +97,7 @@ class Cloud:
     """The cloud of a run, which serves the cells with a federation.
 
     Attributes:
-        version: how many models the cloud has made so far.
+        version: number of models that the cloud has made so far.
     """
 
     def __init__(

@@ -201,7 +201,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run by id, each created on first use.
 
-    Most of a million devices never take part; not creating these saves 500 bytes each, and seconds in all.
+    Most of a million devices never take part; not creating them saves 500 bytes each, and seconds in total.
 
     Args:
         make: returns a new device, given its id and the power draws of its radio.

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 
 
 class StopSettings(Section):
-    """End a federation's run in a cell by its scores, before its sessions or the duration end it.
+    """End a federation's run in a cell at a score limit, before the sessions or the duration end the run.
 
     A score comes from a round's test, on the validation samples (learning.evaluation.validation) if there are any and
     otherwise on the test samples. The whole run ends once all servers have ended.

@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 
 
 class Stop(NamedTuple):
-    """A federation given up during a session because its cell has had no device since `since_s`.
+    """A federation that was given up during a session because its cell has had no device since `since_s`.
 
     cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """
@@ -22,9 +22,9 @@ class Stop(NamedTuple):
 class Federations:
     """Track which federations work, wait or are done; a cell has one federation, or several named federations.
 
-    A federation without a device waits for one as long as any other federation is active, so an empty cell holds up
-    only its own federation. Once no federation is active, all wait for patience_s more. If a device comes in time,
-    its federation resumes, and the others go on waiting.
+    A federation without a device waits for a device as long as any other federation is active, so an empty cell holds
+    up only its own federation. Once no federation is active, all federations wait patience_s longer. If a device
+    comes in time, its federation resumes, and the others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -92,7 +92,7 @@ class Federations:
         self.env.timeout(self.patience_s).callbacks.append(over)
 
     def notes(self, *, still: bool) -> list[str]:
-        """Return a note on the cells given up; if `still`, except cells empty at 0 s, which have their own note."""
+        """Return a note on the cells given up; if `still`, leave out cells empty at 0 s, which have another note."""
         cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
         note = (
             f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"

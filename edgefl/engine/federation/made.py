@@ -15,7 +15,7 @@ from edgefl.engine.parts import NO_ACCESS, Access, Part
 
 
 class Columns(NamedTuple):
-    """Further columns about a round, with one value per column for rounds.csv and one per job for devices.csv."""
+    """Additional columns about a round, with one value per column for rounds.csv and one per job for devices.csv."""
 
     of_round: Mapping[str, Any] = {}
     of_devices: Mapping[str, Sequence[Any]] = {}

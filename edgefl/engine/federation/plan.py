@@ -1,8 +1,8 @@
 """Compute all parts of an undisturbed round at once, as a fast path of `Device.take_part`.
 
 A round's times are known at its start if shares are static, or if a dynamic band has no other users: fading
-determines how long transfers take, and the samples how long computing takes. If no device moves, switches on or off,
-or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
+determines how long transfers take, and samples determine how long computing takes. If no device moves, switches on or
+off, or has a battery, and there is no deadline, parts and tails equal those of the devices' processes bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -186,7 +186,7 @@ def _tails(
     for moved, bits in (down, up):
         times_s = moved.on_s.tolist(), moved.done.end_s.tolist()
         for device, on_s, end_s, some in zip(devices, *times_s, bits, strict=True):
-            if some or moved is down[0]:  # a downlink ends the last tail even if it is empty
+            if some or moved is down[0]:  # even an empty downlink ends the last tail
                 tails.ends(device, on_s)
             if some:
                 tails.begins(device, end_s)

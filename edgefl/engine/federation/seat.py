@@ -16,7 +16,7 @@ class Seat(NamedTuple):
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of the server's random stream names; cell 0 adds none, so a lone cell draws as without a layout."""
+        """Suffix of the server's random stream names; cell 0 adds no number, so one cell draws as with no layout."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:

@@ -25,7 +25,7 @@ class Server:
     """The server of one federation in its cell.
 
     Args:
-        observers: functions that return further columns of each round.
+        observers: functions that return additional columns of each round.
         exchange: called after each round of the global model; None if models stay in the cell.
         stop: scores that end the run in this cell; None if no score ends it.
     """
@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """The way in which scores ended the server's run, or None if they have not."""
+        """The way in which scores ended the server's run, or None if they have not ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

@@ -21,7 +21,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Simulation:
-    """Clock, physical world and tables, shared by all servers; a server's own state lives elsewhere.
+    """Clock, physical world and tables, shared by all servers; each server keeps its own state separately.
 
     open_tails: finished rounds that wait for tails before their rows are written. duration_s: no round begins at or
     after this time. announce: called with the row of each finished round, including tails up to now.

@@ -33,7 +33,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """A tier, or all devices without tiers: state as the policy sees it, devices present, and waiting updates."""
+    """A tier or, without tiers, all devices: state as the policy sees it, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -43,7 +43,7 @@ class _Group:
 class StageRun:
     """A stage under way; its rounds follow one another, or overlap if devices are dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other, whatever the server policy.
+    A stage with a fixed number of rounds runs them one after the other, regardless of the server policy.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -114,7 +114,7 @@ class StageRun:
         return _Group(state, there, arrived)
 
     def _who_may_begin(self, groups: list[_Group]) -> list[tuple[int, list[int]]]:
-        """Return the number of devices to dispatch now, and the idle ones to choose from, for each group."""
+        """Return the number of devices to dispatch now, and the idle devices to choose from, for each group."""
         if self._env.now >= self._until_s:
             return []
         room_in = self._policy.room

@@ -2,7 +2,7 @@
 
 from edgefl.engine.federation.made import Columns, Made
 
-# further columns of rounds.csv and devices.csv if rounds overlap
+# additional columns of rounds.csv and devices.csv if rounds overlap
 STALENESS_MEAN, STALENESS_MAX, WORKING = "staleness_mean", "staleness_max", "working"
 STALENESS, DISPATCH, BEGAN_FROM = "staleness", "dispatch", "version"
 

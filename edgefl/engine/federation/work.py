@@ -231,7 +231,7 @@ def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> Loc
 
 
 def mean_reported_loss(done: Sequence[JobDone]) -> float:
-    """Return the mean loss reported with updates; devices without data report none."""
+    """Return the mean loss reported with updates; devices without data report no loss."""
     losses = [one.dispatch.trained.scalars[REPORTED_LOSS][one.position] for one in done]
     known = [loss for loss in losses if loss is not None]
     return float(np.mean(known)) if known else 0.0

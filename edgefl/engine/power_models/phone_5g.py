@@ -13,8 +13,8 @@ class Phone5G(PowerModel):
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
     Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so
     only the order of magnitude is reliable. The constant is a mean over time in TDD networks, so the radio draws it
-    in all slots during a transfer. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63 in
-    bad), and tails, which the regression cannot separate but a subclass may add.
+    in all slots during a transfer. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63 nJ/bit
+    in bad reception), and tails, which the regression cannot separate but a subclass may add.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

@@ -39,11 +39,11 @@ class TR38840(PowerModel):
     which takes 100 units. Then comes connected-mode DRX until the network releases the connection: in each cycle the
     radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including transitions.
     After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band and with
-    fewer antennas; `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's bandwidth. Times
-    are the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    fewer antennas; `bandwidth_hz` is the width of the device's bandwidth part, not of the band. Times are the
+    report's values for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
-    The report does not say how many watts a unit is. With 6 mW, 700 units are 4.2 W, as measured on a phone that
-    sends in a standalone 5G network (SIGCOMM21-5G/artifact).
+    The report does not say how many watts a unit is. With 6 mW per unit, 700 units are 4.2 W, as measured on a phone
+    that sends in a standalone 5G network (SIGCOMM21-5G/artifact).
 
     Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; 5G-LENA's UE energy model
     (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`) has the same figures. Left out: FR2 (Table 20: listen 175, receive

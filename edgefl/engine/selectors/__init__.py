@@ -33,8 +33,8 @@ class Candidates:
 
     Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
     Seconds and joules are expected values for a round with the wanted number of participants, each with an equal
-    share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads
-    count as unicast even if they are broadcast.
+    share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads are
+    treated as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.
@@ -44,7 +44,7 @@ class Candidates:
         held: number of training samples of each device. samples: number of samples per device and round.
         cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
             computing takes xi x cycles x clock^2 joules.
-        down_bits, up_bits: bits received and sent in each device's last round, or those that the learner expects.
+        down_bits, up_bits: bits received and sent in each device's last round, or the bits that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: whether each device's link does not fade.
@@ -54,7 +54,7 @@ class Candidates:
             power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
             of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. Seconds
-            and joules of a transfer include those of the access before it; up_access_s: access time of the upload.
+            and joules of a transfer include the access before it; up_access_s: access time of the upload.
         charge_j: joules left in the device's battery; inf on mains.
         packet_errors: model of lost uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if all
             arrive.
@@ -147,7 +147,7 @@ class Decision:
 
     Args:
         ids: ids of the participants, sorted, at least one.
-        down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default the scheduler's.
+        down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default set by the scheduler.
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
             by power control, or full power without power control.
         clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
@@ -199,7 +199,7 @@ class Decision:
 class Selector(Component):
     """Base class of all selectors."""
 
-    # whether the selector can choose single devices while others are at work
+    # whether the selector can choose single devices while other devices work
     fills_places: ClassVar[bool] = False
     # whether each participant adds 32 bits to its upload: for the received model's loss on its first mini-batch, or
     # for the norm of its update

@@ -87,7 +87,7 @@ def _rate_of(snr: FloatArray) -> FloatArray:
 
 
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
-    """Return the share on which maximum power carries `rate` bit/s per Hz of the whole band; inf if none does.
+    """Return the share on which maximum power carries `rate` bit/s per Hz of the whole band; inf if no share does.
 
     b log2(1 + g / b) = r: with v = 1 + g / b and k = r ln 2 / g, ln v = k (v - 1), on the lower branch of W.
     """
@@ -105,13 +105,13 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     """Minimise joules + kappa x (slowest device's computing time + sum of all sending times).
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all devices compute for T = (2 sum xi c^3 / kappa)^(1/3), but no
-    shorter than the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k =
-    z_k ln 2 / (1 + W((kappa g / P - 1) / e)), but no shorter than at its maximum power. Here devices do not take
-    turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz, bits and
-    amplifier energy.
+    shorter than the slowest device at its maximum clock (alpha in the paper is 2 xi); device k sends on the whole
+    band for t_k = z_k ln 2 / (1 + W((kappa g / P - 1) / e)), but no shorter than at its maximum power. Here devices
+    do not take turns; each sends on a share t_k / sum(t) of the band for sum(t) seconds, with the same power per Hz,
+    bits and amplifier energy.
 
     At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
-    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a fraction.
+    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is a fraction of the maximum.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,7 +181,7 @@ def least_energy(
 
     For a given price of the band, devices are independent, and each has one unknown, its sending time; its share
     follows in closed form, and its clock from the remaining time. At the right price, the shares sum to 1. Newton
-    steps find times and price together. If `end_s` cannot be met, the result is `least_time`'s.
+    steps find times and price together. If `end_s` cannot be met, the result is the allocation of `least_time`.
 
     Args:
         soonest: allocation from `least_time` for the same devices.
@@ -214,7 +214,7 @@ def least_energy(
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
         # if all devices send at maximum power, the price does not affect their times
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
-        if abs(moved) < 0.5 * abs(above):  # else `above` may have the wrong sign
+        if abs(moved) < 0.5 * abs(above):  # otherwise `above` may have the wrong sign
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
         if not low < place < high:
@@ -238,7 +238,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts that longer sending costs outside the amplifier, those due to computing, and computing times.
+    """Return the cost in W of longer sending outside the amplifier, the part due to computing, and computing times.
 
     Computing has window - t seconds, so another second of sending adds 2 xi c^3 / (window - t)^3 joules.
     """
@@ -298,7 +298,7 @@ class _Priced:
 
     Attributes:
         share: best share of the band at that price.
-        gain: logarithm of the ratio of the watts that more time saves to those that it costs; falls with time.
+        gain: logarithm of the ratio of the watts that more time saves to the watts that it costs; falls with time.
     """
 
     share: FloatArray

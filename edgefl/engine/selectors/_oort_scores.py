@@ -44,7 +44,7 @@ def paced(
 ) -> dict[str, Any]:
     """Return the pacer's state after the last round, with the exploited devices' mean utilities and the percentile.
 
-    Every `step` rounds, the sum of the last `step` rounds' means is compared with the sum of the `step` rounds
+    Every `step` rounds, the sum of the means of the last `step` rounds is compared with the sum of the `step` means
     before: a change within 10 % raises the percentile by `delta`, and a change of at least 500 % lowers it.
     """
     history, pace = list(memory.get("history", [])), float(memory.get("pace", begin))

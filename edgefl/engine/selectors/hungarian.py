@@ -19,7 +19,7 @@ class Hungarian(CountedDecider):
     Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device contributes its number of samples
     times the probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if the upload would
     end after rounds.deadline_s or exceed the device's energy limit. The Hungarian algorithm maximises the sum. Powers
-    are searched in steps of 1.5 dB. The paper's blocks differ in interference, and those here in width.
+    are searched in steps of 1.5 dB. The paper's blocks differ in interference; the blocks here differ in width.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power"})

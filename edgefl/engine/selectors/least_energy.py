@@ -25,7 +25,7 @@ class LeastEnergy(CountedDecider):
         gt=0,
         le=1e9,
         description=(
-            "deadline of a round; if left out, rounds.deadline_s; without either, the shortest time times slack"
+            "deadline of a round; if left out, rounds.deadline_s; if that is null, slack times the shortest time"
         ),
     )
     slack: float = Field(

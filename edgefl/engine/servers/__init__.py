@@ -20,7 +20,7 @@ class ServerState:
 
     places: number of devices that may work at the same time. working: number of devices at work. arrived: number of
     updates that wait for the server. since_s: time of the last model, or start of training. now_s: simulated time.
-    lost: number of jobs ended without an update since the last model.
+    lost: number of jobs that have ended without an update since the last model.
     """
 
     places: int
@@ -47,7 +47,7 @@ class ServerPolicy(Component):
 
     @property
     def places(self) -> int | None:
-        """Number of devices that may work at the same time, or None for as many as the selector takes."""
+        """Number of devices that may work at the same time, or None if the selector decides."""
         return None
 
     def takes(self, staleness: int) -> bool:
@@ -79,7 +79,7 @@ class ServerPolicy(Component):
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return how many updates, in order of arrival, to aggregate into a model now; 0 if no model is due."""
+        """Return the number of updates, in order of arrival, to aggregate into a model now; 0 if no model is due."""
 
     def looks_s(self, since_s: float) -> float:
         """Return the time at which `ready` is called even without an event, or inf.
@@ -97,8 +97,8 @@ class WeighingServer(ServerPolicy):
         None,
         ge=1,
         le=1_000_000,
-        description="number of devices at work at the same time, drawn at random from the idle ones; null: "
-        "rounds.selector decides how many, and which",
+        description="number of devices at work at the same time, drawn at random from the idle devices; null: "
+        "rounds.selector decides how many devices work, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
@@ -113,7 +113,7 @@ class WeighingServer(ServerPolicy):
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",
-        description="what happens to an update staler than max_staleness: drop the update, or cap its tau",
+        description="treatment of an update staler than max_staleness. drop: it is lost; cap: its tau is limited",
     )
 
     @property

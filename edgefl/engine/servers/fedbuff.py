@@ -1,4 +1,4 @@
-"""Make a new model each time a fixed number of updates has arrived, from whatever devices."""
+"""Make a new model each time a fixed number of updates has arrived, from any devices."""
 
 from dataclasses import replace
 from typing import Literal
@@ -26,13 +26,13 @@ class FedBuff(WeighingServer):
     buffer: int = Field(10, ge=1, le=1_000_000, description="K: number of updates from which a model is made")
     divisor: Literal["buffer", "weights", "none"] = Field(
         "buffer",
-        description="divisor of the weighted sum of changes: the buffer size, as in the paper; the sum of the"
-        " weights; or none",
+        description="divisor of the weighted sum of changes. buffer: the buffer size, as in the paper; weights: the"
+        " sum of the weights; none: no division",
     )
     base: Literal["received", "current"] = Field(
         "received",
-        description="model from which a change is measured: the one that the device received, as in the paper, or the"
-        " current one",
+        description="model from which a change is measured. received: the model that the device received, as in the"
+        " paper; current: the server's current model",
     )
     server_lr: float = Field(1.0, gt=0, le=1e6, description="eta_g: step size of the server")
 

@@ -69,7 +69,7 @@ class SessionPolicy(Component):
 
 
 class TimedPolicy(SessionPolicy):
-    """Base class of policies that end a session at a given time, whatever the number of rounds."""
+    """Base class of policies that end a session at a given time, regardless of the number of rounds."""
 
     @property
     def longest(self) -> None:
@@ -94,7 +94,7 @@ class TimedPolicy(SessionPolicy):
 
 
 class BoundedPolicy(SessionPolicy):
-    """Base class of policies that look for a reason to end a session, between a minimum and a maximum of rounds.
+    """Base class of policies that look for a reason to end a session, between a minimum and a maximum length.
 
     A round in which too few updates arrive to change the model does not count towards `min_rounds`, which ensures
     training, but does count towards `max_rounds`, which ensures that sessions end.
@@ -126,7 +126,7 @@ class BoundedPolicy(SessionPolicy):
 
 
 def since_best(scores: Sequence[float]) -> int:
-    """Return the number of scores after the best one (the first of equal ones), or of all scores if all are nan."""
+    """Return the number of scores after the first best score, or of all scores if all are nan."""
     best, since = -math.inf, 0
     for score in scores:
         best, since = (score, 0) if score > best else (best, since + 1)

@@ -11,9 +11,9 @@ class Adaptive(BoundedPolicy):
     """A session ends when Page's CUSUM test finds that the received model's loss on the participants' data has risen.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
-    is part of its first iteration. This costs 32 bits more per upload. With x_t the mean reported loss relative to
-    the session's lowest so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >= threshold.
-    Relative rises of the loss below `slack` do not accumulate.
+    is part of its first iteration. This costs 32 additional bits per upload. With x_t the mean reported loss relative
+    to the session's lowest loss so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >=
+    threshold. Relative rises of the loss below `slack` do not accumulate.
 
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """

@@ -19,8 +19,8 @@ class Daily(TimedPolicy):
 
     No round of the old session begins at or after that hour, but a round under way at that time is completed first.
     The first session begins with the run and lasts until the first of these hours. A day lasts day_s and is divided
-    into 24 hours; time 0 is begin_hour. Mobility models with a daily rhythm have the same two keys. A cell without
-    devices at one of the hours starts its new session when a device comes; hours that pass before then are skipped.
+    into 24 hours; time 0 is begin_hour. Daily mobility models also have day_s and begin_hour. A cell without devices
+    at one of the hours starts its new session when a device comes; hours that pass before then are skipped.
     """
 
     at_hours: tuple[Hour, ...] = Field(

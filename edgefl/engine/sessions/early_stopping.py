@@ -19,7 +19,7 @@ class EarlyStopping(BoundedPolicy):
 
     asks_validation: ClassVar = True
 
-    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best until a session ends")
+    patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best score before the end")
 
     def evidence_of(self, state: SessionState) -> str | None:
         return "early_stopping" if since_best(state.validated) >= self.patience else None

@@ -6,7 +6,7 @@ from edgefl.engine.sessions import TimedPolicy
 
 
 class FixedInterval(TimedPolicy):
-    """Every session lasts a fixed time from the start of its first round, whatever the number of rounds.
+    """Every session lasts a fixed time from the start of its first round, regardless of the number of rounds.
 
     No round begins at or after a session's end; a round under way at that time is completed. The next session begins
     with the next round.

@@ -1,4 +1,4 @@
-"""End a session when enough of its devices have left or new ones have come."""
+"""End a session when enough of its devices have left or new devices have come."""
 
 from pydantic import Field
 

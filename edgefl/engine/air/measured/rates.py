@@ -161,7 +161,7 @@ class _Recorded:
 
 
 class _Rows:
-    """The rows of a table of measured rates read so far."""
+    """The rows that have been read so far from a table of measured rates."""
 
     def __init__(self, table: table_files.Table, columns: dict[str, str]) -> None:
         self._table = table

@@ -45,7 +45,7 @@ class MeasuredSettings(Section):
     table without `cell` one cell.
 
     The name of a rate column ends with its unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
-    maps these names to others in the table.
+    maps these names to the names in the table.
 
     A transfer of Z bits ends with the first slot by whose end the integral of the rate has reached Z; at a constant
     rate R it takes Z / R, rounded up to whole slots. A device hands over when its cell changes. The radio is on
@@ -55,10 +55,10 @@ class MeasuredSettings(Section):
     path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
     columns: dict[str, str] = Field(
         {},
-        description="columns with other names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
+        description="columns with different names in the table: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
-        None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: the first time"
+        None, ge=-1e12, le=1e12, description="time in the table at which the run begins; null: the first time"
     )
 
     @field_validator("path")
