@@ -33,7 +33,7 @@ from edgefl.scenario.scenario import Scenario, load
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
-SILENT_S = 60.0  # longer without a heartbeat, a run may be dead; one follows a round, at most every 10 s
+SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follow rounds, at most every 10 s
 DAMAGED = "damaged"
 KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
@@ -46,8 +46,8 @@ class Standing:
 
     Attributes:
         share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
-        silent_s: wall time since the run's last heartbeat; after seeing a heartbeat, the watching process measures
-            this time by its own clock, since the clocks of machines differ and are adjusted.
+        silent_s: wall time since the run's last heartbeat. From the first new heartbeat on, the watching process
+            measures this time by its own clock, because the clocks of machines differ and are adjusted.
     """
 
     label: str
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; for the first heartbeat seen, by the wall clock."""
+        """Return the seconds since a run's last heartbeat; the wall clock is used only for the first one read."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -234,7 +234,7 @@ def find(path: Path) -> list[_Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, with those its question may add; None if unknown, or once answered."""
+    """Return the maximum number of runs of a study, or None if it is unknown or the study's question is answered."""
     data = _study(path)
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:

@@ -199,11 +199,11 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "a further vector in the downlink until a device's first update of a session"
+        yield "an additional vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out: forward and backward passes besides local training's."""
+    """Yield the computation that the costs leave out: all forward and backward passes outside local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

@@ -64,7 +64,7 @@ class Every:
     """How often to take a snapshot; results do not depend on this interval.
 
     Args:
-        rounds: number of aggregations in all cells between two snapshots, or None if only `minutes` counts.
+        rounds: number of aggregations in all cells between two snapshots, or None if only `minutes` applies.
         minutes: minutes between two snapshots; taking snapshots uses at most LARGEST_SHARE of a run's time.
     """
 

@@ -116,7 +116,7 @@ class RunStatus:
 
 
 def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the run.json of each federation with its own run directory, and last the run's own run.json."""
+    """Yield the run.json of each federation with its own run directory, and finally the run's own run.json."""
     for name, own in (about.get("federations") or {}).items():
         (path / name).mkdir(exist_ok=True)
         rest = {key: value for key, value in about.items() if key != "federations"}
