@@ -3,7 +3,7 @@
 A learner's answers are a function of its settings and of the calls it receives. Two runs whose learners have the same
 settings therefore share training for as long as their calls are the same in all cells; each call is compared with the
 lender's journal. At the first difference, the borrower's own learners take over from the lender's latest snapshot
-before the difference, or from the beginning; they repeat the calls since then, and each answer is compared with the lender's answer.
+before the difference, or from the beginning; they repeat the calls since then, and their answers must be the same.
 
 A borrower that does not probe skips the lender's probes.
 """

@@ -136,7 +136,7 @@ def _more_than_a_change(s: Sections) -> Broken:
     if _sends_more(algorithm):
         name = s.named("algorithm")
         remedy = f"use {fitting(lambda one: not _sends_more(one))}"
-        yield ("learning", "privacy"), f"with {name} a device sends more", remedy
+        yield ("learning", "privacy"), f"with {name} a device sends more than that", remedy
     if learning.warm_start.probes:
         name = s.named("warm_start")
         yield ("learning", "privacy"), f"warm start {name} adds probes and reports", "use previous"
@@ -167,7 +167,7 @@ def _no_sums(s: Sections) -> Broken:
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or use {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "local", "optimiser"), f"the changes of {name} are no such sums", remedy
+        yield ("learning", "local", "optimiser"), f"the changes of {name} are not such sums", remedy
     yield from _state_kept(s)
 
 

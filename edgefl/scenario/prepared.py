@@ -59,7 +59,7 @@ class Identity:
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Return the differences to another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
+        """Return the differences from another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
@@ -75,7 +75,7 @@ class LearningIdentity:
     """The hashes of everything that determines the answers of learners, besides the calls made to them.
 
     whole: hash of all settings. pilot: hash of all settings except the warm start, which takes effect only after the
-    pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two further
+    pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two more
     sessions exactly as `previous` does, otherwise empty. leads: whether a run with a `plain` warm start may continue
     from this run's state after these two sessions.
     """
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that also states the number of the others."""
+    """Join the first few differences between runs into a phrase that also states the number of omitted ones."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 

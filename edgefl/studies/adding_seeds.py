@@ -1,6 +1,6 @@
-"""Add seeds to both variants of a study's question until it is answered, or its budget is spent.
+"""Add seeds to both variants of a study's question until the question is answered, or its budget is spent.
 
-The number of further seeds depends only on the runs' results. However often a study is interrupted and continued, and
+The number of added seeds depends only on the runs' results. However often a study is interrupted and continued, and
 on any number of processors, it ends with the same seeds.
 """
 
@@ -22,7 +22,7 @@ def ask(
     carry_out: Callable[[StudyPlan], Any],
     look: Callable[[Path, Seeds], Mapping[Setting, int]],
 ) -> None:
-    """Run further seeds of a study for as long as its question needs them.
+    """Run additional seeds of a study as long as its question needs them.
 
     Args:
         first: the plan of the study with all seeds and variants of its file, whose runs are complete.
@@ -74,6 +74,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return further seeds, numbered after the largest present one, that raise the number of seeds to `count`."""
+    """Return additional seeds, numbered after the largest present seed, that raise the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

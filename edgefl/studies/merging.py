@@ -31,7 +31,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     for part in parts:
         if not (part / FILE).is_file():
             raise EdgeflError(
-                f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
+                f"{part}: is not a study directory, since it has no {FILE}; give a directory made by `edgefl study`"
             )
     for file in (file for part in parts for file in part.rglob("*")):
         if file.is_symlink() or not (file.is_file() or file.is_dir()):  # copying a link would copy its target
@@ -51,7 +51,9 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
-            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # if equal, the first
+            best = max(
+                holders, key=lambda place: FURTHER.index(state_of(place, run))
+            )  # the first of equal copies
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in _runs_in(out)]

@@ -19,7 +19,7 @@ class State(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    STALE = "stale"  # the run's process died, or has sent no heartbeat for long
+    STALE = "stale"  # the run's process died, or has sent no heartbeat for a long time
 
 
 ENDED = {State.COMPLETED, State.FAILED}
