@@ -168,8 +168,8 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data, the rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
-        those of `edgefl.engine.records.DeviceScore`.
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. The
+        names are fields of `edgefl.engine.records.DeviceScore`.
     """
 
     ids: tuple[int, ...]
@@ -343,7 +343,9 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a transfer, if all have the same size; LocalRound has the bits of each round
+    payload_bits: (
+        int  # size of a transfer, if all transfers have one size; LocalRound has the bits of each round
+    )
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

@@ -132,7 +132,7 @@ def _components(bare: str) -> list[str]:
 def _meaning_of(kind: str, name: str) -> str:
     try:
         return meaning(registry.get(kind, name))
-    except EdgeflError as error:  # a broken installed package must not hide the others
+    except EdgeflError as error:  # a broken installed package must not hide other packages
         return f"(broken: {error})"
 
 
@@ -165,7 +165,7 @@ def _parameter(kind: str, dotted: str) -> str:
     """Describe a key of a kind's components, once for all components in which the key has the same meaning."""
     same: dict[str, list[str]] = {}
     for name in registry.names(kind):
-        with suppress(EdgeflError):  # a broken installed package must not hide the others
+        with suppress(EdgeflError):  # a broken installed package must not hide other packages
             if field := parameters_of(registry.get(kind, name)).model_fields.get(dotted.rpartition(".")[2]):
                 same.setdefault("\n".join(_one(field, dotted)).rstrip(), []).append(f"{kind}/{name}")
     if not same:

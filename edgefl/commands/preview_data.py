@@ -153,7 +153,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     reach_m = _reach_m(world, ground, tracks_m)
     limits = {
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
-        f" rounds; to measure more rounds would have taken too long, but {PLAN} includes them": seen.cut_short,
+        f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
         f"the first round includes {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
             seen.connecting_s > 0
         ),

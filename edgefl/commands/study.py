@@ -78,7 +78,7 @@ def study(
 
     --set changes the scenario of all variants; a variant's own keys take precedence.
 
-    A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
+    A directory that already holds part of the study is continued: complete runs are kept, and unfinished runs resume.
     Several processes may work in one directory at the same time.
 
     If a study has a `question`, seeds are added until the question is answered or its budget is spent; the answer is

@@ -83,7 +83,7 @@ class _Watched:
         self._begin()
 
     def _begin(self) -> None:
-        """Start reading a run's rounds from the first one."""
+        """Start reading a run's rounds from the first round."""
         self._rows = RoundRows(self.path)
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; the wall clock is used only for the first one read."""
+        """Return the seconds since a run's last heartbeat; if no earlier heartbeat was seen, by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -227,7 +227,7 @@ def find(path: Path) -> list[_Watched]:
     runs = sorted(sorted(found - {one.parent for one in found}), key=place)  # federations by name
     if not runs:
         raise EdgeflError(
-            f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
+            f"{path}: no run directory in or below it; give a directory made by `edgefl run` or `edgefl study`"
         )
     scenarios = _Scenarios()
     return [_Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]

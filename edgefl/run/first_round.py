@@ -26,7 +26,7 @@ from edgefl.scenario.world import World
 
 MANY_ROUNDS = 100_000  # without pauses, this many rounds simulate about a day and take hours of wall time
 SHORTEST_ROUND_S = 1e-9
-SLOWEST = 4  # number of a cell's links that are timed in each direction, the slowest ones
+SLOWEST = 4  # number of a cell's slowest links that are timed in each direction
 DEEP_FADE = 1e-4  # power relative to the mean; one slot in 10,000 has less
 Members = Callable[
     [int], Collection[int] | None

@@ -98,7 +98,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start a new run, with the given seed or one drawn from the last run's generator."""
+        """Start a new run, with the given seed or a seed drawn from the last run's generator."""
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:

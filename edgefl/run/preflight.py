@@ -191,7 +191,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield the parts of a transfer that the costs leave out, that is, all parts besides one model."""
+    """Yield the parts of a transfer that the costs leave out, that is, all parts except one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all but one of the models in the downlink"
@@ -214,9 +214,9 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.whole_gradients:
         yield "the passes over all samples for the algorithm's gradients"
     if type(algorithm).term is not Algorithm.term:
-        yield "the passes of the models that the algorithm's loss compares with the trained one"
+        yield "the passes of the models that the algorithm's loss compares with the trained model"
     if type(start).anchor is not WarmStart.anchor:
         yield (
             f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
-            " the trained one"
+            " the trained model"
         )

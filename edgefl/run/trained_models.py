@@ -139,7 +139,7 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: a run saves other models only if its "
+            f"{path}: there is no model besides the global model for {wanted}: a run saves other models only if its "
             "algorithm makes them, and devices' own models only with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}

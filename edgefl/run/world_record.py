@@ -15,10 +15,10 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at what resolution, by which version
 
-Presence is observed once per sample. By default there is a sample per tick of the network, which is exact: a run of
-scenario.yaml has the original's devices in each cell in every round that begins at the same time. Two effects
-are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's Doppler
-shift follows from its device's mean speed, so that fading and transfer times differ.
+Presence is observed once per sample. The default, one sample per tick of the network, is exact: a run of
+scenario.yaml has the same devices in each cell as the original run in every round that begins at the same time. Two
+effects are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's
+Doppler shift follows from its device's mean speed, so that fading and transfer times differ.
 """
 
 import csv

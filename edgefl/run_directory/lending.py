@@ -215,7 +215,7 @@ def _without_probes(
     """Yield one cell's journal entries except probe rounds, each with its end position in the original journal.
 
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
-    rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
+    rounds, which leave no trace: without them, the lender answers like a run that does not probe.
 
     Without probe rounds, a session opens with its training. Stop before a session whose probes included a device that
     was absent at the session's start: that device becomes a member of the session, and counts in its tests.

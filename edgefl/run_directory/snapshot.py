@@ -158,7 +158,7 @@ class Snapshots:
             self._took_s = self._last - began
 
     def newest(self, digests: Mapping[int, str]) -> tuple[Snapshot | None, list[str]]:
-        """Return the newest complete snapshot of a journal, and notes on unusable later ones.
+        """Return the newest complete snapshot of a journal, and notes on later snapshots that are unusable.
 
         Args:
             digests: number n of entries -> checksum of the journal's first n entries.

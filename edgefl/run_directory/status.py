@@ -175,7 +175,7 @@ def _now() -> datetime:
 
 
 def _silent_s(process: dict[str, Any]) -> float:
-    """Return the seconds since a process's last heartbeat; inf without one."""
+    """Return the seconds since a process's last heartbeat; inf without a heartbeat."""
     beat = process.get("heartbeat")
     return (_now() - datetime.fromisoformat(beat)).total_seconds() if beat else math.inf
 

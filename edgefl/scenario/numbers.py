@@ -49,7 +49,7 @@ class Numbers:
         server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
-                "rounds.selector.count already sets how many devices work at the same time: leave one key out",
+                "rounds.selector.count already sets how many devices work at the same time: leave one of them out",
                 ("rounds", "server", "concurrency"),
             )
         for key in ("concurrency", "buffer", "count"):

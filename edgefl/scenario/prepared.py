@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that also states the number of omitted ones."""
+    """Join the first few differences between runs into a phrase that also states how many are left out."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -112,7 +112,7 @@ def _hash_of(value: Any) -> str:
 
 
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
-# part of the dotted keys of a data set's parameters, the scenario's or a federation's own
+# part of the dotted keys of a data set's parameters, in the scenario or in a federation
 DATASET = "learning.dataset."
 
 

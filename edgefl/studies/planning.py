@@ -83,7 +83,7 @@ def plan(
 
     Args:
         path: study file.
-        seeds: seeds to plan, without duplicates, instead of the study's own; the study's question then stays open.
+        seeds: seeds to plan, without duplicates, instead of the study's seeds; the study's question then stays open.
         base: the scenario, replacing the file named in the study.
         overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings take precedence.
 

@@ -31,7 +31,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 
     Args:
         directory: the study's directory.
-        run: the run's directory, relative to the study's.
+        run: the run's directory, relative to the study's directory.
         about: contents of the run's run.json; if None, the file is read.
     """
     if about is None:
