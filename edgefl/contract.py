@@ -343,9 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: (
-        int  # size of a transfer, if all transfers have one size; LocalRound has the bits of each round
-    )
+    payload_bits: int  # size of a transfer, if the size is constant; LocalRound has the bits of each round
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

@@ -94,9 +94,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(
-                f"{run}: has models of cells {', '.join(map(str, cells))}: set cell= to one of these"
-            )
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose one by cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"

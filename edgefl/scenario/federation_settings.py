@@ -50,9 +50,7 @@ class FederationSettings(Section):
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
         None, description="the federation's session policy, instead of the scenario's sessions"
     )
-    rounds: RoundSettings | None = Field(
-        None, description="keys of rounds with other values than in the scenario"
-    )
+    rounds: RoundSettings | None = Field(None, description="keys of rounds that the federation overrides")
     stop: StopSettings | None = Field(
         None, description="scores that end the federation's run, instead of the scenario's stop"
     )

@@ -95,9 +95,7 @@ class Scenario(Shown):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
-    stop: StopSettings | None = Field(
-        None, description="scores that end the run early; null: no score ends the run"
-    )
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no early end")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,

@@ -102,8 +102,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         more = f"\n  and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         listed = "".join(f"\n  {one}" for one in wrong[:3])
         raise EdgeflError(
-            f"{directory}: has runs that are not of this study; choose another --out, or delete"
-            f" these runs:{listed}{more}"
+            f"{directory}: has runs that are not of this study; choose another --out, or delete these:{listed}{more}"
         )
     return records
 

@@ -67,8 +67,7 @@ class QuestionSettings(Section):
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="accuracy to which time or energy is measured: 0.8, or a share of the reference's best accuracy"
-        " ('95%')",
+        description="accuracy to which time or energy is measured: 0.8, or '95%' of the reference's best accuracy",
     )
 
     @model_validator(mode="after")
@@ -252,8 +251,7 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
         label = " ".join(texts[key][number] for key in overrides)
         if label in labelled:
             raise EdgeflError(
-                f"two points have the label '{label}': give each its own label, as label: overrides",
-                ("grid", axis),
+                f"two points have the label '{label}': give each a label, as label: overrides", ("grid", axis)
             )
         labelled[label] = overrides
     return labelled
