@@ -39,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # show bugs as Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# the panels of `edgefl --help`, and the commands in each, in order
+# the panels of `edgefl --help`, and the commands in each panel, in order
 PANELS = {
     "Start": "new scenarios examples list describe schema doctor",
     "Run": "validate run resume study",

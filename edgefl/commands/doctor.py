@@ -17,7 +17,7 @@ from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.version import __version__
 
 DISTRIBUTION = "edgefl-cosim"
-LEAST_FREE = 1e9  # bytes of a disk that a study may fill
+LEAST_FREE = 1e9  # disk space, in bytes, that a study may need
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
 OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps", "kernels")
 

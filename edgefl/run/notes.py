@@ -243,7 +243,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
     if is_zero(most):
         first = next(number for number in range(1, most + 1) if is_zero(number))
-        yield f"{rates.zero_from(learning, first)}; a cell had {most:,}: {rates.remedy(learning)}"
+        yield f"{rates.zero_from(learning, first)}; a cell had {most:,} rounds: {rates.remedy(learning)}"
 
 
 def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:

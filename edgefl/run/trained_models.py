@@ -135,7 +135,7 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     own = {name: tensor for name, tensor in rows.items() if name not in about}
     count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
     if which is None or not 0 <= which < count:
-        wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
+        wanted = f"device {device}" if device is not None else f"number {served} (the cell has {count})"
         raise EdgeflError(
             f"{path}: there is no model besides the global model for {wanted}: a run saves other models only if its "
             "algorithm makes them, and devices' own models only with record.models: personal"

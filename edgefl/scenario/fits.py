@@ -15,7 +15,7 @@ from edgefl.learning.kernels import beyond_numba
 from edgefl.scenario.measured_links import beside_measured_rates
 from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 
-# keys of `rounds` that only apply if rounds do not overlap, and their values without effect
+# keys of `rounds` that only apply if rounds do not overlap, and the values at which they have no effect
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
 
 
@@ -48,7 +48,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 
 def _asked(s: Sections) -> dict[str, list[str]]:
-    """Return, for each need by its code, the names of the scenario's parts that have the need."""
+    """Map the code of each need to the names of the scenario's parts that have this need."""
     learning, selector = s.own.learning, s.own.rounds.selector
     overlapping = [s.server] * s.own.rounds.overlap
     tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)

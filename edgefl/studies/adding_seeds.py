@@ -29,7 +29,7 @@ def ask(
         directory: the study's directory.
         carry_out: function that executes the remaining runs of a plan.
         look: returns how many seeds each setting needs, given the directory and the seeds of each setting; if a
-            setting needs no more seeds, this is the number it has.
+            setting needs no more seeds, this is its current number.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
     seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}
@@ -44,7 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds so far, write the answer, and return how many seeds settings need."""
+    """Answer a study's question from the seeds so far; write the answer, and return how many seeds settings need."""
     from edgefl.analysis.reports import (
         question as analysis,  # this import loads pandas and matplotlib, which only a question needs
     )

@@ -146,7 +146,7 @@ def _failing(
     """Build runs as `simulate` does at their start; return the errors of runs that fail, by label.
 
     Yields:
-        A line on how many runs were built, if building all would take too long.
+        A line on how many runs were built, if building all runs would take too long.
     """
     failing = {}
     for number, run in enumerate(runs):

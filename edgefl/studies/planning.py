@@ -50,7 +50,7 @@ class StudyPlan:
     """A study's runs, validated, in folders relative to the study's folder.
 
     question: the study's question, for which `edgefl.studies.run` adds seeds, or None if the study has no question,
-    or if only given seeds are planned. base: the scenario, replacing the file named in the study.
+    or if only given seeds are planned. base: the scenario that replaces the file named in the study.
     """
 
     file: Path
@@ -84,7 +84,7 @@ def plan(
     Args:
         path: study file.
         seeds: seeds to plan, without duplicates, instead of the study's seeds; the study's question then stays open.
-        base: the scenario, replacing the file named in the study.
+        base: the scenario that replaces the file named in the study.
         overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings take precedence.
 
     Raises:

@@ -17,11 +17,11 @@ from edgefl.studies.states import State
 
 @dataclass
 class ReusePlan:
-    """The training that a run reuses from another run, and the training that it keeps for others.
+    """The training that a run reuses from another run, and the training that it keeps for other runs.
 
     lender: the run that trains for this run; None if this run does its own training. whole: whether the lender does
     all of the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots`
-    snapshots by then. lends: when this run writes snapshots for others. family: the runs that reuse one another's
+    snapshots by then. lends: when this run writes snapshots for other runs. family: the runs that reuse one another's
     training.
     """
 
@@ -42,7 +42,7 @@ class ReusePlan:
 def plan_reuse(
     prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
-    """Return, by each run's path, the training that the run reuses and the training that it keeps for others.
+    """Return, by each run's path, the training that the run reuses and the training that it keeps for other runs.
 
     Among runs with equal learners, a completed run, or otherwise the first run, trains for all of them. If these
     training runs differ only in their warm start, one of them trains the pilot sessions for the others. It also
