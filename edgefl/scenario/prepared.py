@@ -214,7 +214,7 @@ class Prepared:
             told.append(_of_file("learning.initial.path", own.learning.initial.path))
         warm_start = own.learning.warm_start
         one_model = len(world.served) == 1 and not joined and own.learning.drift is None
-        # whether sessions P + 1 and P + 2 are trained as with `previous`, even after probe rounds, which take time and
+        # whether sessions P + 1 and P + 2 are trained as with `previous` even after probe rounds, which take time and
         # reorder the cells' calls; the class itself must declare this, since a subclass may open sessions differently
         as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
         return LearningIdentity(
