@@ -1,4 +1,4 @@
-"""List the runs of a study with their states, and estimate the remaining cost, without executing any run."""
+"""List the runs of a study with their states, and estimate the remaining cost, without starting the study."""
 
 import time
 from collections import Counter
