@@ -36,7 +36,7 @@ __all__ = [
 class Staleness:
     """How a server weights stale updates, which were trained from an earlier model, if rounds overlap.
 
-    An update's staleness tau is the number of global models made since the one from which its training started. An
+    An update's staleness tau is the number of global models made since the model from which its training started. An
     aggregation of K updates with data shares p_k (all 1/K if devices hold equal amounts) computes
 
         w+ = w + scale x sum_k weight_k p_k delta_k,
@@ -168,8 +168,8 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data, the rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
-        those of `edgefl.engine.records.DeviceScore`.
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. The
+        names are fields of `edgefl.engine.records.DeviceScore`.
     """
 
     ids: tuple[int, ...]
@@ -183,7 +183,7 @@ class Evaluation:
     The test covers the labels of the devices that were present when the session began and of the devices that have
     taken part since: labels of a device that joins are tested from its first round on.
 
-    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
+    scalars: extra columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
         first round.
     devices: each device's own scores in rounds that record them, otherwise None.
     """
@@ -204,9 +204,9 @@ class LocalRound:
         samples: how many samples each device processes, which determines compute time and energy.
         down_bits: how many bits each device receives.
         up_bits: how many bits each device sends, without the reports that the engine adds.
-        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
+        scalars: extra columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
             fixed in a run's first round.
-        after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
+        after: name of such a column -> the step after which a device's table cell is filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
             columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round in which training is under way; all but the scalars is known, and `whole` waits for the scalars."""
+    """A round in which training is under way; only the scalars are unknown, and `whole` waits for them."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
@@ -307,7 +307,7 @@ class Stage(Protocol):
         """Test the global model; return None in a run without training. Called only for stages that evaluate.
 
         Args:
-            present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
+            present: ids of the devices present after the round, sorted; if empty, all devices of the session.
         """
 
 
@@ -343,7 +343,7 @@ class Learner(Protocol):
     """The interface through which a server trains models, session by session and stage by stage."""
 
     flops_per_sample: float
-    payload_bits: int  # size of a transfer, if all have the same size; LocalRound has the bits of each round
+    payload_bits: int  # size of a transfer, if the size is constant; LocalRound has the bits of each round
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

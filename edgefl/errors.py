@@ -72,7 +72,7 @@ class Divergence(EdgeflError):
 
     Args:
         message: where training diverged, and the remedy.
-        last: tensors by name: those of the last finite model, and the state of its learning algorithm.
+        last: tensors by name: the tensors of the last finite model, and the state of its learning algorithm.
     """
 
     def __init__(self, message: str, last: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ class Streams:
     def in_turn(
         self, path: tuple[str | int, ...], numbers: Sequence[int], *behind: str | int
     ) -> Iterator[np.random.Generator]:
-        """Yield the stream `(*path, number, *behind)` of each number; a stream is valid until the next is requested.
+        """Yield the stream `(*path, number, *behind)` of each number; a stream is valid until the next request.
 
         For many numbers, all below 2^32, a single generator is reset to the start of each stream, which takes a fifth
         of the time of creating generators.

@@ -1,4 +1,4 @@
-"""The `edgefl` command line. Invalid input ends with one clear message and exit code 2."""
+"""The `edgefl` command line. Invalid input ends a command with one clear message and exit code 2."""
 
 import errno
 import os
@@ -36,10 +36,10 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer versions of click suggest
-    pretty_exceptions_enable=False,  # show bugs by Python's own traceback
+    pretty_exceptions_enable=False,  # show bugs as Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# the panels of `edgefl --help`, and the commands in each, in order
+# the panels of `edgefl --help`, and the commands in each panel, in order
 PANELS = {
     "Start": "new scenarios examples list describe schema doctor",
     "Run": "validate run resume study",

@@ -42,7 +42,7 @@ def _reached_in(path: Path) -> Sequence[str]:
 
 
 def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> list[str]:
-    """Return a completed run's simulated time, and the score of each federation, a mean over cells."""
+    """Return a completed run's simulated time, and each federation's score, averaged over cells."""
     return [
         f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated",
         *(

@@ -94,9 +94,9 @@ def schema(
 ) -> None:
     """Print the JSON Schema of scenario or study files, which lets editors complete and check keys as you type.
 
-    Shipped files name their schema in their first lines. For other files, write the schema beside them and begin with
-    `# yaml-language-server: $schema=scenario.schema.json` (VS Code, Neovim) or `# $schema: scenario.schema.json`
-    (JetBrains), as `edgefl new` does.
+    Shipped files name their schema in their first lines. For other files, write the schema beside them and begin
+    them with `# yaml-language-server: $schema=scenario.schema.json` (VS Code, Neovim) or
+    `# $schema: scenario.schema.json` (JetBrains), as `edgefl new` does.
 
     Examples:
 

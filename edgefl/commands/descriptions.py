@@ -29,7 +29,7 @@ from edgefl.studies.study_file import Study
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 WHOLE: dict[str, type[BaseModel]] = {"scenario": Scenario, "study": Study}
-MOST_NAMES = 8  # maximum number of names containing the word that an error suggests
+MOST_NAMES = 8  # maximum number of names suggested by an error, each containing the unknown word
 DIGITS = 12  # maximum number of digits; numbers with more, such as 2 / 3, are rounded
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds, by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
@@ -132,7 +132,7 @@ def _components(bare: str) -> list[str]:
 def _meaning_of(kind: str, name: str) -> str:
     try:
         return meaning(registry.get(kind, name))
-    except EdgeflError as error:  # a broken installed package must not hide the others
+    except EdgeflError as error:  # a broken installed package must not hide other packages
         return f"(broken: {error})"
 
 
@@ -162,10 +162,10 @@ def _key(dotted: str, file: Path | None) -> str:
 
 
 def _parameter(kind: str, dotted: str) -> str:
-    """Describe a key of a kind's components, once for all components in which the key means the same."""
+    """Describe a key of a kind's components, once for all components in which the key has the same meaning."""
     same: dict[str, list[str]] = {}
     for name in registry.names(kind):
-        with suppress(EdgeflError):  # a broken installed package must not hide the others
+        with suppress(EdgeflError):  # a broken installed package must not hide other packages
             if field := parameters_of(registry.get(kind, name)).model_fields.get(dotted.rpartition(".")[2]):
                 same.setdefault("\n".join(_one(field, dotted)).rstrip(), []).append(f"{kind}/{name}")
     if not same:
@@ -253,7 +253,7 @@ def _choices(kind: str) -> list[str]:
     return [
         *(f"  {line}" for line in listed(kind)),
         "",
-        f"`edgefl describe {kind}/NAME` shows the parameters of one.",
+        f"`edgefl describe {kind}/NAME` shows a component's parameters.",
     ]
 
 

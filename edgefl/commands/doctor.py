@@ -17,13 +17,13 @@ from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.version import __version__
 
 DISTRIBUTION = "edgefl-cosim"
-LEAST_FREE = 1e9  # bytes of a disk that a study may fill
+LEAST_FREE = 1e9  # disk space, in bytes, that a study may need
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
 OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps", "kernels")
 
 
 class _Finding(NamedTuple):
-    """A line of `edgefl doctor`'s report; `remedy` says what to do, `fault` means that edgefl cannot work."""
+    """A line of `edgefl doctor`'s report; `fault` is true if edgefl cannot work because of it."""
 
     about: str
     said: str
@@ -179,7 +179,7 @@ def _data() -> Iterator[_Finding]:
     for name in registry.names("datasets"):
         kind = registry.get("datasets", name)
         if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
-            continue  # only a scenario tells where the user's own files are
+            continue  # the user's own files are known only from a scenario
         dataset = kind()
         assert isinstance(dataset, Dataset)
         try:
@@ -201,7 +201,7 @@ def _data() -> Iterator[_Finding]:
             when = f"downloaded into {cache} when used"
         yield _Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
-        yield _Finding("data elsewhere", f"{', '.join(apart)}: a run that needs one explains how to get it")
+        yield _Finding("data elsewhere", f"{', '.join(apart)}: runs that need them explain how to get them")
     data = os.environ.get("EDGEFL_DATA")
     if data and not without_tilde(Path(data)).is_dir():
         yield _Finding("EDGEFL_DATA", f"{data} is not a folder", "create it, or unset EDGEFL_DATA")
@@ -227,7 +227,7 @@ def _folders() -> Iterator[_Finding]:
             continue
         free = shutil.disk_usage(there).free
         little = (
-            "free some space: a study takes some megabytes, snapshots of large models more"
+            "free some space: a study takes some megabytes, and snapshots of large models take more"
             if free < LEAST_FREE
             else ""
         )

@@ -54,13 +54,13 @@ class Preview:
     Attributes:
         forecast: the forecast of the run without training.
         ground: the map's cells, areas and streets. clock: the run's hours of the day.
-        times_s: [times] of the tracks. tracks_m: [times, devices, 2] positions, NaN while a device is absent.
+        times_s: [times] times of `tracks_m`. tracks_m: [times, devices, 2] positions, NaN while a device is absent.
         counted_s: [counts] times of the counts. population: [counts, cells] number of switched-on devices.
             serving: [devices] each device's strongest cell at the start, NaN if there is no such cell.
         handovers_m: [n, 2] positions of handovers. borders: number of borders between cells that devices crossed.
             walked_s: time over which handovers and crossed borders were counted.
         snr_db: [GRID, GRID] SNR of the strongest cell, NaN outside all cells. reach_m: half the map's side.
-        mix: session -> label -> number of samples with this label on all devices.
+        mix: session -> label -> total number of samples with this label over all devices.
     """
 
     forecast: Forecast
@@ -82,7 +82,7 @@ class Preview:
 
     @property
     def handovers_per_hour(self) -> float:
-        """Handovers per hour of all devices together."""
+        """Number of handovers per hour, summed over all devices."""
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
     def carried(self, snr_db: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ class Preview:
         means = f"mean of the first {rounds}" if rounds > 1 else "in the first round to end"
         many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         energy = f"{probe.energy_j:.3g} J for {many}"
-        if (counted := probe.energy_rounds) < rounds:  # excludes last rounds, whose tails go on
+        if (counted := probe.energy_rounds) < rounds:  # without last rounds, whose radio tails have not ended
             first = f"the first {counted}" if counted > 1 else "the first"
             costs = f"{probe.latency_s:.4g} s, {means}, and {energy}, of {first} only"
         else:
@@ -127,7 +127,7 @@ class Preview:
 
 
 def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PROBE_S) -> Preview:
-    """Preview a scenario; nothing is downloaded, or written outside a scratch directory.
+    """Preview a scenario without downloading anything or writing outside a scratch directory.
 
     Args:
         device: name of the torch device, as in `simulate`.
@@ -152,9 +152,9 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
     limits = {
-        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest;"
-        f" more rounds would have taken too long: {PLAN} includes them": seen.cut_short,
-        f"the first round has {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
+        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
+        f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
+        f"the first round includes {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
             seen.connecting_s > 0
         ),
         "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,

@@ -24,11 +24,11 @@ SHADES = "Blues"
 SAME_DB = 0.5  # if the SNR varies less than this over the map, the bar has one tick
 MOST_CELLS = 5  # maximum number of cells drawn as lines; more are drawn as a heat map
 MOST_LABELS = 20  # maximum number of labels that are named
-FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
+FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of tracks of MANY or more devices; highest opacity
 
 
 def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
-    """Write the picture as PNG, PDF, SVG or WebP, by the file's name."""
+    """Write the picture as PNG, PDF, SVG or WebP, depending on the file's suffix."""
     figure = Figure(figsize=SIZE_INCH)
     canvas = FigureCanvasAgg(figure)
     drawn = _map(figure, preview)
@@ -45,7 +45,7 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 
 
 def _costs(preview: Preview) -> str:
-    """Return the mean time and energy of the first rounds, with the number of rounds of each mean."""
+    """Return the mean time and energy of the first rounds, with the number of rounds over which each is averaged."""
     probe = preview.forecast.probe
     latency_s, energy_j = (f"{float(f'{each:.3g}'):,g}" for each in (probe.latency_s, probe.energy_j))
     timed, counted = (
@@ -157,7 +157,7 @@ def _links(axes: Axes, preview: Preview) -> None:
 
 
 def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
-    """Draw the number of devices in each cell over time, few cells as lines, many as rows of a heat map."""
+    """Draw the number of devices in each cell over time: a line per cell, or a heat map if there are many cells."""
     population, cells = preview.population, preview.population.shape[1]
     plain(axes)
     times = time_axis((axes,), preview.clock, float(preview.times_s[-1]), ticks=8)(preview.counted_s)
@@ -181,7 +181,7 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
         anywhere = np.isfinite(preview.tracks_m[::every, :, 0]).sum(axis=1)
         if (anywhere != population[:, 0]).any():
             axes.step(times, anywhere, color=SOFT, linestyle=":", where="post")
-            title += " (dotted: including those outside or off)"
+            title += " (dotted: with devices outside or off)"
     _title(axes, title)
     whole(axes)
 

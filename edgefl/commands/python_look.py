@@ -57,7 +57,7 @@ def validate(
         A description of each run, and with `plan` also of the run's costs, as lines of text.
 
     Raises:
-        EdgeflError: a file is invalid; the error names the fault and the remedy, for several files all faults.
+        EdgeflError: a file is invalid; the error names the fault and the remedy; with several files, all faults.
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
@@ -110,8 +110,8 @@ def report(
     Args:
         runs: directory of a run, or folder of a study.
         out: file of the page, or None for report.html in `runs`.
-        picture: a further file that shows the moving network of a run as map and curves: a picture (.png, .pdf, .svg)
-            or a film (.gif, .webp).
+        picture: an additional file that shows a run's moving network as a map and curves: a picture (.png, .pdf,
+            .svg) or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
         at: hour of the simulated day that the picture shows, or None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.

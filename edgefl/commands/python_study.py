@@ -52,10 +52,10 @@ def study(
         out: directory of the study, new, empty, or with part of this study, which is then continued; None for a
             directory below runs/.
         device: name of the torch device, as in `simulate`.
-        jobs: how many processes run at once, or None for one per core.
+        jobs: maximum number of processes that run at the same time, or None for one per core.
         retry: whether to repeat runs that failed before.
         alone: whether to train every run by itself, even if runs could share training.
-        snapshot_rounds: how many rounds lie between snapshots, as in `simulate`.
+        snapshot_rounds: number of rounds between snapshots, as in `simulate`.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
@@ -91,7 +91,7 @@ def study(
 
 
 def _whole(seeds: object) -> tuple[int, ...]:
-    """Return seeds given in Python, also NumPy's, as whole numbers."""
+    """Return seeds given in Python, which may be NumPy integers, as Python integers."""
     try:
         if isinstance(seeds, Iterable) and not isinstance(seeds, str) and (whole := [*map(index, seeds)]):
             return tuple(whole)

@@ -15,7 +15,7 @@ COMMANDS: dict[Literal["scenario", "study"], str] = {
     "study": "`edgefl study NAME --dry-run` lists its runs, `edgefl study NAME` runs them.",
 }
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
-# what describes a file, by its suffix; a table is described by its columns
+# suffix -> pattern of the title of such a file; the title of a table is its header
 TITLES = {
     ".py": re.compile(r'^"""(.+?)(?:"""|\n)'),
     ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"'),
@@ -88,7 +88,7 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     """If requested, copy shipped files to a folder and print their number; return whether files were copied.
 
     Raises:
-        EdgeflError: a folder is given without the request to copy.
+        EdgeflError: a folder is given, but copying is not requested.
     """
     from edgefl.config import shipped
 

@@ -29,13 +29,13 @@ I, an earlier version of N, under anonymous review.
 
 F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
 
-A number after a letter is an equation's: J 18 is equation (18) of the journal paper."""
+A number after a letter is the number of an equation: J 18 is equation (18) of the journal paper."""
 
 
 def tree() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Yield the key prefix and type of every section of a scenario, outer ones first.
+    """Yield the key prefix and type of every section of a scenario, outer sections first.
 
-    Sections that a federation can override appear once, as the scenario's.
+    Sections that a federation can override appear once, as sections of the scenario.
     """
     waiting: list[tuple[str, type[BaseModel]]] = [("", Scenario)]
     seen: set[type[BaseModel]] = set()

@@ -55,7 +55,7 @@ def _in_one_word(settings: list[str] | None) -> list[str] | None:
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
-        help="Scenario YAML, or the name of a shipped one.",
+        help="Scenario YAML, or the name of a shipped scenario.",
         callback=_found("scenario"),
         autocompletion=_completed("scenario"),
     ),
@@ -63,7 +63,7 @@ ScenarioFile = Annotated[
 StudyFile = Annotated[
     Path,
     typer.Argument(
-        help="Study YAML (base scenario, variants, seeds), or the name of a shipped one.",
+        help="Study YAML (base scenario, variants, seeds), or the name of a shipped study.",
         callback=_found("study"),
         autocompletion=_completed("study"),
     ),

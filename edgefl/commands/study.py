@@ -31,12 +31,12 @@ ELSEWHERE = 3  # exit code if other processes are still executing some of the ru
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None, typer.Option(help=("Study directory: new, empty, or begun. Default: in runs/."))
+        Path | None, typer.Option(help=("Study directory: new, empty, or of this study. Default: in runs/."))
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Run only this seed, even one not listed; may be repeated.")
+        list[int] | None, typer.Option(help="Run only this seed, listed or not; may be repeated.")
     ] = None,
     set_: Override = None,
     go_on: Annotated[
@@ -76,9 +76,9 @@ def study(
 ) -> None:
     """Run every variant and seed of a study, then print a verdict on each variant and the comparison.
 
-    --set changes the scenario of all variants; a variant's own keys still win.
+    --set changes the scenario of all variants; a variant's own keys take precedence.
 
-    A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
+    A directory that already holds part of the study is continued: complete runs are kept, and unfinished runs resume.
     Several processes may work in one directory at the same time.
 
     If a study has a `question`, seeds are added until the question is answered or its budget is spent; the answer is

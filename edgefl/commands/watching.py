@@ -33,7 +33,7 @@ from edgefl.scenario.scenario import Scenario, load
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
-SILENT_S = 60.0  # longer without a heartbeat, a run may be dead; one follows a round, at most every 10 s
+SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follow rounds, at most every 10 s
 DAMAGED = "damaged"
 KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
@@ -46,8 +46,8 @@ class Standing:
 
     Attributes:
         share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
-        silent_s: wall time since the run's last heartbeat; after seeing a heartbeat, the watching process measures
-            this time by its own clock, since the clocks of machines differ and are adjusted.
+        silent_s: wall time since the run's last heartbeat. From the first new heartbeat on, the watching process
+            measures this time by its own clock, because the clocks of machines differ and are adjusted.
     """
 
     label: str
@@ -83,7 +83,7 @@ class _Watched:
         self._begin()
 
     def _begin(self) -> None:
-        """Start reading a run's rounds from the first one."""
+        """Start reading a run's rounds from the first round."""
         self._rows = RoundRows(self.path)
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
@@ -138,7 +138,7 @@ class _Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how to continue a run if its process has, or on another machine may have, ended; otherwise None."""
+        """Return how to continue a run if its process has ended, or may have ended elsewhere; otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; for the first heartbeat seen, by the wall clock."""
+        """Return the seconds since a run's last heartbeat; if no earlier heartbeat was seen, by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -227,14 +227,14 @@ def find(path: Path) -> list[_Watched]:
     runs = sorted(sorted(found - {one.parent for one in found}), key=place)  # federations by name
     if not runs:
         raise EdgeflError(
-            f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
+            f"{path}: no run directory in or below it; give a directory made by `edgefl run` or `edgefl study`"
         )
     scenarios = _Scenarios()
     return [_Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, with those its question may add; None if unknown, or once answered."""
+    """Return the maximum number of runs of a study, or None if it is unknown or the study's question is answered."""
     data = _study(path)
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:

@@ -30,7 +30,7 @@ def simulate(
 
     Args:
         scenario: a scenario from `load_scenario`, or an argument of that function: a file's path or a dict.
-        out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
+        out: run directory to create; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: PyTorch device that trains models: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: how many devices are trained at the same time on a CPU, by default one per core; results do not
             depend on this number. With several threads, a longer run on Linux trains in a separate process, unless
@@ -47,9 +47,9 @@ def simulate(
         The run directory: a path object that has the run's tables as attributes, see `Results`.
 
     Raises:
-        EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
+        EdgeflError: part of the scenario is unavailable; nothing has been written, or the run directory is marked
             `failed`.
-        Interrupted: Ctrl-C or SIGTERM ended the run; what was written is marked `interrupted`.
+        Interrupted: Ctrl-C or SIGTERM ended the run; the run directory is marked `interrupted`.
     """
     with showing(progress) as shown:
         from edgefl.learning.user_cache import without_tilde

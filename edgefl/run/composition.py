@@ -120,7 +120,7 @@ def _server(
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,
         learning,
-        lambda made: rounds.choice.note(made),  # build `choice` late, since that examines all devices
+        lambda made: rounds.choice.note(made),  # build `choice` late, since building it examines all devices
     ]
     return Server(
         simulation,

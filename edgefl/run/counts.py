@@ -120,7 +120,7 @@ def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
     if extremes.unusable:
         yield (
             f"{extremes.unusable:,} updates were not finite and were dropped (rounds.not_finite: drop), which "
-            f"wasted {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a "
+            f"wasted {extremes.unusable_j:.3g} J; their outcome in devices.csv is unusable_uplink; a "
             f"lower learning.local.lr, or {clipping}, keeps them finite"
         )
 
@@ -160,7 +160,7 @@ OF_GLOBAL_MODEL = ("pilot", "train")  # phases that train the global model
 class Counts:
     """Totals of a run's rows, over all cells unless a cell is named.
 
-    of: federation ('' for a single one) -> the totals of that federation.
+    of: federation ('' for a single federation) -> the totals of that federation.
     """
 
     events: Counter[str] = field(default_factory=Counter)
@@ -180,7 +180,7 @@ class Counts:
 
     @classmethod
     def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return a run's counts, and in `of` each federation's; a single federation shares the run's counts."""
+        """Return a run's counts with its federations' counts in `of`; a single federation shares the run's counts."""
         counts = cls()
         counts.of = {name: cls() if name else counts for name in federations}
         return counts

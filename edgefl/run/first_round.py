@@ -24,9 +24,9 @@ from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # back to back, they simulate about a day and take hours of wall time
+MANY_ROUNDS = 100_000  # without pauses, this many rounds simulate about a day and take hours of wall time
 SHORTEST_ROUND_S = 1e-9
-SLOWEST = 4  # in each direction, only this many of a cell's slowest links are timed
+SLOWEST = 4  # number of a cell's slowest links that are timed in each direction
 DEEP_FADE = 1e-4  # power relative to the mean; one slot in 10,000 has less
 Members = Callable[
     [int], Collection[int] | None
@@ -58,7 +58,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     if empty:
         notes.append(
             f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever enter, because"
-            " devices do not move; leave such cells out of layout.federations, so that the run does not"
+            " devices do not move; leave these cells out of layout.federations, so that the run does not"
             " wait rounds.max_wait_s for devices there"
         )
     return notes
@@ -67,7 +67,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 def _check_somebody_is_there(
     devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
-    """Refuse a run that cannot have a result, because all devices of a session stay outside the cells throughout."""
+    """Refuse a run that cannot have a result, because all devices of a session always stay outside the cells."""
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):
@@ -117,7 +117,7 @@ def _check_first_round(
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
-    """Estimate each link's transfer time, s [links]; with a dynamically shared band, as if each link were alone."""
+    """Estimate each link's transfer time, s [links]; assume that each link has a dynamic band to itself."""
     share = 1.0 if air.dynamic else links.share[direction]
     taken_s = air.carriers[direction].seconds(bits, share, links.snr[direction], static=True)
     return np.asarray(np.ceil(taken_s / air.slot_s) * air.slot_s)
@@ -145,7 +145,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, so that all others do as well; timing all could take seconds."""
+    """Check that a round's slowest transfers end, since then all transfers end; timing all could take seconds."""
     # without Doppler, a link keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

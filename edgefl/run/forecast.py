@@ -52,7 +52,7 @@ class Forecast:
     """Facts and estimates about a run before it begins.
 
     Attributes:
-        devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
+        devices: number of devices. about: extra lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
             memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
         probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
@@ -92,7 +92,7 @@ class Forecast:
 
     @property
     def wall_s(self) -> Range:
-        """The wall time of this run, without the training that another run does for it."""
+        """The wall time of this run, without training that is reused from another run."""
         probe = self.probe
         each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
@@ -217,7 +217,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Describe the bits of a downlink and an uplink transfer, once if equal; codecs are not counted."""
+    """Describe the bits of a downlink and an uplink transfer, once if equal; savings by codecs are ignored."""
     up_bits = learner.payload_bits
     if learning is None or learning.cost.payload == "model" or not up_bits:
         return f"bits per transfer: {up_bits:,}"

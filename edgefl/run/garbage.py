@@ -30,8 +30,8 @@ def seldom_at_start() -> Iterator[None]:
 def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer during a run, unless the caller has made it rarer still or disabled it.
 
-    Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
-    need no collector. Collection must be less rare than at a command's start, or large tensors in cycles remain.
+    With Python's thresholds, collection takes a tenth of the time of a run without training: transfers create many
+    objects that need no collector. If it were as rare as at a command's start, large tensors in cycles would remain.
     """
     before = gc.get_threshold()
     if before[0]:

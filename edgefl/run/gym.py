@@ -39,8 +39,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """An environment in which actions decide a federation's rounds.
 
     Before a round, an observation is an array [devices, FEATURES], and an action an array [devices, controls] in
-    [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the one with the
-    highest value among the devices present takes part. The reward of a step is
+    [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the present
+    device with the highest value takes part. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
@@ -80,7 +80,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if set(controls) & {
             "shares",
             "power",
-        }:  # these controls decide the default of radio.sharing
+        }:  # these controls determine the default of radio.sharing
             self._scenario = self._scenario.with_(rounds__selector=self._decider())
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
@@ -98,7 +98,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start a new run, with the given seed or one drawn from the last run's generator."""
+        """Start a new run, with the given seed or a seed drawn from the last run's generator."""
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:

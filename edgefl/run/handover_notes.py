@@ -1,4 +1,4 @@
-"""Note handovers that the radio causes rather than movement, and settings that would make them rarer."""
+"""Note handovers caused by the radio rather than by movement, and settings that make such handovers rarer."""
 
 from collections.abc import Iterator
 
@@ -14,19 +14,19 @@ UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1
 
 
 def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> Iterator[str]:
-    """Note handovers that are ping-pongs rather than caused by movement between cells."""
+    """Note handovers that are ping-pongs rather than the result of movement between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
         *rest, last = _remedies(world) or [""]
         remedy = f". For fewer handovers, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" real networks have 1.5 to 2.4 (drive tests of uccmisl/5Gdataset){remedy}"
+            f" real networks have 1.5 to 2.4 for each (drive tests of uccmisl/5Gdataset){remedy}"
         )
 
 
 def _remedies(world: World) -> list[str]:
-    """Return settings that the scenario lacks and that would reduce handovers, the most effective first.
+    """Return settings that the scenario lacks and that reduce handovers, the most effective first.
 
     docs/network.md describes the effect of each setting.
     """
@@ -48,7 +48,7 @@ def _remedies(world: World) -> list[str]:
 
 
 def _sites_apart_m(sites_m: np.ndarray) -> float:
-    """Return the mean distance from a site to the nearest other one; 0 for a single site."""
+    """Return the mean distance from a site to its nearest neighbour; 0 for a single site."""
     if len(sites_m) == 1:
         return 0.0
     apart_m = np.hypot(*(sites_m[:, None] - sites_m).T)

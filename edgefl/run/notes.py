@@ -76,7 +76,7 @@ def of_run(
 
 
 def of_stop(several: Mapping[str, OwnSections], stopped: Mapping[Any, Stopped | None]) -> Iterator[str]:
-    """Yield a sentence for each federation with `stop`, on which scores ended its servers, and when.
+    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when.
 
     Args:
         stopped: cell and federation of each server -> how scores ended it.
@@ -120,7 +120,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     remedies = [
         *["a longer rounds.deadline_s lets more updates arrive"] * (rules.deadline_s is not None),
-        *["a lower rounds.min_updates requires fewer"] * (least > 1),
+        *["a lower rounds.min_updates requires fewer updates"] * (least > 1),
     ]
     in_all = sum(counts.rounds[cell] for cell in without)
     rounds = f"{in_all:,} round{'s' * (in_all != 1)}"
@@ -195,7 +195,7 @@ def _rule(
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers}, less than a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; a longer duration_s or more sessions would cover one"
+        yield f"{name}: {never}{covers}; a longer duration_s or more sessions would cover a {unit}"
     elif never:
         yield (
             f"{name}: {never}, and {covers}; if that is intended, use {instead}; otherwise spread the rounds "
@@ -224,7 +224,7 @@ def _warm_start_that_never_acted(
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
-        f"learning.warm_start {name}: no session began with saved models; the first that can is session "
+        f"learning.warm_start {name}: no session began with saved models; the first that can do so is session "
         f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; add sessions"
     )
 
@@ -243,7 +243,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
     if is_zero(most):
         first = next(number for number in range(1, most + 1) if is_zero(number))
-        yield f"{rates.zero_from(learning, first)}; a cell had {most:,}: {rates.remedy(learning)}"
+        yield f"{rates.zero_from(learning, first)}; a cell had {most:,} rounds: {rates.remedy(learning)}"
 
 
 def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:

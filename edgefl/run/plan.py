@@ -82,7 +82,7 @@ class RunPlan:
 
 
 class _Untaught(Untrained):
-    """A stand-in for a learner that trains nothing; all devices report the same loss and norm."""
+    """A placeholder that replaces a learner and trains nothing; all devices report the same loss and norm."""
 
     def session(self, start: SessionStart) -> Iterator[Untrained]:
         asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}

@@ -191,7 +191,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield the parts of a transfer that the costs leave out, that is, all parts besides one model."""
+    """Yield the parts of a transfer that the costs leave out, that is, all parts except one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all but one of the models in the downlink"
@@ -199,11 +199,11 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "a further vector in the downlink until a device's first update of a session"
+        yield "an additional vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the computation that the costs leave out: forward and backward passes besides local training's."""
+    """Yield the computation that the costs leave out: all forward and backward passes outside local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"
@@ -214,9 +214,9 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.whole_gradients:
         yield "the passes over all samples for the algorithm's gradients"
     if type(algorithm).term is not Algorithm.term:
-        yield "the passes of the models that the algorithm's loss compares with the trained one"
+        yield "the passes of the models that the algorithm's loss compares with the trained model"
     if type(start).anchor is not WarmStart.anchor:
         yield (
             f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
-            " the trained one"
+            " the trained model"
         )

@@ -95,7 +95,7 @@ def probe(
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s = 0.0
-    if access and len(rows) == most_rounds:  # every server has had its first round and another one
+    if access and len(rows) == most_rounds:  # every server has had its first round and another round
         longer_s = float(np.mean(latencies_s[:servers]) - np.mean(latencies_s[servers:]))
         connecting_s = min(max(0.0, longer_s), access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]

@@ -179,7 +179,7 @@ class RunProgress:
 
         Args:
             short: whether the text must fit next to a bar in 80 columns.
-            reached: simulated time and scores of the completed run, shown in place of the round's.
+            reached: simulated time and scores of the completed run, shown in place of those of `row`.
         """
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"

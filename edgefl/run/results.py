@@ -26,7 +26,7 @@ class _Directory(PathView):
         return Path(self) / key
 
     def __dir__(self) -> list[str]:
-        """Return what Path lacks, so that completion offers tables and figures instead of Path's eighty methods."""
+        """Return the names that Path lacks, so that completion offers tables and figures, not Path's methods."""
         return sorted(set(super().__dir__()) - {name for name in dir(Path) if not name.startswith("_")})
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. Its tables contain all runs, by variant (with the setting) and seed.
+    """The directory of a study, which is a path. Its tables contain all runs, by variant (with the setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 

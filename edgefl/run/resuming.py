@@ -48,7 +48,7 @@ def device_of(path: Path) -> str:
 
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
-    """Refuse to resume with a learner other than the run's."""
+    """Refuse to resume a run with a different learner."""
     theirs = (about_of(path).get("learner") or {}).get("name")
     ours = None if learner is None else own_code.name_of(learner)
     if theirs != ours:

@@ -35,7 +35,7 @@ def showing(wanted: bool) -> "Showing":
 
 
 def _in_notebook() -> bool:
-    """Return whether a Jupyter kernel runs this code; a terminal's IPython has none."""
+    """Return whether a Jupyter kernel runs this code; IPython in a terminal has no kernel."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 

@@ -35,7 +35,7 @@ from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 
 ALONE = TrainingReuse()
-ROWS_AT_ONCE = 50_000  # rows of ledger.csv that are formatted together, 50 MB of text
+ROWS_AT_ONCE = 50_000  # number of rows of ledger.csv that are formatted together, 50 MB of text
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
 
 

@@ -22,8 +22,8 @@ AS_PREVIOUS = 2
 class StudyMembership:
     """The study that a run belongs to.
 
-    reference: the variant with which others are compared, if named. setting: axis of the grid -> the run's label on
-    that axis. variants: all variants of the study, in the order of the study's file. run.json records all of these.
+    reference: the variant with which all others are compared, if named. setting: axis of the grid -> the run's label
+    on that axis. variants: all variants of the study, in the order of the study's file. run.json has all of these.
     """
 
     study: str

@@ -50,7 +50,7 @@ class TrainedModule:
         return x.to(torch.float32).sub(mean).mul(1.0 / std)
 
     def numbers(self, outputs: "Tensor") -> "Tensor":
-        """Convert a regression's outputs [n, 1] to values [n] in the units of the targets."""
+        """Convert a regression model's outputs [n, 1] to values [n] in the units of the targets."""
         return self.inputs.target_mean + self.inputs.target_std * outputs[..., 0]
 
 
@@ -94,7 +94,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: set cell= to one")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose one by cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"
@@ -135,9 +135,9 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     own = {name: tensor for name, tensor in rows.items() if name not in about}
     count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
     if which is None or not 0 <= which < count:
-        wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
+        wanted = f"device {device}" if device is not None else f"number {served} (the cell has {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: a run saves further models only if its "
+            f"{path}: there is no model besides the global model for {wanted}: a run saves other models only if its "
             "algorithm makes them, and devices' own models only with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
@@ -148,7 +148,7 @@ def _cell_of(path: Path) -> int:
 
 
 def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
-    """Return the tensors of models saved in a file beside the global model's; empty if there is no such file."""
+    """Return the tensors of models saved in a file beside the global model; empty if there is no such file."""
     from edgefl.learning.federation import kept_models
     from edgefl.learning.modules import model_files
 
@@ -158,7 +158,7 @@ def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
     if rows.get(kept_models.MODEL_OF) is not None or kept_models.DEVICES in rows:
         needed = [kept_models.DEVICES] + [kept_models.MODEL_OF] * (kind == kept_models.SERVED)
     if rows and any(name not in rows or rows[name].dim() != 1 for name in needed):
-        raise EdgeflError(f"{beside}: lacks the devices of its models ({', '.join(needed)}): run it again")
+        raise EdgeflError(f"{beside}: lacks the devices of its models ({', '.join(needed)}): repeat the run")
     return rows
 
 

@@ -16,7 +16,7 @@ from edgefl.scenario.world import World
 MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
 DAY_S = 86_400.0  # longest time for which a mobility model is checked; a trace file is checked to its end
-# number of times at which all devices are checked, and its multiplier for devices that were never in range
+# number of times at which all devices are checked, and its multiplier if a device was never in range
 LOOKS, CLOSER_LOOKS = 200, 20
 MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
 MOST_NAMED = 20  # maximum number of cells that a note names
@@ -24,7 +24,7 @@ UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """If no device is in the cells at time 0, look for one up to the run's end or, if unknown, for max_wait_s.
+    """If the cells are empty at time 0, look for devices there until the run's end or, if unknown, for max_wait_s.
 
     A device may still enter a cell between two of the checked times, or later. Switches and batteries are ignored.
 

@@ -62,7 +62,7 @@ def links(
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of a transfer each way on each link, starting now; None if the rate is 0."""
+    """Return seconds and joules of a transfer in each direction on each link, starting now; None if the rate is 0."""
     costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
         carrying = [link.row for link in opened if link.carries(direction)]

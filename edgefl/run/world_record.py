@@ -15,10 +15,10 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at what resolution, by which version
 
-Presence is observed once per sample. One sample per tick of the network, the default, is exact: training on
-scenario.yaml then finds the same devices in the same cells in every round that begins at the same time. Two effects
-are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's Doppler
-shift follows from its device's mean speed, so that fading and transfer times differ.
+Presence is observed once per sample. The default, one sample per tick of the network, is exact: a run of
+scenario.yaml has the same devices in each cell as the original run in every round that begins at the same time. Two
+effects are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's
+Doppler shift follows from its device's mean speed, so that fading and transfer times differ.
 """
 
 import csv
@@ -133,7 +133,7 @@ class _Seen(Nowhere):
             )
         self.every_s = every_s or self.world.tick_s
         self.duration_s, self.links_s = duration_s, links_s
-        # one more sample, since a device is absent after its last one
+        # one more sample, since a device is absent after its last sample
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(

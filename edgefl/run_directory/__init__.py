@@ -1,1 +1,1 @@
-"""A run on disk, with tables and status, the journal of its learners' answers, and the way to resume it."""
+"""A run on disk, with tables and status, the journal of its learners' answers, and the code that resumes it."""

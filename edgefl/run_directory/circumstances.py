@@ -41,7 +41,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Return the differences between a run's recorded circumstances and the present ones, as texts.
+    """Return the differences between a run's recorded and present circumstances, as texts.
 
     Args:
         scenario: whether a changed scenario counts as a difference.
@@ -54,7 +54,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bo
 
 
 def _difference(name: str, here: str, there: str) -> str:
-    """Describe how a circumstance has changed; for a scenario, name the keys that have changed."""
+    """Describe the change of a circumstance; for a scenario, name the keys that have changed."""
     if name != SCENARIO:
         return f"{name} is {here}, was {there}"
     try:

@@ -1,7 +1,7 @@
 """The journal of a run, which records every call to its learners and every answer, in order.
 
-The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
-again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
+The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay. It starts
+again at time 0, and its learners answer from the journal; at the journal's end, they continue training from the state
 of a snapshot. The run's tables are then byte for byte those of an uninterrupted run.
 """
 
@@ -106,7 +106,7 @@ class Journal:
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
-        """Return whether the next call is recorded; after the last such call, restore training from a snapshot."""
+        """Return whether the next call is recorded; if not, restore training from a snapshot."""
         if self._recorded:
             return True
         if self._restorable is not None:
@@ -132,7 +132,7 @@ class Journal:
             if encoded(value) != recorded:
                 raise EdgeflError(
                     f"{at}: this run calls `{call}` with {name} {words(value)}, but {self.path} (entry "
-                    f"{entry['n']}) has it with {name} {words(decoded(recorded))}; {remedy}"
+                    f"{entry['n']}) records it with {name} {words(decoded(recorded))}; {remedy}"
                 )
         return decoded(self._recorded.popleft()["answered"])
 
@@ -190,7 +190,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the journal's file, and keep journal and snapshots for a process that resumes the run."""
-        with suppress(OSError):  # on a full disk, closing fails like the last write
+        with suppress(OSError):  # on a full disk, closing fails as the last write did
             self._file.close()
 
     def _take_snapshot(self) -> None:
@@ -255,7 +255,7 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
     if unlike := differences(begun, circumstances):
         raise EdgeflError(
             f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
-            f"{'; '.join(unlike)}; undo that, or start again: edgefl run {path.parent / SCENARIO}"
+            f"{'; '.join(unlike)}; undo these changes, or start again: edgefl run {path.parent / SCENARIO}"
         )
     with path.open("rb") as file:
         first = file.readline()

@@ -1,9 +1,9 @@
-"""Reuse the answers of another run of a study as long as both make the same calls in the same order.
+"""Reuse the answers of another run of a study as long as both runs make the same calls in the same order.
 
 A learner's answers are a function of its settings and of the calls it receives. Two runs whose learners have the same
 settings therefore share training for as long as their calls are the same in all cells; each call is compared with the
-lender's journal. At the first difference the borrower's own learners take over, from the lender's nearest earlier
-snapshot or from the beginning; the calls since then are repeated, and their answers are compared with the lender's.
+lender's journal. At the first difference, the borrower's own learners take over from the lender's latest snapshot
+before the difference, or from the beginning; they repeat the calls since then, and their answers must be the same.
 
 A borrower that does not probe skips the lender's probes.
 """
@@ -36,8 +36,8 @@ PROBE, TRAIN = "probe", "train"  # names of phases
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal before the first one that might not apply to the borrower. written: the
-    line of each entry. ends: number of journal entries up to and including each entry, counting those omitted here.
+    entries: entries of the lender's journal before the first entry that might not apply to the borrower. written:
+    the line of each entry. ends: number of journal entries up to and including each entry, omitted entries counted.
     snapshots: the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the
     number of reused rounds when the borrower's own learners take over.
     """
@@ -52,7 +52,7 @@ class Loan:
     over: bool = False  # the borrower's own learners have taken over
     rounds: int = 0  # number of rounds reused so far
     _next: int = 0
-    _answered: bool = False  # whether the last answer was that of the previous entry
+    _answered: bool = False  # whether the previous entry gave the last answer
 
     def __post_init__(self) -> None:
         self._learners: dict[int, _BorrowingLearner] = {}
@@ -61,11 +61,11 @@ class Loan:
 
     @property
     def taken(self) -> int:
-        """Return the number of the lender's entries that were used or skipped so far."""
+        """Return the number of the lender's entries that have been used or skipped."""
         return self.ends[self._next - 1] if self._next else 0
 
     def takes(self, cell: int | str, call: str, asked: Mapping[str, Any]) -> bool:
-        """Return whether a learner's call is the next one in the lender's journal."""
+        """Return whether a learner's call is the next call in the lender's journal."""
         if self.over or self._next == len(self.entries):
             return False
         entry = self.entries[self._next]
@@ -215,7 +215,7 @@ def _without_probes(
     """Yield one cell's journal entries except probe rounds, each with its end position in the original journal.
 
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
-    rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
+    rounds, which leave no trace: without them, the lender answers like a run that does not probe.
 
     Without probe rounds, a session opens with its training. Stop before a session whose probes included a device that
     was absent at the session's start: that device becomes a member of the session, and counts in its tests.

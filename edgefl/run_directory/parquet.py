@@ -16,7 +16,7 @@ from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, refuse
 if TYPE_CHECKING:
     import pyarrow
 
-# Rows of a file: fewer compress badly; more use memory, and more are lost when a process is killed.
+# Rows per file: small files compress badly; large files use memory, and lose more rows if a process is killed.
 ROWS = 250_000
 REMEDY = "needs the package pyarrow: pip install 'edgefl-cosim[parquet]', or set record.tables: csv"
 

@@ -50,7 +50,7 @@ def words(value: Any) -> str:
 
 
 def _python(value: Any) -> Any:
-    """Convert NumPy's numbers to Python's."""
+    """Convert NumPy numbers to Python numbers."""
     return value if isinstance(value, int | str | None) or type(value) is float else value.item()
 
 
@@ -67,7 +67,7 @@ def _short(values: list[Any]) -> list[Any]:
 
 
 def _ranges(values: Sequence[int]) -> list[Any]:
-    """Shorten a list of increasing integers: three or more consecutive ones become one range."""
+    """Shorten a list of increasing integers: three or more consecutive integers become one range."""
     far = values[0] < -(2**63) or values[-1] >= 2**63
     ids = np.array(values, dtype=object if far else np.int64)
     breaks = np.flatnonzero(np.diff(ids) != 1)

@@ -43,7 +43,7 @@ ABOUT: Kinds = {
 }
 # required keys of these mappings
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
-# columns of text; all others of a Round are numbers or empty cells
+# columns of text; all other columns of a Round contain numbers or empty cells
 WORDS = {"phase"}
 COUNTS = {field.name for field in fields(Round) if field.type in ("int", int)}
 EMPTY = {field.name for field in fields(Round) if "None" in str(field.type)}
@@ -63,7 +63,7 @@ def about_of(path: Path) -> dict[str, Any]:
         why = error.strerror or type(error).__name__
         hint = "" if path.exists() else near_path(path)
         raise EdgeflError(
-            f"{path}: is not a run directory ({FILE}: {why}); give one made by `edgefl run`{hint}"
+            f"{path}: is not a run directory ({FILE}: {why}); give a directory made by `edgefl run`{hint}"
         ) from error
     except (ValueError, RecursionError) as error:
         raise EdgeflError(
@@ -152,7 +152,7 @@ class RoundRows:
 
     def _row(self, cells: list[str]) -> Round:
         if len(cells) != len(self._head):
-            many = f"has {len(cells)} cells, the header {len(self._head)}"
+            many = f"has {len(cells)} cells, but the header has {len(self._head)}"
             raise self._damaged(self._lines, many)
         named = dict(zip(self._head, cells, strict=True))
         values: dict[str, Any] = {}

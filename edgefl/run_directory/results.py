@@ -87,7 +87,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
 
 
 def free_directory(parent: Path, name: str) -> Path:
-    """Create `parent/name`, or `parent/name-2`, `-3` ... if that exists: results are never overwritten."""
+    """Create `parent/name`, or `parent/name-2`, `-3` ... if it exists: results are never overwritten."""
     path, number = parent / name, 1
     with writing(path):
         parent.mkdir(parents=True, exist_ok=True)
@@ -186,11 +186,11 @@ class RunDirectory:
 
     Args:
         path: a new or empty directory, or with `resume` the directory of an unfinished run.
-        about: further content of run.json.
+        about: additional content of run.json.
         resume: whether to write the tables of an unfinished run again, from the first row on.
 
     Attributes:
-        tables: federation ('' for a single one) -> the recorder of the federation's tables.
+        tables: federation ('' for a single federation) -> the recorder of the federation's tables.
 
     Raises:
         EdgeflError: the directory is not free, or cannot be resumed.

@@ -27,7 +27,7 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert NumPy's numbers to Python's."""
+    """Convert NumPy numbers to Python numbers."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"JSON cannot hold {type(value).__name__}")

@@ -64,7 +64,7 @@ class Every:
     """How often to take a snapshot; results do not depend on this interval.
 
     Args:
-        rounds: number of aggregations in all cells between two snapshots, or None if only `minutes` counts.
+        rounds: number of aggregations in all cells between two snapshots, or None if only `minutes` applies.
         minutes: minutes between two snapshots; taking snapshots uses at most LARGEST_SHARE of a run's time.
     """
 
@@ -158,7 +158,7 @@ class Snapshots:
             self._took_s = self._last - began
 
     def newest(self, digests: Mapping[int, str]) -> tuple[Snapshot | None, list[str]]:
-        """Return the newest complete snapshot of a journal, and notes on unusable later ones.
+        """Return the newest complete snapshot of a journal, and notes on later snapshots that are unusable.
 
         Args:
             digests: number n of entries -> checksum of the journal's first n entries.

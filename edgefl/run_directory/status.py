@@ -116,7 +116,7 @@ class RunStatus:
 
 
 def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the run.json of each federation with its own run directory, and last the run's own run.json."""
+    """Yield the run.json of each federation with its own run directory, and finally the run's own run.json."""
     for name, own in (about.get("federations") or {}).items():
         (path / name).mkdir(exist_ok=True)
         rest = {key: value for key, value in about.items() if key != "federations"}
@@ -175,7 +175,7 @@ def _now() -> datetime:
 
 
 def _silent_s(process: dict[str, Any]) -> float:
-    """Return the seconds since a process's last heartbeat; inf without one."""
+    """Return the seconds since a process's last heartbeat; inf without a heartbeat."""
     beat = process.get("heartbeat")
     return (_now() - datetime.fromisoformat(beat)).total_seconds() if beat else math.inf
 

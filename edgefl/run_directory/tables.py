@@ -66,7 +66,7 @@ class Table:
         """Append rows given by column: a list or array [rows], or one value for all rows.
 
         Args:
-            columns: the rows by column, not to be changed afterwards: a few rows are formatted with later ones.
+            columns: the rows by column. The caller must not change them, since a few rows are formatted only later.
 
         Raises:
             KeyError: the row type has no column of a given name.
@@ -257,7 +257,7 @@ _SMALL, _MOST = 100, 500
 
 
 class _Gathered:
-    """Small blocks of a table's rows, such as simultaneous handovers, gathered since one write per block is slow."""
+    """Small blocks of a table's rows, such as simultaneous handovers, gathered because many writes are slow."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []

@@ -43,7 +43,7 @@ class Loaded:
             of = tuple(data.train.x.shape[1:]), tuple(data.test.x.shape[1:])
             if of[0] != of[1]:
                 raise EdgeflError(
-                    f"samples have shape {list(of[0])} for training but {list(of[1])} for tests: give both the same",
+                    f"samples have shape {list(of[0])} for training but {list(of[1])} for tests: make them equal",
                     ("learning", "dataset"),
                 )
         except EdgeflError as error:

@@ -1,4 +1,4 @@
-"""Settings of several federations that share cells and band: each one's devices, weight and own sections."""
+"""Settings of several federations that share cells and band: each federation's devices, weight and sections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
 class FederationSettings(Section):
-    """Settings of one of several federations that share cells and band; sections left out are the scenario's."""
+    """Settings of one of several federations that share cells and band; omitted sections come from the scenario."""
 
     share: float | None = Field(
         None,
@@ -48,9 +48,9 @@ class FederationSettings(Section):
         None, description="workload without training, which replaces the scenario's learning or workload"
     )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
-        None, description="the federation's session policy, instead of the scenario's"
+        None, description="the federation's session policy, instead of the scenario's sessions"
     )
-    rounds: RoundSettings | None = Field(None, description="keys of rounds that differ from the scenario's")
+    rounds: RoundSettings | None = Field(None, description="keys of rounds that the federation overrides")
     stop: StopSettings | None = Field(
         None, description="scores that end the federation's run, instead of the scenario's stop"
     )
@@ -132,7 +132,7 @@ def check_members(
             raise EdgeflError(f"set its devices by share or by classes: {both}", ("federations", name))
         if (one.share is not None) != by_share:
             raise EdgeflError(
-                f"{first} has its devices by {'share' if by_share else 'classes'}: do the same for all federations",
+                f"{first} sets its devices by {'share' if by_share else 'classes'}: do the same for all federations",
                 ("federations", name),
             )
         for each in one.classes or ():
@@ -141,19 +141,19 @@ def check_members(
                 hint = did_you_mean(each, list(classes)) if classes else "; devices.classes names none"
                 raise EdgeflError(f"no class {each!r} in devices.classes{hint}", place)
             if each in taken:
-                raise EdgeflError(f"devices of class {each} belong to {taken[each]} already", place)
+                raise EdgeflError(f"devices of class {each} already belong to {taken[each]}", place)
             taken[each] = name
     if by_share:
         given = math.fsum(one.share or 0.0 for one in federations.values())
         if abs(given - 1) > SHARE_TOLERANCE:
             raise EdgeflError(
-                f"the federations' shares sum to {given:g}: every device belongs to one of them, so the sum "
+                f"the federations' shares sum to {given:g}: every device belongs to one federation, so the sum "
                 "must be 1",
                 ("federations",),
             )
     elif left := [each for each in classes if each not in taken]:
         raise EdgeflError(
-            f"devices of class {left[0]} belong to no federation: name the class in one of them",
+            f"devices of class {left[0]} belong to no federation: name the class in a federation",
             ("federations",),
         )
 
@@ -164,7 +164,7 @@ def _check_names(names: Sequence[str]) -> None:
     for name, folder in zip(names, folders, strict=True):
         if name == SNAPSHOTS or folders.count(folder) > 1:
             raise EdgeflError(
-                f"a federation's name is that of its folder in the run directory, but {name} is taken: choose "
+                f"a federation's folder in the run directory has the federation's name, but {name} is taken: choose "
                 "another name",
                 ("federations", name),
             )

@@ -15,7 +15,7 @@ from edgefl.learning.kernels import beyond_numba
 from edgefl.scenario.measured_links import beside_measured_rates
 from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 
-# keys of `rounds` that only apply if rounds do not overlap, and their values without effect
+# keys of `rounds` that only apply if rounds do not overlap, and the values at which they have no effect
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
 
 
@@ -48,7 +48,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 
 def _asked(s: Sections) -> dict[str, list[str]]:
-    """Return, for each need by its code, the names of the scenario's parts that have the need."""
+    """Map the code of each need to the names of the scenario's parts that have this need."""
     learning, selector = s.own.learning, s.own.rounds.selector
     overlapping = [s.server] * s.own.rounds.overlap
     tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)
@@ -136,7 +136,7 @@ def _more_than_a_change(s: Sections) -> Broken:
     if _sends_more(algorithm):
         name = s.named("algorithm")
         remedy = f"use {fitting(lambda one: not _sends_more(one))}"
-        yield ("learning", "privacy"), f"with {name} a device sends more", remedy
+        yield ("learning", "privacy"), f"with {name} a device sends more than that", remedy
     if learning.warm_start.probes:
         name = s.named("warm_start")
         yield ("learning", "privacy"), f"warm start {name} adds probes and reports", "use previous"
@@ -167,7 +167,7 @@ def _no_sums(s: Sections) -> Broken:
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or use {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "local", "optimiser"), f"the changes of {name} are no such sums", remedy
+        yield ("learning", "local", "optimiser"), f"the changes of {name} are not such sums", remedy
     yield from _state_kept(s)
 
 

@@ -23,7 +23,7 @@ def beside_measured_rates(s: Sections) -> Broken:
     if s.several:
         yield ("federations",), "several federations share a band", "leave federations out"
     if s.energy_excess:
-        yield ("record", "energy_excess"), "minimum energy needs a computed radio", "leave it out"
+        yield ("record", "energy_excess"), "the minimum energy needs computed rates", "leave it out"
     changed = [
         *_changed(s.radio, RadioSettings(preset="journal"), ("radio",)),
         *(

@@ -1,7 +1,7 @@
 """Compute the minimum memory that a scenario's run needs, before its world is built.
 
 Only allocations that are certain to occur are counted, so that a scenario that might fit is never refused. A run that
-passes this check may still need several times as much.
+passes this check may still need several times as much memory.
 """
 
 import math

@@ -119,7 +119,7 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "without resource blocks, a device that sends alone gets a dynamically shared band as a whole: leave"
+                "without resource blocks, a device that sends alone gets all of a dynamically shared band: leave"
                 " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
                 (*place, "max_bandwidth_hz"),
             )
@@ -142,7 +142,7 @@ def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
     for place, kind in _kinds(devices):
         if kind.indoor_share and path_loss.indoor_depth_m is None:
             raise EdgeflError(
-                f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"
+                f"38.901 defines no penetration loss of buildings for {type(path_loss).__name__}: set"
                 " indoor_share to 0, or radio.path_loss to umi or uma",
                 (*place, "indoor_share"),
             )
@@ -174,7 +174,7 @@ def check_metres(
 def _of_sections(
     layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
 ) -> Iterator[tuple[tuple[str, ...], Points]]:
-    """Yield each key that contains places in metres, with these places; the centres of all discs are one key."""
+    """Yield each key that contains places in metres, with these places; the centres of all discs form one key."""
     yield ("layout", "sites"), layout.sites or ()
     discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
     for name, area in areas.items():

@@ -16,7 +16,7 @@ from edgefl.scenario.own_sections import OwnSections
 
 @dataclass(frozen=True)
 class Numbers:
-    """The sections of a scenario with numbers that must be consistent: the devices' and a federation's own."""
+    """The sections of a scenario with numbers that must be consistent: `devices`, and a federation's sections."""
 
     devices: DeviceSettings
     own: OwnSections
@@ -49,7 +49,7 @@ class Numbers:
         server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
-                "rounds.selector.count already sets how many devices work at the same time: leave one of the two out",
+                "rounds.selector.count already sets how many devices work at the same time: leave one of them out",
                 ("rounds", "server", "concurrency"),
             )
         for key in ("concurrency", "buffer", "count"):
@@ -98,8 +98,8 @@ class Numbers:
             unknown = [id_ for id_ in sorted(ids) if id_ >= devices]
             if unknown:
                 raise EdgeflError(
-                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}:"
-                    " raise devices.count, or leave the device out",
+                    f"session {number} names device {unknown[0]}, but there are {devices} devices, 0 to"
+                    f" {devices - 1}: raise devices.count, or leave the device out",
                     ("devices", "churn", "sessions", str(number - 1)),
                 )
 

@@ -1,4 +1,4 @@
-"""The sections of a scenario that apply to one federation: its own, and those that all federations share."""
+"""The sections of a scenario that apply to one federation: its own sections, and those shared by all federations."""
 
 import math
 from collections.abc import Iterable, Iterator

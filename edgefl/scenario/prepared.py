@@ -59,7 +59,7 @@ class Identity:
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Return the differences to another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
+        """Return the differences from another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
@@ -75,7 +75,7 @@ class LearningIdentity:
     """The hashes of everything that determines the answers of learners, besides the calls made to them.
 
     whole: hash of all settings. pilot: hash of all settings except the warm start, which takes effect only after the
-    pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two further
+    pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two more
     sessions exactly as `previous` does, otherwise empty. leads: whether a run with a `plain` warm start may continue
     from this run's state after these two sessions.
     """
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that also states the number of the others."""
+    """Join the first few differences between runs into a phrase that also states how many are left out."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -112,7 +112,7 @@ def _hash_of(value: Any) -> str:
 
 
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
-# part of the dotted keys of a data set's parameters, the scenario's or a federation's own
+# part of the dotted keys of a data set's parameters, in the scenario or in a federation
 DATASET = "learning.dataset."
 
 
@@ -214,8 +214,8 @@ class Prepared:
             told.append(_of_file("learning.initial.path", own.learning.initial.path))
         warm_start = own.learning.warm_start
         one_model = len(world.served) == 1 and not joined and own.learning.drift is None
-        # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
-        # reorder the cells' calls; the class itself must declare it, since a subclass may open sessions differently
+        # whether sessions P + 1 and P + 2 are trained as with `previous` even after probe rounds, which take time and
+        # reorder the cells' calls; the class itself must declare this, since a subclass may open sessions differently
         as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
         return LearningIdentity(
             whole=_hash_of([settings, *told]),

@@ -6,13 +6,13 @@ has the radio and the accounting of the journal paper. A key that a preset does 
 Other keys follow the paper (J) in both presets, each for a reason:
 
 - `downlink: unicast`: whether a site broadcasts differs between networks; unicast is the simplest case, as is
-  `mobility: static`, whose Doppler shift is Table I's.
+  `mobility: static`, with the Doppler shift of Table I.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to the preset `journal`.
-- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
-- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
-- `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
-- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods do not differ in this.
-- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
+- `learning.local.steps`, `batch`, `lr`, `momentum`: the numbers of Table I, unless the user sets them.
+- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, and decreasing it is free.
+- `optimiser.state: fresh`: momentum restarts each round, since devices keep no state, as in most papers.
+- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that all methods use the same means.
+- `learning.after_pilot: continue`: a run continues with its current model; the paper's scenarios set `restart`.
 - `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
   own methods and models.
 - Seconds and joules of a sample's passes (J 27, 28): the usual formulas; only their parameters differ.
@@ -33,7 +33,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
-# keys whose value in nr depends on other keys of the scenario; references show the value for those keys' defaults
+# keys whose value in nr depends on other keys of the scenario; references show it with those keys' defaults
 FOLLOWS = {
     "radio.sharing": "rounds.selector",
     "radio.tdd": "carrier_hz",
@@ -109,7 +109,7 @@ def keys_of_presets() -> dict[str, list[str]]:
 
 
 def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario's JSON Schema with nr's values as defaults, and the journal's in the descriptions."""
+    """Return a scenario's JSON Schema with nr's values as defaults, and journal's values in the descriptions."""
     for section, keys in keys_of_presets().items():
         properties = schema["properties"]
         for name in section.split("."):

@@ -95,7 +95,7 @@ class Scenario(Shown):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
-    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no score does")
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no early end")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
@@ -175,7 +175,7 @@ class Scenario(Shown):
 
     @property
     def sections(self) -> OwnSections:
-        """The sections of a single federation, or those that several federations share unless they override them."""
+        """The sections of a single federation, or the sections that federations use unless they override them."""
         shared = {key: getattr(self, key) for key in OWN_SECTIONS}
         return OwnSections("", self.duration_s, cloud=self.cloud, **shared)
 
@@ -228,7 +228,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together for a federation, its own and the shared ones."""
+        """Return the sections that must fit together for a federation: its own sections and shared sections."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
@@ -295,8 +295,8 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # write null where an omitted key would take another value: the preset's, in a class that of `devices`, or in a
-    # federation that of the scenario's `rounds`
+    # write null where an omitted key would take a value from the preset, in a class from `devices`, or
+    # in a federation from the scenario's `rounds`
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values

@@ -16,7 +16,7 @@ Broken = Iterator[tuple[Place, str, str]]
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections that must fit together for a federation: its own, and those that all federations share.
+    """The sections that must fit together for a federation: its own sections, and those shared by all federations.
 
     energy_excess: whether the energy of rounds is compared with the minimum. others: sections of the world and of
     each class of devices, by place.

@@ -49,7 +49,7 @@ class World:
 
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
-        federations: name of each federation (empty for a single one) -> the federation's sections.
+        federations: name of each federation (empty for a single federation) -> the federation's sections.
         sections: sections of this world's federation. only: ids of the federation's devices, or None for all devices.
     """
 
@@ -69,7 +69,7 @@ class World:
 
     @property
     def sites_m(self) -> np.ndarray:
-        """Positions [cells, 2] of the base stations in m, the central one first."""
+        """Positions [cells, 2] of the base stations in m, the central station first."""
         return self.layout.sites_m
 
     @property
@@ -256,7 +256,7 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), or fixed by position; a stand-in if rates are measured."""
+        """The large-scale gains: drawn for each round (J), fixed by position, or computed from measured rates."""
         if self.measured is not None:
             return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):

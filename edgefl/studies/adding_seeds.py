@@ -1,6 +1,6 @@
-"""Add seeds to both variants of a study's question until it is answered, or its budget is spent.
+"""Add seeds to both variants of a study's question until the question is answered, or its budget is spent.
 
-The number of further seeds depends only on the runs' results. However often a study is interrupted and continued, and
+The number of added seeds depends only on the runs' results. However often a study is interrupted and continued, and
 on any number of processors, it ends with the same seeds.
 """
 
@@ -22,14 +22,14 @@ def ask(
     carry_out: Callable[[StudyPlan], Any],
     look: Callable[[Path, Seeds], Mapping[Setting, int]],
 ) -> None:
-    """Run further seeds of a study for as long as its question needs them.
+    """Run additional seeds of a study as long as its question needs them.
 
     Args:
         first: the plan of the study with all seeds and variants of its file, whose runs are complete.
         directory: the study's directory.
         carry_out: function that executes the remaining runs of a plan.
         look: returns how many seeds each setting needs, given the directory and the seeds of each setting; if a
-            setting needs no more seeds, this is the number it has.
+            setting needs no more seeds, this is its current number.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
     seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}
@@ -44,7 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds so far, write the answer, and return how many seeds settings need."""
+    """Answer a study's question from the seeds so far; write the answer, and return how many seeds settings need."""
     from edgefl.analysis.reports import (
         question as analysis,  # this import loads pandas and matplotlib, which only a question needs
     )
@@ -74,6 +74,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return further seeds, numbered after the largest present one, that raise the number of seeds to `count`."""
+    """Return additional seeds, numbered after the largest present seed, that raise the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

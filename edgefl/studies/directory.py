@@ -95,7 +95,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
-        # keys that are newer than the run have defaults that leave it unchanged
+        # keys that are newer than the run have defaults that leave the run unchanged
         if difference := _difference(directory / path, recorded, own):
             wrong.append(f"{path}: {difference}")
     if wrong:

@@ -1,4 +1,4 @@
-"""List the runs of a study with their states, and estimate the remaining cost, without running any."""
+"""List the runs of a study with their states, and estimate the remaining cost, without starting the study."""
 
 import time
 from collections import Counter
@@ -23,7 +23,7 @@ from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs, after which no further runs are checked
-FURTHER_PROBES_S = 0.2  # wall time of probes, after which cases take the nearest probe's figures
+FURTHER_PROBES_S = 0.2  # wall time of probes, after which the nearest probe's figures are used
 Costs = list[tuple[Range, Forecast]]  # pairs: number of runs, and the forecast of a single run
 Found = tuple[set[tuple[str, str]], Probe]
 
@@ -128,7 +128,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     if costs:
         yield (
             f"still to be done, roughly: {forecasts.wall_time(costs)} on one core, not counting training that a run "
-            f"reuses from another; {_disk(costs)} on disk; "
+            f"reuses from another run; {_disk(costs)} on disk; "
             f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None and (costs or not failing):
@@ -143,15 +143,15 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
 def _failing(
     runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], forecasts: _Forecasts
 ) -> Generator[str, None, dict[str, str]]:
-    """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
+    """Build runs as `simulate` does at their start; return the errors of runs that fail, by label.
 
     Yields:
-        A line on how many runs were built, if building all would take too long.
+        A line on how many runs were built, if building all runs would take too long.
     """
     failing = {}
     for number, run in enumerate(runs):
         if forecasts.late:
-            yield f"only the first {number} of {len(runs)} runs were checked: all would take more than {CHECKS_S:g} s"
+            yield f"only the first {number} of {len(runs)} runs were checked: all would take over {CHECKS_S:g} s"
             break
         try:
             forecasts.check(run, reuse[run.path])

@@ -18,7 +18,7 @@ FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERR
 
 
 def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
-    """Copy the runs of several study directories into one, which may already exist; the sources stay unchanged.
+    """Copy the runs of several study directories into one directory, new or old; the sources stay unchanged.
 
     If several parts contain the same run, the most advanced copy is used. Runs under way are skipped.
 
@@ -31,7 +31,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     for part in parts:
         if not (part / FILE).is_file():
             raise EdgeflError(
-                f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
+                f"{part}: is not a study directory, since it has no {FILE}; give a directory made by `edgefl study`"
             )
     for file in (file for part in parts for file in part.rglob("*")):
         if file.is_symlink() or not (file.is_file() or file.is_dir()):  # copying a link would copy its target
@@ -102,7 +102,7 @@ def _name(about: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a run directory; an incomplete copy is not taken for a run."""
+    """Copy a run directory; an incomplete copy is never mistaken for a run."""
     draft = draft_of(target)
     clear(draft)
     try:

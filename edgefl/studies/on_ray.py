@@ -24,7 +24,7 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = 3  # lost processes of a run, after which a node probably has too little memory for it
+MOST_LOSSES = 3  # lost processes of a run after which its node is assumed to have too little memory
 REPORT_S = 0.5  # seconds between two batches of a run's reports
 GOES_ON = "results written so far are kept; the same command continues the study"
 

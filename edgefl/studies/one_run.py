@@ -67,7 +67,7 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """Make the directory of a run that failed before creating one, so that a comparison can name the run.
 
-    No directory is made if the study's folder has been moved: it would be recreated without its other content.
+    If the study's folder has been moved, no directory is made, since it would be in a new, otherwise empty folder.
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():

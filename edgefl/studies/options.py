@@ -51,7 +51,7 @@ class StudyOptions:
 
     Attributes:
         device: as in `simulate`.
-        jobs: number of processes; if None, one per core, a single one on a GPU, or as many as a cluster allows.
+        jobs: number of processes; if None, one per core, a single process on a GPU, or as many as a cluster allows.
         executor: where to execute runs: local: in processes on this machine; inline: in this process; a function that
             receives the `RunScheduler` and `jobs`: on machines that see the directory under the same name.
         begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
@@ -61,11 +61,11 @@ class StudyOptions:
         noted: called with notes for the user, such as on runs that other processes are executing.
         elsewhere: called with the labels of the runs that other processes still execute when this process is done,
             and again whenever a study's question adds seeds.
-        wait: whether to wait for runs that other processes execute, and to take over those whose process dies.
+        wait: whether to wait for runs that other processes execute, and to take over runs whose process dies.
         fail_fast: whether to stop the study at the first failed run.
         retry: whether to repeat runs that failed in an earlier call.
         go_on: whether the directory may already contain part of the study.
-        shard: (i, n) to run only the i-th of n parts, counted from 1, or None for the whole study.
+        shard: (i, n) to run only the i-th of n parts, counted from 1; (1, 1) for the whole study.
         share: whether runs share training if their learners have the same settings and calls; results are the same.
         every: how often each run takes a snapshot.
     """

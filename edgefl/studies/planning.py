@@ -36,7 +36,7 @@ class Run:
 
     @property
     def setting(self) -> tuple[tuple[str, str], ...]:
-        """The run's setting as pairs of a grid's axis and the run's label on it; () without a grid."""
+        """The run's setting as pairs of a grid's axis and the run's label on that axis; () without a grid."""
         return tuple(self.member.setting.items())
 
     @property
@@ -47,10 +47,10 @@ class Run:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """A study's runs, validated, in folders relative to the study's own.
+    """A study's runs, validated, in folders relative to the study's folder.
 
     question: the study's question, for which `edgefl.studies.run` adds seeds, or None if the study has no question,
-    or if only given seeds are planned. base: the scenario, replacing the file named in the study.
+    or if only given seeds are planned. base: the scenario that replaces the file named in the study.
     """
 
     file: Path
@@ -65,7 +65,7 @@ class StudyPlan:
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case; with `like`, only of these runs' cases."""
+        """Return label and scenario of the first run of each case; with `like`, only for the cases of these runs."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)
@@ -83,9 +83,9 @@ def plan(
 
     Args:
         path: study file.
-        seeds: seeds to plan, without duplicates, instead of the study's own; the study's question then stays open.
-        base: the scenario, replacing the file named in the study.
-        overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings still win.
+        seeds: seeds to plan, without duplicates, instead of the study's seeds; the study's question then stays open.
+        base: the scenario that replaces the file named in the study.
+        overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings take precedence.
 
     Raises:
         EdgeflError: the study is faulty; the message names file, line and remedy.

@@ -1,9 +1,9 @@
 """Lock runs by plain files, so that several processes, on several machines, share a study.
 
-`claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating file
-N + 1, which only one process can do. The owner updates the file's time every few seconds; an owner that finds a claim
-newer than its own was considered dead, and exits at once. A copy made by rsync -a keeps the claims' old times, so
-these claims count as expired.
+`claims/RUN/N.json` is the N-th claim on a run; the newest one is valid. A process claims an abandoned run by creating
+file N + 1, which only one process can do. The owner updates the file's time every few seconds; an owner that finds a
+claim newer than its own was considered dead, and exits at once. A copy made by rsync -a keeps the claims' old times,
+so these claims count as expired.
 
 The clocks of machines differ and are adjusted, so an old file time is only a reason to watch the file: another
 machine's claim is taken over once its file has not changed for longer than the owner's update interval.

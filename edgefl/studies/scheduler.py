@@ -27,11 +27,11 @@ class RunScheduler:
     Args:
         directory: the study's directory.
         runs: the runs that this process may execute.
-        reuse: path of each run of the study -> the training that the run reuses and keeps for others.
+        reuse: path of each run of the study -> the training that the run reuses and keeps for other runs.
         states: path of each run -> the run's current state.
 
     Attributes:
-        cores: number of cores for a run that begins alone because all others wait for its training. to_do: runs
+        cores: number of cores for a run that begins alone because all other runs wait for it. to_do: runs
             waiting to be started. completed: runs that were complete before this process began. new: runs not yet
             begun.
     """
@@ -210,9 +210,9 @@ class RunScheduler:
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
     """Return each run's position in the queue, by family; runs that only reuse training follow the next family.
 
-    A run that reuses all its training from another run ends within moments. Such runs are executed while others
-    train, so that at the end no worker trains alone while others idle. Such runs wait for one family only, since
-    lenders keep snapshots until then.
+    A run that reuses all its training from another run ends within moments. Such runs are executed while other
+    runs train, so that at the end no worker trains alone while others idle. They wait for one family only, since
+    lenders keep their snapshots until then.
     """
     ranks: dict[int, int] = {}
     places = {}

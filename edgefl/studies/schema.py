@@ -29,7 +29,7 @@ def _study() -> Json:
     open_ended = [key.replace(".", r"\.") for key, value in keys.items() if _open_ended(value)]
     overrides = {
         "type": ["object", "null"],
-        "description": "dotted keys of the scenario, with values that replace the base scenario's",
+        "description": "dotted keys of the scenario, with values that replace those of the base scenario",
         "properties": keys,
         "patternProperties": {rf"^{key}\..+$": {} for key in open_ended},
         "additionalProperties": False,

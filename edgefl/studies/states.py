@@ -19,7 +19,7 @@ class State(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    STALE = "stale"  # the run's process died, or has sent no heartbeat for long
+    STALE = "stale"  # the run's process died, or has sent no heartbeat for a long time
 
 
 ENDED = {State.COMPLETED, State.FAILED}
@@ -31,7 +31,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 
     Args:
         directory: the study's directory.
-        run: the run's directory, relative to the study's.
+        run: the run's directory, relative to the study's directory.
         about: contents of the run's run.json; if None, the file is read.
     """
     if about is None:

@@ -42,8 +42,8 @@ class QuestionSettings(Section):
 
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
-        "accuracy_first (mean of its first 10 rounds), accuracy_start (before the first), the cost of reaching the "
-        "target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
+        "accuracy_first (mean of its first 10 rounds), accuracy_start (before the first round), the cost of reaching "
+        "the target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
         description="two variants to compare; the difference is the first minus the second"
@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="maximum number of seeds per setting: the study's seeds, then numbers that follow the largest",
+        description="maximum number of seeds per setting: the study's seeds, then numbers after the largest seed",
     )
     error: float = Field(
         0.05,
@@ -67,7 +67,7 @@ class QuestionSettings(Section):
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="accuracy to which time or energy is measured: 0.8, or a share of the reference's best ('95%')",
+        description="accuracy to which time or energy is measured: 0.8, or '95%' of the reference's best accuracy",
     )
 
     @model_validator(mode="after")
@@ -114,12 +114,12 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, to which comparisons and relative targets refer; null: none",
+        description="the proposed variant, to which comparisons and relative targets refer; null: no reference",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
-        description="name -> dotted overrides of the base scenario; with a grid they may be left out: the"
-        " base scenario then runs in each setting",
+        description="name -> dotted overrides of the base scenario; with a grid, variants may be left"
+        " out: the base scenario then runs in each setting",
     )
     grid: dict[str, dict[str, Overrides]] = Field(
         default_factory=dict,
@@ -151,7 +151,7 @@ class Study(Section):
             axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(
-                    f"two axes are called '{axis}': name one, as axis -> label -> overrides", ("grid", key)
+                    f"two axes are called '{axis}': rename one, as axis -> label -> overrides", ("grid", key)
                 )
             if isinstance(points, list):
                 points = _labelled(key, [{key: value} for value in points])
@@ -251,7 +251,7 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
         label = " ".join(texts[key][number] for key in overrides)
         if label in labelled:
             raise EdgeflError(
-                f"two points have the label '{label}': give each its own, as label: overrides", ("grid", axis)
+                f"two points have the label '{label}': give each a label, as label: overrides", ("grid", axis)
             )
         labelled[label] = overrides
     return labelled

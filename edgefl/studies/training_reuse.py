@@ -17,11 +17,11 @@ from edgefl.studies.states import State
 
 @dataclass
 class ReusePlan:
-    """The training that a run reuses from another run, and the training that it keeps for others.
+    """The training that a run reuses from another run, and the training that it keeps for other runs.
 
     lender: the run that trains for this run; None if this run does its own training. whole: whether the lender does
     all of the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots`
-    snapshots by then. lends: when this run writes snapshots for others. family: the runs that reuse one another's
+    snapshots by then. lends: when this run writes snapshots for other runs. family: the runs that reuse one another's
     training.
     """
 
@@ -42,11 +42,11 @@ class ReusePlan:
 def plan_reuse(
     prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
-    """Return, by each run's path, the training that the run reuses and the training that it keeps for others.
+    """Return, by each run's path, the training that the run reuses and the training that it keeps for other runs.
 
-    Among runs with equal learners, a completed run, or otherwise the first run, trains for all. If these training
-    runs differ only in their warm start, one of them trains the pilot sessions for the others, and the next two
-    sessions, too, if the other run's warm start trains these sessions like `previous`.
+    Among runs with equal learners, a completed run, or otherwise the first run, trains for all of them. If these
+    training runs differ only in their warm start, one of them trains the pilot sessions for the others. It also
+    trains the next two sessions for each run whose warm start trains these sessions like `previous`.
 
     Args:
         prepared: the scenarios of the runs, by path.
@@ -80,10 +80,10 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Of several runs that differ only in their warm start, let one train the first sessions for all others."""
+    """Let one of several runs that differ only in their warm start train the first sessions for all others."""
     if len(heads) < 2:
         return
-    # the others can reuse two sessions of a run that probes, but not vice versa
+    # runs without probes can reuse two sessions of a run that probes, but not vice versa
     first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
     others = [plans[head] for head in heads if head != first]

@@ -71,6 +71,6 @@ def test_help_tells_what_arguments_are(
     """Help explains arguments; it did not with typer 0.20 on click 8.5, which pyproject.toml excludes."""
     monkeypatch.setenv("COLUMNS", "120")
     code_of("run", "--help")
-    assert "Scenario YAML, or the name of a shipped one" in " ".join(
+    assert "Scenario YAML, or the name of a shipped scenario" in " ".join(
         capsys.readouterr().out.replace("│", " ").split()
     )

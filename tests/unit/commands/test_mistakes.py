@@ -76,7 +76,7 @@ missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhe
 missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz does not exist (looked in the scenario's folder and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make the sum 1
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
-absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
+absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4 devices, 0 to 3
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
 a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; edgefl calls it path
 a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; edgefl calls it rounds.selector.count

@@ -51,7 +51,7 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     assert note == (
         "no update was ever aggregated in 4 rounds: overall, 0 of 16 participations were completed, and a round"
         " needs 2 (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
-        " rounds.min_updates requires fewer"
+        " rounds.min_updates requires fewer updates"
     )
 
 
@@ -79,7 +79,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
     assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
     assert "almost no update can arrive in time" in told[0]
     assert "no update was ever aggregated in 4 rounds: overall, 0 of 8 participations" in told[1]
-    assert "no session began with saved models; the first that can is session 3" in told[2]
+    assert "no session began with saved models; the first that can do so is session 3" in told[2]
 
 
 def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("warm_start", "pilots", "sessions", "said"),
     [
-        ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
-        ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
+        ("average", 2, 3, "no session began with saved models; the first that can do so is session 4"),
+        ("average", 1, 2, "no session began with saved models; the first that can do so is session 3"),
         ("average", 100, 3, "has no effect: sessions 1 to 100 are pilot sessions"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),

@@ -122,7 +122,7 @@ def test_rows_are_read_as_they_are_written(tmp_path: Path) -> None:
     ("damaged", "message"),
     [
         (line().replace("0.25", '"'), "is not a line of a table"),
-        (line()[:-3] + "\n", r"has \d+ cells, the header \d+"),
+        (line()[:-3] + "\n", r"has \d+ cells, but the header has \d+"),
         (line().replace("2.5", "x"), "energy_j is 'x', not a number"),
         (line().replace("2.5", ""), "energy_j is '', not a number"),
         ("1.5" + line()[1:], "session is '1.5', not a number"),

@@ -74,7 +74,7 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
     assert rounds.loss.iloc[2] < rounds.loss.iloc[0]
     (note,) = notes_about_rates(path)
     assert "with polynomial the learning rate is 0 from round 4 on" in note
-    assert "a cell had 8" in note
+    assert "a cell had 8 rounds" in note
 
 
 def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
