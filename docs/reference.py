@@ -57,7 +57,7 @@ def _linked(row: str) -> str:
     """Replace the command in a table's cell, which suits a terminal, with a link to the section or kind."""
 
     def section(found: re.Match[str]) -> str:
-        name = found[1].replace("\\", "").removeprefix("federations.")  # the same section
+        name = found[1].replace("\\", "").removeprefix("federations.")  # both have the same sections
         return f"section [{name}](#{_anchor(name)})"
 
     def kind(found: re.Match[str]) -> str:
