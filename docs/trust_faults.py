@@ -140,7 +140,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
-    """Return the share of killed mutants among those that are not equivalent."""
+    """Return the share of killed mutants among the mutants that are not equivalent."""
     count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
     return sum(count) / max(1, len(count))
 

@@ -273,9 +273,8 @@ def _geometry(one: Scenario) -> float:
     """Return the number of borders per minute that a straight walk at the mean speed crosses.
 
     Buffon: 2 v B / pi through borders of length B per area. Between hexagons, half of a perimeter, 3 isd / sqrt(3),
-    over the area isd^2 sqrt(3) / 2: B = 2 / isd. Between three sectors, which meet at the site and reach to corners
-    isd / sqrt(3) away, as much again.
-    """
+    over the area isd^2 sqrt(3) / 2: B = 2 / isd. The borders between three sectors, from the site to corners isd /
+    sqrt(3) away, have the same length again."""
     layout, mobility = one.layout, one.devices.mobility
     length_per_area = (2 if layout.sectors == 1 else 4) / layout.isd_m
     return float(60 * (mobility.speed_min_m_s + mobility.speed_max_m_s) / 2 * 2 * length_per_area / math.pi)
