@@ -1,7 +1,7 @@
 """Draw every shipped scenario into docs/gallery/, and write docs/gallery.md and a page per topic: `make gallery`.
 
-python docs/gallery.py [NAME ...]   draws only these; the pages always show all. `riverside` names the pictures of the
-lesson in docs/authoring.md, one after each of its steps.
+python docs/gallery.py [NAME ...]   draws only these scenarios; the pages always show all scenarios. `riverside` names
+the pictures of the lesson in docs/authoring.md, one after each of its steps.
 """
 
 import json

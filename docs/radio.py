@@ -136,7 +136,7 @@ def measured(data: Data, seed: int) -> tuple[float, float, float]:
 
 
 def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int] = SEEDS) -> str:
-    """Measure the preset with one of its laws left out at a time."""
+    """Measure the whole preset, the preset without each of its laws in turn, and the preset `journal`."""
     variants = [data("nr"), *(changed(data("nr"), law.without) for law in LAWS), data("journal")]
     jobs = [(variant, seed) for variant in variants for seed in seeds]
     found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)

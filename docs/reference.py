@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_origin
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"<!-- (\w+): made from the code -->")
 INTERNAL = ("help",)
-SECTION = re.compile(r"a section: edgefl describe ([\w.\\]+)")  # of a table's cell, where \ escapes _
+SECTION = re.compile(r"a section: edgefl describe ([\w.\\]+)")  # in a table's cell, where \ escapes _
 KIND = re.compile(r"edgefl list ([\w\\]+)")
 
 

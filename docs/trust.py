@@ -42,8 +42,8 @@ class Row(NamedTuple):
     """A row of a table: the quantity, the two values, and the allowed deviation.
 
     Args:
-        allowed: the largest deviation, or None where the values differ for a reason; a test then compares `here` with
-            the page.
+        allowed: the largest deviation, or None if the values differ for a stated reason; a test then compares `here`
+            with the page.
         fault: id of a fault of tests/faults that makes the deviation larger than allowed.
     """
 

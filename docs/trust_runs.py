@@ -143,7 +143,7 @@ def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
 def rounds(
     preset: str, count: int = 10, alone: bool = False, bits: int = SVHN_BITS, **keys: Any
 ) -> list[DeviceRound]:
-    """Return the parts of rounds in a cell of 250 m: six rounds of all devices, or one of each device alone."""
+    """Return the parts of rounds in a cell of 250 m: six rounds of all devices, or one round of each device alone."""
     one = scenario(
         devices={"count": count, **keys},
         radio={"preset": preset, "propagation": {"shadowing": "spatial"}},
