@@ -1,6 +1,6 @@
 """Draw docs/compress_and_choose.png from the runs of scenarios/studies/compress_and_choose.yaml.
 
-`python docs/compress_and_choose.py STUDY_DIR` (the study takes five minutes on one core).
+`python docs/compress_and_choose.py STUDY_DIR` (the study takes 5 to 15 minutes on one core).
 """
 
 import sys

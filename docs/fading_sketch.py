@@ -18,7 +18,7 @@ SNR_DB, PARTS = 10.0, 11
 # slots of a transfer at the mean rate
 SIZES = (1, 5, 20, 100)
 ORDERS = (2, 4, 6, 8)  # bits of a modulation's symbols
-# names of processes -> [links, slots] power
+# a fading process: draws the power of each link in each slot, [links, slots]
 Powers = Callable[[np.random.Generator], FloatArray]
 
 
@@ -46,7 +46,7 @@ def jakes(rng: np.random.Generator) -> FloatArray:
 
 
 def slots_of(rates: FloatArray, need: float) -> FloatArray:
-    """Return the number of slots after which each transfer is complete [links], nan if it never is."""
+    """Return the number of slots after which each transfer is complete [links], nan if it is never complete."""
     done = np.cumsum(rates, axis=1) >= need
     return np.where(done.any(axis=1), done.argmax(axis=1) + 1.0, np.nan)
 

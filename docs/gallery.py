@@ -1,7 +1,7 @@
 """Draw every shipped scenario into docs/gallery/, and write docs/gallery.md and a page per topic: `make gallery`.
 
-python docs/gallery.py [NAME ...]   draws only these; the pages always show all. `riverside` names the pictures of the
-lesson in docs/authoring.md, one after each of its steps.
+python docs/gallery.py [NAME ...]   draws only these scenarios; the pages always show all scenarios. `riverside` names
+the pictures of the lesson in docs/authoring.md, one after each of its steps.
 """
 
 import json
@@ -94,7 +94,7 @@ def drawn(scenario: Scenario) -> Preview:
 
 
 def by_topic(files: list[Path]) -> dict[str, list[Path]]:
-    """Topic -> its scenarios, without empty topics."""
+    """Return the scenarios of each topic, without empty topics."""
     topics, left = {}, list(files)
     for topic, beginnings in TOPICS.items():
         mine = [file for start in beginnings for file in left if file.stem.startswith(start)]
@@ -105,13 +105,13 @@ def by_topic(files: list[Path]) -> dict[str, list[Path]]:
 
 
 def page_of(topic: str) -> str:
-    """The file name of a topic's page."""
+    """Return the file name of a topic's page."""
     words = re.sub("[^a-z]+", "-", topic.lower().replace("'", ""))
     return f"gallery-{words}.md"
 
 
 def first_page(topics: dict[str, list[Path]]) -> str:
-    """The text of the page that shows all scenarios."""
+    """Return the text of the page that shows all scenarios."""
     parts = [HEAD]
     for topic, files in topics.items():
         parts += [f"## {topic}\n", "| | | |\n|---|---|---|"]
@@ -126,7 +126,7 @@ def first_page(topics: dict[str, list[Path]]) -> str:
 
 
 def page(topic: str, files: list[Path], facts: dict[str, str]) -> str:
-    """The text of a topic's page."""
+    """Return the text of a topic's page."""
     how = "Each picture shows the scenario before a run; the [gallery](gallery.md) explains how to read it.\n"
     parts = [f"# {topic}\n", how]
     for file in files:
@@ -137,7 +137,7 @@ def page(topic: str, files: list[Path], facts: dict[str, str]) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of the comment at the top of a scenario file."""
+    """Return the sentences of the comment at the top of a scenario file."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -148,7 +148,7 @@ def sentences(text: str) -> list[str]:
 
 
 def measured(preview: Preview) -> str:
-    """A sentence with the figures of a preview."""
+    """Return a sentence with the figures of a preview."""
     moves = ""
     whole = preview.walked_s >= preview.times_s[-1]  # otherwise the count of handovers is partial
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:

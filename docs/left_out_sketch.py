@@ -14,13 +14,13 @@ STEPS = Steps(2.0)
 
 
 def powers(rng: np.random.Generator, k: float, *shape: int) -> FloatArray:
-    """Draw |h|^2 of Rician fading, whose direct path has K times the power of all others; k = 0 is Rayleigh's."""
+    """Draw |h|^2 of Rician fading whose direct path has k times the power of all other paths (k = 0: Rayleigh)."""
     scattered = rng.standard_normal((2, *shape)) / np.sqrt(2 * (k + 1))
     return np.asarray((np.sqrt(k / (k + 1)) + scattered[0]) ** 2 + scattered[1] ** 2)
 
 
 def direct_path(name: str, snr_db: float) -> tuple[float, float]:
-    """Return mean and standard deviation of a slot's rate with a direct path, relative to those without one."""
+    """Return mean and standard deviation of a slot's rate with a direct path, relative to Rayleigh fading."""
     k_db, parts = PARTS[name]
     both = []
     for k in (10 ** (k_db / 10), 0.0):
@@ -34,11 +34,11 @@ def direct_path(name: str, snr_db: float) -> tuple[float, float]:
 def together(devices: int, snr_db: float, antennas: int = 8) -> float:
     """Return the rate of uplinks that share all blocks, relative to uplinks that each have a part of the blocks.
 
-    The site separates them by MMSE with perfect knowledge; all antennas fade independently. A device on a part of
-    the blocks has its full power there.
+    The site separates the uplinks by MMSE with perfect knowledge of the channel; all antennas fade independently. A
+    device that has a part of the blocks puts its full power on them.
 
     Args:
-        snr_db: of a device alone on all blocks, with the gain of all antennas.
+        snr_db: SNR of a device that is alone on all blocks, with the gain of all antennas.
     """
     rng = np.random.default_rng(SEED)
     drawn = rng.standard_normal((2, DRAWS, antennas, devices)) / np.sqrt(2)

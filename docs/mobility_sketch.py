@@ -1,6 +1,6 @@
 """Count handovers in a mobility setting of 3GPP, programmed in NumPy without any code of edgefl.
 
-Macro cells of TR 36.814 (Table A.2.1.1-1 and -2, case 1, 2 GHz) as TR 36.839 lays them out for mobility: hexagons of
+Macro cells of TR 36.814 (Table A.2.1.1-1 and -2, case 1, 2 GHz), in the layout of TR 36.839 for mobility: hexagons of
 500 m, three sectors tilted down by 15 degrees, 128.1 + 37.6 log10(km), shadowing of 8 dB that decorrelates over 25 m,
 with correlation 0.5 between sites and 1 between sectors, no line of sight; event A3 of 3 dB on samples of 200 ms
 through a layer-3 filter of k = 4. Fading, measurement errors and failed handovers are left out.
@@ -20,7 +20,7 @@ WALK_M, SOON_S = 1000.0, 5.0  # walks start within 433 m of the centre; the latt
 
 
 class Counted(NamedTuple):
-    """A user's handovers per minute with their standard error, handovers per border, and share of early returns."""
+    """A user's handovers per minute with standard error, handovers per border, and share that soon returns."""
 
     a_minute: float
     error: float
@@ -61,7 +61,7 @@ def count(speed_m_s: float, trigger_s: float, users: int = 600, seed: int = 0) -
         handovers[goes] += 1
     minutes = WALK_M / speed_m_s / 60
     a_minute, error = handovers.mean() / minutes, handovers.std() / math.sqrt(users) / minutes
-    # borders between sectors are twice as long as those between hexagons: 4 / isd of them per area (Buffon)
+    # borders between sectors are twice as long as borders between hexagons: a length of 4 / isd per area (Buffon)
     borders = 60 * 2 * speed_m_s * 4 / ISD_M / math.pi
     return Counted(a_minute, error, a_minute / borders, back / handovers.sum())
 

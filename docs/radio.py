@@ -40,9 +40,10 @@ HEAD = """\
 # The radio
 
 `radio.preset: nr`, the default, models a real 5G radio; `radio.preset: journal` is the journal paper's radio. The
-preset fills in the keys that a scenario leaves out, and a run's scenario.yaml lists them all. A key that the scenario
-sets takes precedence: `radio.tdd: null` removes the frame, and `radio.monitoring.coverage_margin_db: null` removes
-the coverage limit. The tables on this page come from whole runs and show means over seeds with their standard errors.
+preset fills in the keys that a scenario leaves out, and a run's scenario.yaml lists all keys with their values. A key
+that the scenario sets takes precedence: `radio.tdd: null` removes the frame, and
+`radio.monitoring.coverage_margin_db: null` removes the coverage limit. The tables on this page come from whole runs
+and show means over seeds with their standard errors.
 """
 LAWS_HEAD = """\
 ## Effect of leaving out a law
@@ -50,29 +51,29 @@ LAWS_HEAD = """\
 35 devices walk and 35 drive among seven sites 500 m apart, with 100 MHz and a load of 0.3 in the neighbouring cells.
 The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
 reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "instead" says what
-replaces this law. The last two columns divide the time and energy of the whole preset by those of the row, for the
-same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's devices) are per
-round and cell. A round ends when its slowest device has finished. Two rows cover a different set of devices. Without
-reestablishment, a link failure ends the device's part of the round. If devices must always transmit on their whole
-share, fewer of them have coverage, and the round does not wait for the others. `radio.propagation.shadowing: spatial`
-is not in the table, because a scenario with several cells requires it.
+replaces this law. The last two columns divide the time and energy of the whole preset by the row's time and energy,
+for the same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's devices) are
+per round and cell. A round ends when its slowest device has finished. Two rows cover a different set of devices:
+without reestablishment, a link failure ends the device's part of the round; if devices must always transmit on their
+whole share, fewer devices have coverage, and the round does not wait for devices without coverage.
+`radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart with both presets
 
 The table shows the first session of `quickstart.yaml`, with training from scratch. Simulated seconds and the
 devices' joules are counted from the session's beginning, and include computing. The target is nine tenths of the
-accuracy that the run with the journal's radio reaches at the session's end; the last row of each preset is the first
+accuracy that the run with the `journal` preset reaches at the session's end; the last row of each preset is the first
 round that meets the target.
 """
 CITY_HEAD = """\
 ## A city's day with both presets
 
 The table shows `city_day.yaml` with its deadline of 120 s, without training. The scenario's sessions depend on which
-devices are present, not on accuracy, and the payload is that of the scenario's model, so training would not affect
-the radio. Of the scenario's radio settings we kept only band, carrier, load and those that a network of several cells
-requires. Time and energy are per round and cell, over rounds with at least one participant; devices that miss the
-deadline are cut off. Standard errors are over rounds.
+devices are present, not on accuracy, and the payload has the bits of the scenario's model, so training would not
+affect the radio. Of the scenario's radio settings we kept only band, carrier, load and the settings that a network of
+several cells requires. Time and energy are per round and cell, over rounds with at least one participant; devices
+that miss the deadline are cut off. Standard errors are over rounds.
 """
 
 
@@ -135,7 +136,7 @@ def measured(data: Data, seed: int) -> tuple[float, float, float]:
 
 
 def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int] = SEEDS) -> str:
-    """Measure the preset with one of its laws left out at a time."""
+    """Measure the whole preset, the preset without each of its laws in turn, and the preset `journal`."""
     variants = [data("nr"), *(changed(data("nr"), law.without) for law in LAWS), data("journal")]
     jobs = [(variant, seed) for variant in variants for seed in seeds]
     found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_origin
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"<!-- (\w+): made from the code -->")
 INTERNAL = ("help",)
-SECTION = re.compile(r"a section: edgefl describe ([\w.\\]+)")  # of a table's cell, where \ escapes _
+SECTION = re.compile(r"a section: edgefl describe ([\w.\\]+)")  # in a table's cell, where \ escapes _
 KIND = re.compile(r"edgefl list ([\w\\]+)")
 
 
@@ -57,7 +57,7 @@ def _linked(row: str) -> str:
     """Replace the command in a table's cell, which suits a terminal, with a link to the section or kind."""
 
     def section(found: re.Match[str]) -> str:
-        name = found[1].replace("\\", "").removeprefix("federations.")  # the same section
+        name = found[1].replace("\\", "").removeprefix("federations.")  # both have the same sections
         return f"section [{name}](#{_anchor(name)})"
 
     def kind(found: re.Match[str]) -> str:

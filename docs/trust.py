@@ -1,4 +1,4 @@
-"""Write docs/trust.md: each law of the radio beside its reference, and simulated quantities beside measured ones.
+"""Write docs/trust.md: compare each law of the radio with its reference, and simulated quantities with measurements.
 
 python docs/trust.py           `make trust`; some minutes, all numbers are functions of the code
 python docs/trust.py faults    only the last section, from the results that `make faults` and `make mutants` saved
@@ -28,12 +28,12 @@ GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
 # Trust
 
-This page compares every law of the radio with its source and simulated runs with figures from published measurements,
-and explains the differences. A program computes edgefl's figures, and a test checks them.
+This page compares every law of the radio with its source, and simulated runs with figures from published
+measurements. It also explains the differences. A program computes edgefl's figures, and a test checks them.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If it
 says *page*, the figure deviates from the reference for the reason given below the table, and the test compares the
-figure with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
+figure with the figure printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
 below](#fault-injection) that makes the deviation larger than allowed.
 """
 
@@ -42,8 +42,8 @@ class Row(NamedTuple):
     """A row of a table: the quantity, the two values, and the allowed deviation.
 
     Args:
-        allowed: the largest deviation, or None where the values differ for a reason; a test then compares `here` with
-            the page.
+        allowed: the largest deviation, or None if the values differ for a stated reason; a test then compares `here`
+            with the page.
         fault: id of a fault of tests/faults that makes the deviation larger than allowed.
     """
 
@@ -98,7 +98,7 @@ def path_loss() -> Section:
             ours = float(UMi().path_loss_db(float(metres), carrier_hz=3.5e9, line_of_sight=sight))
             name = f"{'LoS' if sight else 'NLoS'} at {metres} m, {source}"
             fault = "channel.umi_obstructed_slope"
-            if sight:  # the breakpoint lies at 210 m
+            if sight:  # the breakpoint is at 210 m
                 fault = "channel.breakpoint" if float(metres) > 210 else ""
             rows.append(Row(name, float(one[column]), ours, "dB", allowed, fault))
         if source == "sionna":
@@ -141,7 +141,7 @@ def shadowing() -> Section:
             )
     return Section(
         "Shadowing over distance",
-        "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
+        "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without line of sight",
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
         f"The figures are Monte Carlo estimates, with a standard error of up to {error:.3f}. The fields are linear"
@@ -181,10 +181,11 @@ def fading() -> Section:
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
         "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals Jakes's"
-        " after one slot and is rho^n after n slots, which falls exponentially, while Jakes's correlation falls"
-        " faster at first and then oscillates around zero. A transfer averages over its slots, and fewer of them are"
-        " independent here, so transfer times vary more than with Jakes's correlation, but their mean is the same."
-        " The figures are Monte Carlo estimates; four standard errors are allowed.",
+        " correlation after one slot. After n slots it is rho^n, which falls exponentially, while Jakes's"
+        " correlation falls faster at first and then oscillates around zero. A transfer averages over its slots."
+        " Fewer of these slots are independent in edgefl, so transfer times vary more than with Jakes's"
+        " correlation, but their mean is the same. The figures are Monte Carlo estimates; four standard errors are"
+        " allowed.",
     )
 
 
@@ -220,7 +221,7 @@ def rates() -> Section:
 
 
 def walls() -> Section:
-    """Compare quantiles of the loss through walls with those of the law's own distribution."""
+    """Compare quantiles of the loss through walls with the quantiles of the law's distribution."""
     rng = np.random.default_rng(1)
     count = 200_000
     inside_m = 25.0 * rng.random((2, count)).min(axis=0)

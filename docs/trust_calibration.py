@@ -70,7 +70,7 @@ class Column(Panel):
     """
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Return the gain of an element plus that of the array, dBi."""
+        """Return the sum of an element's gain and the array's gain, dBi."""
         away_m = np.hypot(displacement_m[..., 0], displacement_m[..., 1])
         below = height_m / np.hypot(away_m, height_m) - math.sin(math.radians(TILT_DEG))
         phases = math.pi * below[..., None] * np.arange(ELEMENTS)
@@ -211,8 +211,8 @@ def _efficiency(row: Any, section: Any) -> Any:
         "Spectral efficiency of a dense city",
         "for MU-MIMO, the mean of eleven companies' simulations (TR 37.910, Table 5.4.1.2.1-1(a)); for SU-MIMO, a"
         " single author's simulator, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS)"
-        " (`docs/benchmark-tr37910.md`; with MU-MIMO it gives 8.99 to 11.02). Both simulate Dense Urban eMBB,"
-        " configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
+        " (`docs/benchmark-tr37910.md`; with MU-MIMO this simulator reaches 8.99 to 11.02). Both simulate Dense"
+        " Urban eMBB, configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
         f"preset nr, {DEVICES:,} devices among 19 three-sector UMa sites 200 m apart with 41 dBm, all sending; 80"
         " % of the devices are on floors 1 to 8, and 20 % in cars; a fifth of the houses have coated glass;"
         f" {USERS} users share a cell equally",
@@ -227,26 +227,27 @@ def _efficiency(row: Any, section: Any) -> Any:
 
 
 CALIBRATION_WHY = (
-    "With the calibration's antenna 15 of the 18 figures are within the companies' spread. The SINR without noise is"
-    " 0.3 to 0.9 dB below the mean, and in three rows below the lowest company's value. A Monte Carlo of the same"
-    " network that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so the cause"
-    " is not a programming error: the companies used the tables of August 2016, which have changed since. edgefl"
-    " leaves out parts of today's tables: in UMa no device is higher than 13 m, although 23 % should be, and devices"
-    " indoors have the shadowing of the street; in the Monte Carlo each of these two omissions moves the medians by"
-    " 1 dB at most. **Panels of nr, one element with a beam of 65 degrees in both planes,** radiate more towards the"
-    " neighbours' devices and less towards their own: the median SINR without noise is 3.5 to 3.8 dB below the mean,"
-    " and near devices receive 5 to 6 dB less. In UMi far devices on upper floors receive 4 to 7 dB more, because"
-    " the column's narrow beam passes below them. `radio.budget.array_gain_db`, the gain of a site's beams towards"
-    " its own devices, is not part of these figures."
+    "With the calibration's antenna 15 of the 18 figures are within the companies' spread. The SINR without noise"
+    " is 0.3 to 0.9 dB below the mean, and in three rows below the lowest company's value. A Monte Carlo of the"
+    " same network that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so the"
+    " cause is not a programming error: the companies used the tables of August 2016, which have changed since."
+    " edgefl leaves out parts of today's tables: in UMa no device is higher than 13 m, although 23 % should be, and"
+    " devices indoors have the shadowing of the street; in the Monte Carlo each of these two omissions moves the"
+    " medians by 1 dB at most. **Panels of nr, one element with a beam of 65 degrees in both planes,** radiate more"
+    " towards the devices of neighbouring cells and less towards the devices of their own cell: the median SINR"
+    " without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on"
+    " upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
+    " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these"
+    " figures."
 )
 EFFICIENCY_WHY = (
     "Before the first run we allowed 30 % for both SU-MIMO rows: precoders differ by 6 %, channel-aware scheduling"
-    " gains 10 to 20 %, and the overheads of the two programs differ. The mean is within 30 %; the 5th percentile is"
-    " half of the reference. Devices at this percentile are limited by interference, which edgefl's receivers do not"
-    " suppress and proportional fair scheduling avoids, and a panel of one element receives more of it (see above)."
-    " The companies reach more than twice the mean because they serve about four users on the same blocks (MU-MIMO),"
-    " which edgefl [leaves out](left-out.md#left-out-everywhere). We found no company's figures for SU-MIMO, and"
-    " none for the uplink."
+    " gains 10 to 20 %, and the overheads of the two programs differ. The mean is within 30 %; the 5th percentile"
+    " is half of the reference. Devices at this percentile are limited by interference, which edgefl's receivers do"
+    " not suppress and proportional fair scheduling avoids, and a panel of one element receives more interference"
+    " than a column of elements (see above). The companies reach more than twice the mean because they serve about"
+    " four users on the same blocks (MU-MIMO), which edgefl [leaves out](left-out.md#left-out-everywhere). We found"
+    " no company's figures for SU-MIMO or for the uplink."
 )
 
 

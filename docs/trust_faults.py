@@ -27,11 +27,11 @@ an operator, a constant or a bound at each place. {tried} of these mutants have 
 tests of its module and of the modules that import it, then against small whole runs, and then against the tests of
 laws and all unit tests of its package. A mutant is *equivalent* if it changes nothing observable, so that no test can
 tell it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than three
-times as long as usual; this counts as killed.
+times as long as usual; such a mutant counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. Of the survivors,
 {chosen} are killed by existing tests that the tool had not tried, because it chose tests by name and import only;
-with these tests the score is {there:.0%}. Another {written} are killed by tests written for them later, which
+with these tests the score is {there:.0%}. Another {written} are killed by tests that we wrote for them later, which
 raise the score to **{now:.0%}**.
 """
 OTHER = """\
@@ -140,7 +140,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
-    """Return the share of killed mutants among those that are not equivalent."""
+    """Return the share of killed mutants among the mutants that are not equivalent."""
     count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
     return sum(count) / max(1, len(count))
 

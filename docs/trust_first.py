@@ -49,17 +49,18 @@ SWITCHES: dict[str, dict[str, Any]] = {
 RETURNS = ("preset nr", "three sectors", "UMa, three sectors")  # settings with a row of returns
 SOON_S = 5.0  # a handover back to the previous cell within this time is a return
 WHY = (
-    "Shadowing that differs between sites causes most of these handovers. It decides which site is stronger where"
-    " two sites are about equally distant. The stretch where this happens is proportional to the distance between"
-    " the sites, and in UMi shadowing decorrelates over 13 m. So the handovers per border grow with the distance"
-    " between sites (`tests/theory/test_handovers_on_foot.py`). At walking speed, filter and time to trigger cover a"
-    " metre or two and hardly matter. TR 38.901 specifies UMi for sites 200 m apart and UMa for 500 m (Table 7.2-1),"
-    " so `radio.path_loss: uma` fits 400 m. With UMa and three sectors both networks hand over as often as measured"
-    " networks do, and so does `walk_among_sites`. All cars of a run see a single draw of the shadowing, so we also"
-    " ran other seeds: three seeds together give 2.7 handovers per border without sectors, of which 28 % return, and"
-    " 1.7 with sectors, of which 15 % return. The direction of the roads and the interval at which borders are"
-    " counted make little difference: with the three sites turned by 10, 20 or 30 degrees the same seeds give 2.4 to"
-    " 3 handovers per border, and 2.7 to 2.8 if borders are counted every 0.2 s or 5 s instead of every second."
+    "Shadowing that differs between sites causes most of these handovers. Shadowing decides which site is stronger"
+    " where two sites are about equally distant. The length of this stretch is proportional to the distance between"
+    " the sites, and in UMi shadowing decorrelates over 13 m. The number of handovers per border therefore grows"
+    " with the distance between sites (`tests/theory/test_handovers_on_foot.py`). At walking speed, filter and time"
+    " to trigger cover a metre or two and hardly matter. TR 38.901 specifies UMi for sites 200 m apart and UMa for"
+    " 500 m (Table 7.2-1), so `radio.path_loss: uma` fits 400 m. With UMa and three sectors, devices in both"
+    " networks hand over as often as in measured networks, and so do devices in `walk_among_sites`. All cars of a"
+    " run see a single draw of the shadowing, so we also ran other seeds: three seeds together give 2.7 handovers"
+    " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. The direction"
+    " of the roads and the interval at which borders are counted make little difference: with the three sites"
+    " turned by 10, 20 or 30 degrees the same seeds give 2.4 to 3 handovers per border, and 2.7 to 2.8 if borders"
+    " are counted every 0.2 s or 5 s instead of every second."
 )
 
 
@@ -75,8 +76,8 @@ def first_networks(row: Any, section: Any) -> Any:
                 rows.append(row("returns within 5 s", min(back / found, 0.25), back / found))
     return section(
         "Handovers of first networks",
-        "for handovers per border, the nearest value in the measured range of 1.5 to 2.4; for returns, at most a"
-        " quarter, which is our goal",
+        "for handovers per border, the nearest value in the measured range of 1.5 to 2.4; for returns, our goal of"
+        " at most a quarter",
         "UMi, 3.5 GHz, sites without sectors, preset nr, except where a row says otherwise; 40 cars of"
         " `manhattan.fcd.csv` among three sites 300 m apart, and 60 people who walk at 0.8 to 1.8 m/s among seven"
         " sites 400 m apart",

@@ -23,7 +23,7 @@ MBIT = 1e6
 OUTDOORS, FULL_LOAD_DB = (
     0.15,
     4.0,
-)  # the page's conclusions: how close rates and SINR are to the measured ones
+)  # the page's conclusions: how close rates and SINR are to measured values
 Range = tuple[float, float]
 
 # Mbit/s at 10, 50 and 90 % of the seconds: least and most of the operators. SIGCOMM24-5GinMidBands/artifacts 2e0034b
@@ -130,10 +130,10 @@ def rates(row: Any, section: Any) -> Any:
     return section(
         "Rates of one device",
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
-        " second; if the operators' values span a range, the reference is the value in it that is nearest to ours."
-        " Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or more)."
-        " Values for 80 % indoors are from many places in four of these networks; those of the uplink are from 100"
-        " MHz of band n41, measured while the uplink carried data",
+        " second; if the operators' values span a range, the reference is the value in this range that is nearest"
+        " to ours. Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or"
+        " more). Values for 80 % indoors are from many places in four of these networks; the uplink values are from"
+        " 100 MHz of band n41, measured while the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
         " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
@@ -143,7 +143,7 @@ def rates(row: Any, section: Any) -> Any:
 
 
 def times(row: Any, section: Any) -> Any:
-    """Compare quantiles of the time to move 10 MB with those that measured rates imply."""
+    """Compare quantiles of the time to move 10 MB with the quantiles that measured rates imply."""
     rows = []
     for name, indoor_share, down, up in (
         ("outdoors", 0.0, GOOD_DOWN, GOOD_UP),
@@ -164,7 +164,7 @@ def times(row: Any, section: Any) -> Any:
 
 
 def sinr(row: Any, section: Any) -> Any:
-    """Compare quantiles of the SINR under load with those that phones report."""
+    """Compare quantiles of the SINR under load with the quantiles that phones report."""
     rows = []
     for load in (0.0, 0.5, 1.0):
         found = np.quantile(sinr_db(load), QUANTILES)
@@ -184,19 +184,20 @@ def sinr(row: Any, section: Any) -> Any:
 
 RATES_WHY = (
     "Outdoors all quantiles except one are within the operators' range. The assumption that four real layers carry"
-    " as much as two ideal ones is from these measurements, too: the operator with the most layers, 3.9 on average,"
-    " has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would carry 1,670. With 80 % of"
-    " the devices indoors, the slowest tenth is slower than measured, by 77 % in the downlink and 64 % in the uplink:"
-    " the measuring phones were mostly outdoors, and networks move a phone with such a bad link to a lower band,"
-    " which this cell does not have. The fastest tenth of the uplink is 115 % faster than measured: the measured"
-    " operator's frame gives the uplink at most a fifth of the time, shared with other users, while a device here"
-    " has all of the 23 % that DDDSU gives the uplink and, near the site, uses 256QAM."
+    " as much as two ideal layers is also based on these measurements: the operator with the most layers, 3.9 on"
+    " average, has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would carry 1,670. With 80 %"
+    " of the devices indoors, the slowest tenth is slower than measured, by 77 % in the downlink and 64 % in the"
+    " uplink: the measuring phones were mostly outdoors, and networks move a phone with such a bad link to a lower"
+    " band, which this cell does not have. The fastest tenth of the uplink is 115 % faster than measured: the"
+    " measured operator's frame gives the uplink at most a fifth of the time, shared with other users; in edgefl"
+    " the device has the uplink's whole 23 % of a DDDSU frame and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
-    "The times are for other places than the rates in the table above. There are only 40 places, so each quantile"
-    " depends on a few of them. With 80 % of the devices indoors, the slowest tenth takes 5 to 7 times as long as"
-    " measured, and the median of the uplink 1.6 times as long, for the reason given above: there is no lower band."
-    " The fastest tenth of the uplink takes 41 % less time than measured, because each device has the band to itself."
+    "The times are for different places from the rates in the table above. There are only 40 places, so each"
+    " quantile depends on only a few places. With 80 % of the devices indoors, the slowest tenth takes 5 to 7 times"
+    " as long as measured, and the median of the uplink 1.6 times as long, for the reason given above: there is no"
+    " lower band. The fastest tenth of the uplink takes 41 % less time than measured, because each device has the"
+    " band to itself."
 )
 SINR_WHY = (
     "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are within 7 dB:"

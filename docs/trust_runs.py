@@ -24,7 +24,7 @@ CARS, DRIVE_S, CAR_M_S = 60, 200.0, (8.0, 14.0)  # 30 to 50 km/h
 BORDER, BACK = (
     0.2,
     0.07,
-)  # the page's conclusions: how close the handovers with sectors are to the measured ones
+)  # the page's conclusions: how close the handovers with sectors are to measurements
 READINGS = 4  # readings of a rate in each second
 # a city of small cells, a mid-band macro network, and a low-band network of large cells
 CITIES: dict[str, dict[str, Any]] = {
@@ -33,28 +33,28 @@ CITIES: dict[str, dict[str, Any]] = {
     "UMa, 0.7 GHz, sites 1,732 m apart": {"path_loss": "uma", "isd_m": 1732.0, "carrier_hz": 0.7e9},
 }
 FASTER_RULES = {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.256}
-ALONE = 24  # number of devices, each of which in turn is alone in its cell
+ALONE = 24  # number of devices; each device in turn is alone in its cell
 # a macro network's handover rules, used by the scenarios about handover
 STEADY_RULES = {"a3_offset_db": 3.0, "hysteresis_db": 2.0, "time_to_trigger_s": 0.48, "l3_filter_k": 8}
 MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
 WALKERS, WALK_M_S = 600, 1.4
 HANDOVERS_WHY = (
-    "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed cells, so"
-    " the measured sites must have been farther apart. Only the number of handovers per border and the share of"
+    "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed cells,"
+    " so the measured sites must have been farther apart. Only the number of handovers per border and the share of"
     " handovers that return to the previous cell can be compared. Where sites have three sectors, as in real"
-    " networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % return, somewhat fewer than measured; in"
-    " edgefl no fading remains in measurements, which may be the reason. Two effects cause handovers in addition to"
-    " those at borders: in UMi, shadowing alone adds a third as many, and line of sight alone adds two thirds. Line"
-    " of sight creates islands of one cell inside another, because a site that comes into sight is 20 to 30 dB"
-    " stronger; cars hand over to an island and return after a few seconds. 38.901 draws line of sight for each site"
-    " independently (7.6.3.3, for drops of links), which gives an eighth to a third more handovers. nr assumes a"
-    " correlation of 0.5 between sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects"
-    " around a device obstruct all sites. This correlation is our choice and comes from no standard. Without"
-    " sectors, distant sites are received everywhere, and large cells have more such islands than borders."
-    " Wrap-around of seven sites also hides distant sites: with `layout.rings: 2` the number of handovers is a"
-    " twelfth higher. To study handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
-    " `handover.time_to_trigger_s`."
+    " networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % of the handovers return to the previous"
+    " cell, somewhat fewer than measured. The reason may be that no fading remains in edgefl's handover"
+    " measurements. Two effects cause additional handovers: in UMi, shadowing alone adds a third to their number,"
+    " and line of sight alone adds two thirds. Line of sight creates islands of one cell inside another, because a"
+    " site that comes into sight is 20 to 30 dB stronger; cars hand over to an island and return after a few"
+    " seconds. 38.901 draws line of sight for each site independently (7.6.3.3, for drops of links), which causes"
+    " an eighth to a third more handovers. nr assumes a correlation of 0.5 between sites,"
+    " `radio.propagation.los_site_correlation`, as for shadowing, because objects around a device obstruct all"
+    " sites. This correlation is our choice and comes from no standard. Without sectors, distant sites are received"
+    " everywhere, and large cells have more such islands than borders. Wrap-around of seven sites also hides"
+    " distant sites: with `layout.rings: 2` the number of handovers is a twelfth higher. To study handovers, set"
+    " `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
     "The sketch has shadowing but no line of sight, and its beams have a vertical width of 10 degrees; in"
@@ -143,7 +143,7 @@ def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
 def rounds(
     preset: str, count: int = 10, alone: bool = False, bits: int = SVHN_BITS, **keys: Any
 ) -> list[DeviceRound]:
-    """Return the parts of rounds in a cell of 250 m: six rounds of all devices, or one of each device alone."""
+    """Return the parts of rounds in a cell of 250 m: six rounds of all devices, or one round of each device alone."""
     one = scenario(
         devices={"count": count, **keys},
         radio={"preset": preset, "propagation": {"shadowing": "spatial"}},
@@ -212,12 +212,13 @@ def _handovers(row: Any, section: Any) -> Any:
     return section(
         "Handovers while driving",
         "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for hexagons d"
-        " apart, and twice as many with sectors. In drives of 10 minutes, 1.3 per minute were measured with 5G SA in"
-        " a low band, and 3.0 and 3.8 with LTE (SIGCOMM21-5G/artifact 35aaf28, Driving-Wild). Handovers per border"
-        " and returns are from cars at 31 km/h (uccmisl/5Gdataset 306d92e), which change cells 0.8 (LTE) and 1.0"
-        " (5G) times per minute, or 1.5 times including changes between LTE and 5G. There are 1.5 and 2.4 changes"
-        " for each cell that is new in a drive, and 16 and 19 % of the changes return to the previous cell within 5"
-        " s. If measurements span a range, the reference is the value in it that is nearest to ours",
+        " apart, and twice as many with sectors. In drives of 10 minutes, 1.3 handovers per minute were measured"
+        " with 5G SA in a low band, and 3.0 and 3.8 with LTE (SIGCOMM21-5G/artifact 35aaf28, Driving-Wild)."
+        " Handovers per border and returns are from cars at 31 km/h (uccmisl/5Gdataset 306d92e), which change cells"
+        " 0.8 (LTE) and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G. There are 1.5"
+        " and 2.4 changes for each cell that is new in a drive, and 16 and 19 % of the changes return to the"
+        " previous cell within 5 s. If measurements span a range, the reference is the value in this range that is"
+        " nearest to ours",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 640 ms",
         rows,
         HANDOVERS_WHY,
@@ -225,7 +226,7 @@ def _handovers(row: Any, section: Any) -> Any:
 
 
 def _mobility(row: Any, section: Any) -> Any:
-    """Compare handovers of a macro network with a sketch of 3GPP's setting, and those on foot with geometry."""
+    """Compare handovers of a macro network with a sketch of 3GPP's setting, and handovers on foot with geometry."""
     import mobility_sketch
 
     rows = []
@@ -272,9 +273,8 @@ def _geometry(one: Scenario) -> float:
     """Return the number of borders per minute that a straight walk at the mean speed crosses.
 
     Buffon: 2 v B / pi through borders of length B per area. Between hexagons, half of a perimeter, 3 isd / sqrt(3),
-    over the area isd^2 sqrt(3) / 2: B = 2 / isd. Between three sectors, which meet at the site and reach to corners
-    isd / sqrt(3) away, as much again.
-    """
+    over the area isd^2 sqrt(3) / 2: B = 2 / isd. The borders between three sectors, from the site to corners isd /
+    sqrt(3) away, have the same length again."""
     layout, mobility = one.layout, one.devices.mobility
     length_per_area = (2 if layout.sectors == 1 else 4) / layout.isd_m
     return float(60 * (mobility.speed_min_m_s + mobility.speed_max_m_s) / 2 * 2 * length_per_area / math.pi)
@@ -309,10 +309,10 @@ def _rates_over_time(row: Any, section: Any) -> Any:
         "the cars of [Handovers while driving](#handovers-while-driving), each alone in the band; rates follow from"
         " path loss, line of sight and shadowing",
         rows,
-        "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50"
-        " m). In small cells rates decorrelate within a second or two; in large cells distance dominates,"
-        " and rates stay correlated for longer. Measured correlations lie in between; measured rates also"
-        " change with other users and the server, which these figures leave out.",
+        "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50 m). In"
+        " small cells rates decorrelate within a second or two; in large cells distance dominates, and rates stay"
+        " correlated for longer. Measured correlations are between these two cases. Measured rates also change with"
+        " other users and the server, which edgefl's figures leave out.",
     )
 
 
@@ -329,8 +329,8 @@ def _uplink(row: Any, section: Any) -> Any:
         " count",
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],
         "The share depends on payload, rates and training time; a testbed whose devices are a few metres from the"
-        " base station has other rates and training times than this cell. The measured share lies between those of"
-        " the presets. With `journal`, which has line of sight everywhere, 22 bit/s/Hz and full power on any share"
-        " of the band, sending takes almost no time. With NR's rates, and a fifth of the time for the uplink,"
-        " sending takes a third of a round outdoors and two thirds with devices indoors.",
+        " base station has other rates and training times than this cell. The measured share is between the shares"
+        " with the two presets. With `journal`, which has line of sight everywhere, 22 bit/s/Hz and full power on"
+        " any share of the band, sending takes almost no time. With NR's rates, and a fifth of the time for the"
+        " uplink, sending takes a third of a round outdoors and two thirds with devices indoors.",
     )
