@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
-# loaded modules and collected tests are never freed, and scanning them repeatedly costs each worker over a second
+# loaded modules and collected tests are never freed; scanning them again and again costs each worker over a second
 gc.disable()
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

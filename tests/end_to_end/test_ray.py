@@ -127,7 +127,7 @@ def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp
 
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
-    """A study loses one of its two nodes while each carries out a run, and completes."""
+    """A study completes although it loses one of its two nodes while each node carries out a run."""
     node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
     def drop() -> None:

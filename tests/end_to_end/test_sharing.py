@@ -56,7 +56,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """Runs with probes reuse pilot sessions of a run without probes, and average the models of the good ones.
+    """Runs with probes reuse pilot sessions of a run without probes, and average the models of good sessions.
 
     With a history of one session, they reuse no further sessions.
     """
@@ -143,7 +143,7 @@ def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # that round is reused too: its request to train is the same, although other devices' updates arrive
+    # the first round that the deadline ends is reused too: the same training is requested, but fewer updates arrive
     assert taken["late"]["rounds"] == expected + 1
 
 
