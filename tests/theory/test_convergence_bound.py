@@ -90,7 +90,7 @@ def test_estimated_constants_are_the_known_ones() -> None:
 
 
 def test_the_bound_holds_with_the_known_constants() -> None:
-    """Means over repeats stand for expectations; the bound's slack is more than 4 of their standard errors."""
+    """Means over repeats estimate the expectations, and the bound exceeds the mean by over 4 standard errors."""
     runs = [theorem1(a_run(seed), beta=BETA, zeta2=ZETA2) for seed in range(REPEATS)]
     left = np.array([run["gradient2"].mean() for run in runs])
     right = np.array([run["bound"].mean() for run in runs])
