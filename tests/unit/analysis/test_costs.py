@@ -140,7 +140,7 @@ def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     assert costs["uploads"].to_dict() == {"pilot": 2, "gradient": 2, "training": 5}
     assert costs["uncovered"].to_dict() == {"pilot": 0, "gradient": 0, "training": 3}
     assert costs.loc["training", "iterations"] == 20
-    # a run stores w_pilot after P = 1 session, and 2 Z for each of two later sessions (J: 2Z (S - P) + Z)
+    # a run stores one model after P = 1 session, and two models for each of two later sessions (J: 2Z (S - P) + Z)
     assert set(costs["stored_models"]) == {1 + 2 * 2}
     assert set(costs["stored_temporarily"]) == {1}
 

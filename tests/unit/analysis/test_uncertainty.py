@@ -11,7 +11,7 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """With three values of standard deviation 1, the half width is t(0.975, 2) / sqrt(3); by tables t = 4.302653."""
+    """With three values of standard deviation 1, the half width is t(0.975, 2) / sqrt(3); in tables t = 4.302653."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))
