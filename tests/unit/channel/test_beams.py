@@ -1,4 +1,4 @@
-"""A panel's beam gain equals its mean over rays drawn one by one, each added up over elements with their phases."""
+"""Test that a panel's beam gain equals the mean over single rays, each summed over the elements with their phases."""
 
 import math
 
@@ -29,7 +29,7 @@ def nearest_beam(elements: int, spacing: float, sine: FloatArray) -> FloatArray:
 
 
 def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
-    """Return the power [links] that the best beam receives on one ray, relative to that of a single element."""
+    """Return the power [links] that the best beam receives on one ray, relative to the power of a single element."""
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))

@@ -221,8 +221,8 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
     gains_db = [one.gain_db(positions) for one in (always, never)]
     linear = [10 ** (one.astype(float) / 10) for one in gains_db]
     expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
-    # the table of P_LoS errs by 1e-5: where line of sight is nearly certain this is 2e-3 of the margin, 0.01 of the
-    # state, and 0.2 dB in the middle of a change; elsewhere single precision limits the error
+    # The table of P_LoS errs by 1e-5. Where line of sight is nearly certain, this changes the margin by 2e-3, the
+    # state by 0.01, and the gain in the middle of a change by 0.2 dB. Elsewhere, single precision limits the error.
     found = soft.gain_db(positions)
     np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
     assert np.median(np.abs(found - expected)) < SINGLE_DB

@@ -233,7 +233,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
     """Return the slot and bits of each flow's end or cut-off; look: slots at which to settle the band or plan it."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # in each slot, looks come first, then departures, then arrivals
+    # in each slot, looks are first, then departures, then arrivals
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 
@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """Return the same as `play` by brute force, with shares decided slot by slot."""
+    """Return the results of `play`, computed by brute force with shares decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}

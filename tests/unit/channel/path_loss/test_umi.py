@@ -1,4 +1,4 @@
-"""UMi agrees with two independent simulators (tests/golden/golden_umi.csv) and with its definition."""
+"""Test that UMi agrees with two independent simulators (tests/golden/golden_umi.csv) and with its definition."""
 
 import csv
 import math

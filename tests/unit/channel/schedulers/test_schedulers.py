@@ -94,7 +94,7 @@ def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flow
     shares = MinMaxLatency().shares(of)
     ends = of.remaining_bits / of.mean_rate(shares)
     assert ends.max() < ends.min() * (1 + TOGETHER)
-    # with any other split, close to this one or not, some flow ends later
+    # with any other split, close to this split or not, some flow ends later
     rng = np.random.default_rng(seed)
     for spread in (1e-4, 0.1, 3.0):
         other = shares * np.exp(spread * rng.standard_normal(len(of)))
