@@ -88,7 +88,7 @@ def test_a_strangers_scenario_runs_no_code(
 def test_with_leave_it_is_found_in_the_scenarios_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(outside.ALLOW, "0")  # a value that denies permission
+    monkeypatch.setenv(outside.ALLOW, "0")  # this value denies permission
     file = scenario(folder, "mine_only:Mine")
     with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)

@@ -63,7 +63,7 @@ def test_a_hash_does_not_depend_on_the_folder(folder: Path, tmp_path_factory: py
     [
         ("part.py", True),
         ("helper.py", True),  # imported by part.py
-        ("group/__init__.py", True),  # its helper imports a module of this package in a function
+        ("group/__init__.py", True),  # helper.py imports a module of this package in a function
         ("group/deep.py", True),
         ("group/deeper.py", True),  # imported relatively by deep.py
         ("stranger.py", False),

@@ -73,7 +73,7 @@ def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> No
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
-    # load() returns inf for a direction without load; otherwise a search for the next file would never end
+    # for a direction without load, load() returns inf as end; otherwise the search for the next file would never end
     path.write_text("time_s,downlink_load,uplink_load\n0,0.5,0\n9,0.6,0\n")
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
 

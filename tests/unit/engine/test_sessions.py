@@ -38,7 +38,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         [None, "membership", None, "max_rounds"],
     ),
     (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 members has changed
-    # two rounds have changed the model after the third; a session in which no round changes it ends, too
+    # after three rounds, two have changed the model; a session in which no round changes the model ends, too
     (
         membership(4),
         [at(rounds, ONE_GONE, unchanged=same) for rounds, same in ((2, 1), (3, 1), (4, 4))],
@@ -52,7 +52,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     ),
     (
         EarlyStopping(count=1, patience=2, min_rounds=1, max_rounds=9),
-        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, and the count restarts
+        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, after which the count restarts
         [at(rounds, validated=SCORES[:rounds]) for rounds in (1, 3, 4, 5, 7, 9)],
         [None, None, "early_stopping", None, "early_stopping", "early_stopping"],
     ),

@@ -28,14 +28,14 @@ SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_shar
 @pytest.mark.parametrize(
     ("scheduler", "file_ends", "learning_ends"),
     [
-        # the file is alone in slots 0 and 1; then the two alternate: the file gets 2, 4, 6, the transfer 3, 5, 7, 8
+        # the file is alone in slots 0 and 1; then both alternate: the file has slots 2, 4, 6, the transfer 3, 5, 7, 8
         (RoundRobin(), 7, 9),
-        # the learning transfer has slots 2 to 5, and the file has the others
+        # the learning transfer has slots 2 to 5, and the file has all other slots
         (LearningFirst(), 9, 6),
     ],
 )
 def test_a_file_of_5_slots_and_a_transfer_of_4(scheduler: Any, file_ends: int, learning_ends: int) -> None:
-    """A file of 5 slots and a transfer of 4 that arrives in slot 2 both carry log2(1 + 1) = 1 bit/s/Hz."""
+    """A file of 5 slots, and a transfer of 4 slots that arrives in slot 2, each carry log2(1 + 1) = 1 bit/s/Hz."""
     band = SharedBand(scheduler, Carrier(1e6, 1e-3, power="per_resource_block"))
     link: dict[str, Any] = {"snr_whole_band": 1.0, "fading": Steady()}
     band.add("file", 5e3, slot=0, background=True, **link)

@@ -14,7 +14,7 @@ DEVICES, CELLS = 6, 3
 
 
 class Books:
-    """Power as a function of position, with a count of the positions measured."""
+    """Power as a function of position, with a list of how many positions each call measures."""
 
     def __init__(self) -> None:
         self.measured: list[int] = []

@@ -190,7 +190,7 @@ def test_nobody_ever_comes_back() -> None:
 
 
 def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
-    """Device 0 leaves during round 1 and returns, so no member has changed, and the session has full length."""
+    """Device 0 leaves during round 1 and returns, so no member has changed, and the session has its full length."""
     policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
     world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
     assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
@@ -212,7 +212,7 @@ def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> N
     assert participants[0] == (0,)
     assert (0, 2) in participants
     starts = {r.session: r.start_s for r in reversed(world.rows.of[Round])}
-    # one arrival is more than 60 % of the single member, so the session ends with the round in which device 2 arrives
+    # one arrival changes more than 60 % of one member, so the session ends with the round in which device 2 arrives
     assert starts[2] >= 0.05
     assert second.devices == "0 2"
 
