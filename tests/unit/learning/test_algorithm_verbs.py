@@ -192,7 +192,7 @@ def test_what_is_sent_as_it_is_costs_no_memory() -> None:
 
 
 class SparseScaffold(TopK, Scaffold):
-    """An invalid combination, in which TopK's `keep` replaces SCAFFOLD's."""
+    """An invalid combination, in which TopK's `keep` replaces SCAFFOLD's `keep`."""
 
 
 class RemembersNothingNoted(FedAvg):

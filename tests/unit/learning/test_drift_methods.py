@@ -91,7 +91,7 @@ MIXED = [0, 1, 0, 1, 1, 0]
 
 
 def test_hypcluster_separates_two_opposite_populations() -> None:
-    """A single model serves at best half of the devices, and HypCluster's two models serve all of them."""
+    """A single model serves at best half of the devices; HypCluster's two models serve all devices."""
     cell = Cell(with_constants(HypCluster, spread=0.5)(), MIXED)
     for _ in range(3):
         chosen = cell.clusters()
@@ -143,7 +143,7 @@ def test_feddrift_lets_those_who_drift_go_and_the_others_stay() -> None:
 
 @pytest.mark.parametrize(("window", "begun"), [(20, 2), (1, 3)])
 def test_devices_that_come_a_round_later_follow_within_the_window(window: int, begun: int) -> None:
-    """Devices that only take part a round after the drift, when their loss jumps, use the same new model."""
+    """Devices that only take part a round after the drift, when their loss jumps, use the existing new model."""
     cell = Cell(with_constants(FedDrift, window=window)(delta=1.0), [0] * DEVICES)
     cell.play(8)
     cell.concepts = [1] * DEVICES

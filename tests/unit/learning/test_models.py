@@ -102,7 +102,7 @@ def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
 
 
 def three_passes(layers: list[int]) -> int:
-    """Sum the FLOPs of the forward pass, of gradients by weights, and by inputs (not needed of the first layer)."""
+    """Sum the FLOPs of the forward pass, and of gradients by weights and by inputs (except the first layer's)."""
     return 3 * sum(layers) - layers[0]
 
 
@@ -241,7 +241,7 @@ def test_gradients_that_are_written_out_are_those_of_autograd(
 
 @pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
 def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
-    """The two-layer model's own gradients agree with autograd in float64, whose rounding is negligible."""
+    """The two-layer model's own gradients agree with float64 autograd, whose rounding is negligible."""
     inputs, hidden = (5, 2), 6
     model = Mlp2(hidden=hidden)
     module, layout, (rows, x, y, weight) = written_out(model, inputs, IMAGES.clone())
@@ -272,14 +272,14 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
     x[1, 2] = 100.0
     again = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))
     torch.testing.assert_close(again, own, rtol=0, atol=tolerance)
-    # without the last device, the others have the same results
+    # without the last device, the other devices have the same results
     fewer = [term.part(slice(2)) for term in terms(torch.float32)]
     alone = model.gradients(module, layout, rows[:2], x[:2], y[:2], weight[:2], fewer)
     torch.testing.assert_close(alone, own[:2], rtol=0, atol=tolerance)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """The early SVHN CNN equals listing 2 of I, the early version; pooling precedes ReLU there, but they commute."""
+    """The early SVHN CNN equals listing 2 of I, the early version; the order of pooling and ReLU does not matter."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (

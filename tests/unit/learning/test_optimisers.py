@@ -1,4 +1,4 @@
-"""Compare local optimisers with PyTorch's, one device after the other."""
+"""Compare local optimisers with PyTorch's optimisers, one device after the other."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def dealt() -> Batches:
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
 @pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
 def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
-    """All kernels agree with PyTorch's loop for different numbers of steps, so that some devices continue alone."""
+    """All kernels agree with PyTorch's loop, even if devices take different numbers of steps."""
     ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
     found = []
     for way in ways:

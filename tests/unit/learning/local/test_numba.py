@@ -1,4 +1,4 @@
-"""Test that Numba trains the same models as PyTorch up to rounding, with equal bytes for any threads and resume."""
+"""Test that Numba trains PyTorch's models up to rounding, with equal bytes for any threads and after a resume."""
 
 import json
 import sys
@@ -46,7 +46,7 @@ MEAN, STD = (np.array(of)[:, None, None] for of in ([90.0, 110.0, 130.0], [50.0,
 
 
 def trained(model: Model, x: np.ndarray = X, **options: Any) -> Tensor:
-    """Return the local models after some rounds; from round 2 on, each device starts from its local model."""
+    """Return the local models after some rounds; from round 2 on, each device starts from its own local model."""
     split = SplitInMemory(Split(x, Y), MEAN, STD, torch.device("cpu"))
     torch.manual_seed(0)
     module = model.build((CHANNELS, SIDE, SIDE), CLASSES)

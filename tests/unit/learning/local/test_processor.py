@@ -50,7 +50,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 def test_slow_bf16_is_noted(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run with bfloat16 on such a CPU has a note in run.json and on the screen."""
+    """A run with bfloat16 on a CPU without the instructions has a note in run.json and on the screen."""
     monkeypatch.setattr(processor, "has_bf16", lambda: has)
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO % precision)
@@ -63,7 +63,7 @@ def test_slow_bf16_is_noted(
 
 
 def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None:
-    """A run turns off TF32, PyTorch's default in convolutions, and nondeterminism, whatever was set before."""
+    """A run turns off TF32 (PyTorch's default in convolutions) and nondeterminism, whatever was set before."""
     of_cudnn = torch.backends.cudnn
     torch.backends.cuda.matmul.allow_tf32 = of_cudnn.allow_tf32 = of_cudnn.benchmark = True
     of_cudnn.deterministic = False
