@@ -159,7 +159,7 @@ def test_t_drive(write: Write) -> None:
 
 
 def test_porto(write: Write) -> None:
-    """The taxi's second trip begins an hour later; in between the taxi is absent."""
+    """The taxi's second trip begins an hour later; between the trips the taxi is absent."""
     head = '"TRIP_ID","TAXI_ID","TIMESTAMP","MISSING_DATA","POLYLINE"\n'
     trip = '"1","20000001","1372636858","False","[[-8.618643,41.141412],[-8.618499,41.141376]]"\n'
     later = '"2","20000001","1372640458","False","[[-8.6,41.14],[-8.6,41.141]]"\n"3","5","1372640458","False","[]"\n'

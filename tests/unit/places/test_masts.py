@@ -103,7 +103,7 @@ def test_azimuths_are_sectors(tmp_path: Path) -> None:
     assert one.layout.antenna_gain_dbi == 0
     plan = prepare(one)
     assert "layout.sites: masts.csv has 5 cells at 2 places: 2 sites with 4 sectors" in plan.notes
-    # the strongest sector is the first one 200 m north of the first mast, and the third 200 m south-south-west of it
+    # 200 m north of the first mast its first sector is strongest, and 200 m south-south-west of it the third sector
     gains = plan.world.gains
     power_db = gains.power_db(plan.world.cells_m[[0, 2, 3]] * 1.0)
     assert power_db.shape == (3, 4)

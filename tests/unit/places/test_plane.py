@@ -36,7 +36,7 @@ def test_distances_along_the_meridian_are_those_of_the_ellipsoid(lat_deg: float)
 @pytest.mark.parametrize("lat_deg", [-33.0, 5.0, 48.1, 70.0])
 @pytest.mark.parametrize("away_deg", [0.0, 0.05, 1.0, -2.5])
 def test_angles_are_kept(lat_deg: float, away_deg: float) -> None:
-    """Steps north and east have equal scale and a right angle, which with the meridian fixes the projection."""
+    """Steps north and east have equal scale and a right angle; with the meridian, this defines the projection."""
     plane, step = LocalPlane(11.0, lat_deg), 1e-4
     here = np.array([11.0 + away_deg, lat_deg + 0.3])
     ways = []
