@@ -219,7 +219,7 @@ def test_concentration_of_a_label(alpha: float) -> None:
 
 
 def test_rounding_favours_no_device() -> None:
-    """With five samples per label, rounding down would move half a sample per label from the first device to the last."""
+    """With five samples per label, rounding down would move half a sample per label from first to last device."""
     devices, classes, per_class, seeds = 10, 200, 5, 30
     labels = balanced(classes, per_class)
     totals = np.zeros(devices)
