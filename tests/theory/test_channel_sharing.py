@@ -1,7 +1,6 @@
 """Compare frames, caps and schedulers with theory.
 
-With independent slots (rho = 0), schedulers' long-run shares and rates are expectations over iid
-exponential powers.
+With independent slots (rho = 0), long-run shares and rates are expectations over iid exponential powers.
 """
 
 import math
@@ -140,8 +139,7 @@ def test_round_robin_shares_time_and_ignores_the_channel() -> None:
 
 
 def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -> None:
-    # Fading averages out over payloads of some thousand slots, so end times differ only by the spread of the
-    # transfers.
+    # Fading averages out over payloads of some thousand slots, so end times differ only by the transfers' spread.
     rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
 
     def ends(scheduler: Scheduler) -> list[int]:

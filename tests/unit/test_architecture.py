@@ -13,8 +13,7 @@ from edgefl.config import registry
 pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
-# folder -> prefixes of modules that no file below it may import; `channel` and `analysis` import nothing else of
-# edgefl
+# folder -> prefixes of modules that no file in it may import; `channel` and `analysis` import no other part of edgefl
 CHANNEL, ANALYSIS = "edgefl.channel", "edgefl.analysis"
 FORBIDDEN = {
     "channel": ("edgefl", "torch", "simpy", "pandas", "pydantic"),

@@ -220,7 +220,7 @@ def test_shuttles_come_back_after_two_lengths() -> None:
 
 def test_bands_go_from_near_to_far() -> None:
     selector = make("selectors", count=2, bands=3)
-    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # in order of gain, the ids are 1 3 4 0 2 5
+    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # ids by gain: 1 3 4 0 2 5
     chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
     assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
     assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))

@@ -45,7 +45,7 @@ def test_by_weights_the_change_is_a_mean_whatever_the_staleness() -> None:
 
 
 def test_a_sum_is_the_buffer_times_the_mean() -> None:
-    """A sum is the buffer size times the mean, so in FLSim lr of FedBuff = lr of asynchronous training / buffer."""
+    """A sum is the buffer size times the mean, so FedBuff in FLSim divides the lr by the buffer size."""
     mean, sum_ = Staleness(), Staleness(divisor="none", scale=1 / 4)
     assert sum_.weights(STALE, EVEN) == mean.weights(STALE, EVEN)
 

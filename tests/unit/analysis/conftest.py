@@ -55,8 +55,7 @@ SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
 def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
     """Write a run directory from the columns of rounds and sessions that matter to a test; others have defaults.
 
-    A round without times follows the previous one and lasts its latency_s. A session without a start begins with
-    its first round.
+    By default, a round follows the previous round and lasts latency_s, and a session begins with its first round.
     """
     directory.mkdir(parents=True)
     clock_s, rows, starts = 0.0, [], {}

@@ -151,8 +151,7 @@ def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
     """The memory used to read the first places is close to the estimate, for nine sites' shadowing.
 
-    The shadowing has a correlation distance of 50 m. The estimate is at most 3 % above the real need, and at least
-    three quarters of it.
+    The correlation distance is 50 m. The estimate is between three quarters of the real need and 3 % more than it.
     """
     _node_law.cache_clear()
     layer = GaussianFields(

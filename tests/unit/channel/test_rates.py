@@ -175,8 +175,7 @@ def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
 def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps) -> None:
     """By Parseval's theorem, the a_m^2 of all orders sum to Var f.
 
-    Orders beyond the first 256 add 0.7 to 3 % of Var f, which matters under slow fading. With 120 bins, the sampling
-    error of their oscillation is at most a third of the smallest share.
+    Orders beyond 256, which matter under slow fading, add 0.7 to 3 %; 120 bins sample them to a third of 0.7 %.
     """
     snr = np.array([0.5, 20.0, 300.0])
     variance, first = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps).sum(axis=1)

@@ -188,8 +188,7 @@ def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: di
         down_s = min(tail_s, down_until_s - row.downlink_end_s) if down_bits else 0.0
         up_s = min(tail_s, next_s - row.uplink_end_s) if up_bits else 0.0
         wanted.append(2.0 * (down_s + up_s))
-        # the device is idle from the end of computing and tail to the upload, and from the upload's tail to the next
-        # round
+        # idle times: from the end of computing and tail to the upload, and from the upload's tail to the next round
         rests_s = max(row.compute_end_s, row.downlink_end_s + down_s)
         idle_s += max(0.0, row.uplink_start_s - rests_s)
         rests_s = max(rests_s, row.uplink_end_s + up_s)

@@ -59,8 +59,7 @@ SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, its inputs besides those of `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Devices are ready after 0.1, 0.5,
-    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, device 5 at 0.3 s (as device 7 would), 7 at 0.4 s, 3 at 0.6 s, 11 at
-    # 1.0 s
+    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (so would 7), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),

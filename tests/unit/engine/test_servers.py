@@ -207,8 +207,7 @@ def test_the_server_takes_its_time_for_each_model() -> None:
 def test_devices_go_on_while_models_are_at_the_cloud() -> None:
     """The backhaul takes 0.25 s each way: device 0 makes a model at 1 s and starts again at 1.5 s, when it returns.
 
-    The model that device 0 makes at 2.5 s returns at 3 s. The update of device 1, at 2.6 s, waits until then, and is
-    two models stale.
+    Device 0's model of 2.5 s returns at 3 s. Device 1's update of 2.6 s waits until 3 s, and is two models stale.
     """
     cloud = {"every": 1, "backhaul_bps": 1e15, "backhaul_latency_s": 0.25}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=3, cloud=cloud).run()

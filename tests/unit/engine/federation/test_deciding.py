@@ -107,8 +107,7 @@ ACCESS = {
 def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
     """The times and energies that a decider expects, including access, are right in all rounds.
 
-    Times are from the start of a round to the end of the download, and from the end of computing to the end of the
-    upload. Rest, listening and transfer each begin or end at a slot boundary.
+    Rest, listening and transfers begin at slot boundaries, so that times may differ by a few slots.
     """
     near_s = 4 * SLOT_S
     decider, run_radio = Asked(), {"access": ACCESS}

@@ -81,8 +81,7 @@ def test_a_weight_counts_while_both_send() -> None:
 
     Federation a receives its model by slot 800, trains until 960, and uploads 2 Mbit alone until 1360. The rest takes
     1 Mbit / 3,750 = 267 slots shared with b, until 1627. Federation b receives 1 Mbit by slot 800 and the rest alone
-    by 1200, trains until 1360, uploads 267 x 1,250 bits until 1627, and the other 2,666,250 bits alone in 534 slots,
-    until 2161.
+    by 1200, trains until 1360, uploads 267 x 1,250 bits until 1627, and 2,666,250 bits alone until 2161.
     """
     rows, _ = two(weights=(3.0, 1.0))
     assert ends_s(rows) == pytest.approx([1627 * SLOT_S, 2161 * SLOT_S], abs=EXACT)

@@ -129,8 +129,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        # algorithms do not depend on models: all are tested with one model, and one algorithm of each kind with all
-        # models
+        # as algorithms do not depend on models, only one algorithm of each kind is tested with all models
         *((name, Plain()) for name in ALGORITHMS),
         *(
             (name, model)
@@ -355,9 +354,8 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
 
     A sum of n products errs by at most 6 sqrt(n) 2^-24 of the sum of their sizes, in all but 2n exp(-18) of cases
     (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`, and a probability by half of `logit`,
-    as its slope by each logit is at most 1/4. A gradient errs by the probability's error plus the error of its sum
-    over the batch, times an input. SGD adds gradients with momentum's weights. The factor 2 is for the two results
-    that are compared.
+    as its slope by each logit is at most 1/4. A gradient errs by this plus the error of its sum over the batch, times
+    an input. SGD adds gradients with momentum's weights. The factor 2 is for the two compared results.
     """
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
