@@ -97,7 +97,7 @@ def test_training_beside_the_clock_changes_no_byte(
     own = simulate(scenario, tmp_path / "beside", device="cpu", threads=2, on_round=rows.append)
     assert len(forks) == 1
     assert bool(under_way) == foretold
-    # the rounds of both sessions, including the one in which the run forks, overlap with training
+    # the rounds of both sessions, including the round in which the run forks, overlap with training
     assert len(under_way) >= foretold * sum(row.phase == "train" for row in rows)
     assert kill.differences(own, whole) == []
     assert len(rows) == len(whole.rounds)

@@ -155,7 +155,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
     """If all devices take part, the mean of their accuracies, weighted by test samples, is `accuracy_by_samples`.
 
-    With local_only, the model that serves a device is the one that `accuracy_personal` tests.
+    With local_only, `accuracy_personal` tests the model that serves a device.
     """
     only = ["learning.algorithm=local_only"]
     run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")

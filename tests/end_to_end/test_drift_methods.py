@@ -72,13 +72,13 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     algorithm, model = registry.get("algorithms", name), 32 * 610
     assert (
         devices.downlink_bits >= algorithm.vectors_down * model
-    ).all()  # devices that choose among models receive more than one
+    ).all()  # devices that choose among models receive several models
     assert (devices.downlink_bits % model == 0).all()
     assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """HypCluster's devices receive all models and send one; the column `cluster` says which."""
+    """HypCluster's devices receive all models and send one; the column `cluster` has its number."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"

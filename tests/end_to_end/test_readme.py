@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """Return chains of commands, in which a command that reads a run directory follows the one that writes it."""
+    """Return chains of commands: a command that reads a run directory follows the command that writes it."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()

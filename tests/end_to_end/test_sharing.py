@@ -58,7 +58,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
     """Runs with probes reuse pilot sessions of a run without probes, and average the models of good sessions.
 
-    With a history of one session, they reuse no further sessions.
+    With a history of one session, they reuse no other sessions.
     """
     similarity = "learning.warm_start: {name: similarity, pilot_model: good, history: 1}"
     variants = (
@@ -79,9 +79,9 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 equal those of `previous`.
+    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 are equal to `previous`.
 
-    The variants differ in probes only. With two pilot sessions, a run has no further sessions and reuses all models.
+    The variants differ in probes only. With two pilot sessions, a run has no other sessions and reuses all models.
     """
     variants = (
         "  previous: {}\n  continuous: {learning.warm_start: continuous}\n"

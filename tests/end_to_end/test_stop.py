@@ -54,7 +54,7 @@ def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
     ends = [
         (session, k + 1)
         for session, own in whole.rounds.groupby("session")["accuracy"]
-        for k in range(PATIENCE, len(own))  # the last PATIENCE tests do not exceed the best earlier one
+        for k in range(PATIENCE, len(own))  # the last PATIENCE tests do not exceed the best earlier test
         if own.iloc[k - PATIENCE + 1 : k + 1].max() <= own.iloc[: k - PATIENCE + 1].max()
     ]
     session, number = ends[0]

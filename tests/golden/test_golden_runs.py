@@ -38,7 +38,7 @@ def read(table: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def differences(golden: Path, run: Path) -> list[str]:
-    """Return the differences of a run's tables from the golden ones; new tables and columns are allowed."""
+    """Return the differences between a run's tables and the golden tables; new tables and columns are allowed."""
     found = []
     for table in sorted(golden.glob("*.csv")):
         if not (run / table.name).exists():

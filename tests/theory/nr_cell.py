@@ -25,7 +25,7 @@ PART = 1 / 16  # share of the band on which an uplink must reach the lowest rate
 
 @dataclass(frozen=True)
 class Links:
-    """SNRs [n] of devices: in the downlink, on one uplink block at full power, and on one at controlled power."""
+    """SNRs [n] of devices: in the downlink, on an uplink block at full power, and on a block at controlled power."""
 
     down: np.ndarray
     alone: np.ndarray

@@ -49,7 +49,7 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
 
-    # transfers follow each other on one long link, six coherence times apart
+    # transfers follow each other on a long link, six coherence times apart
     link, gap = LinkFading(KEY, rho), math.ceil(-6 / math.log(rho))
     exact, first_slot = np.empty(count), 0
     for i in range(count):

@@ -156,7 +156,7 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
 
 
 def test_the_lemma_by_hand() -> None:
-    """A client with distribution (1, 0) over two universal samples is replaced by one with (0, 1); both have D = 4.
+    """A client with distribution (1, 0) over two universal samples is replaced by a client with (0, 1); D = 4.
 
     Then psi(g, g+1) = (1, 0)/4 - (0, 1)/4 = (1/4, -1/4), psi(g+1, g) is the negative, and both minima are -1/4.
     """

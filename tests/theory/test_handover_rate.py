@@ -1,4 +1,4 @@
-"""Compare handover rates with geometry, which gives the number of borders that a straight walk crosses.
+"""Compare handover rates with the number of borders that a straight walk crosses, by geometry.
 
 A correct program fails for at most one seed in 1,000.
 """

@@ -42,7 +42,7 @@ FIELD = 0.05
 
 
 class Across:
-    """Devices that walk from one site towards the other, once on each lane for each pair of sites."""
+    """Devices that walk from the first to the second site, once on each lane for each pair of sites."""
 
     moves = True
 

@@ -3,7 +3,7 @@
 On the disc of radius 1, legs have uniform ends. A device at a random time is on a leg with probability proportional
 to the leg's duration, so at constant speed the density at a place is proportional to the length of all paths through
 it. The legs through a place x in direction u, with distances a1 ahead and a2 behind to the border, have one end
-behind x and the other ahead. In polar coordinates around x, the measure of such legs is
+behind x and the other end ahead. In polar coordinates around x, the measure of such legs is
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 

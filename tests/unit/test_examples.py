@@ -214,7 +214,7 @@ def test_shuttles_come_back_after_two_lengths() -> None:
     assert steps.max() == pytest.approx(5)
     assert ((steps < 4.999).sum(axis=0) <= 2).all()
     assert places[0] == pytest.approx(places[-1])
-    # adding devices does not change the positions of the first ones
+    # adding devices does not change the positions of the first devices
     assert np.array_equal(line.start(drop[:20], **world).positions_m(3.0), movement.positions_m(3.0)[:20])
 
 

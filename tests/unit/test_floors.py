@@ -145,7 +145,7 @@ def without_room(root: Path) -> list[str]:
 
 
 def circle_in(folder: Path, package: str = "") -> list[str]:
-    """Return one import cycle of modules, which begins and ends with the same module, or an empty list.
+    """Return an import cycle of modules, which begins and ends with the same module, or an empty list.
 
     Imports of the __init__.py above a module are ignored, as every package has them.
     """

@@ -109,7 +109,7 @@ def test_energy_includes_tails(write_run: Write) -> None:
 
 
 def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
-    """An interrupted run has no ledger yet, so both energies are sums over rounds of 5 J: five rounds and one."""
+    """An interrupted run has no ledger yet, so energies are sums over rounds of 5 J: over five rounds or one."""
     ended = a_run(write_run, {"name": "similarity"})
     left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
     for table in ("ledger.csv", "devices.csv"):

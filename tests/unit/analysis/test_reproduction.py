@@ -207,7 +207,7 @@ def read_again(text: str) -> list[Reproduction]:
 
 
 def test_the_shipped_page_is_what_its_command_makes() -> None:
-    """The page equals one that is made from its own tables, up to rounding, so nothing was edited by hand."""
+    """The page equals a page that is made from its own tables, up to rounding, so nothing was edited by hand."""
     shipped = (PAPERS.resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = page(read_again(shipped))
     number = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
@@ -227,6 +227,6 @@ def test_every_number_of_the_papers_has_its_place() -> None:
             assert table["mean"].between(10, 100).all(), file
             counts[file.stem.removeprefix("journal_table_")] = len(table)
     others = {"conference_table_3": 384, "conference_table_12": 3, "early_table_1": 48}
-    # tables XI and XII have the rows of MNIST and Fashion-MNIST, without a row that repeats another one
+    # tables XI and XII have the rows of MNIST and Fashion-MNIST, and no row repeats another row
     journal = {"ii": 128, "iii": 96, "iv": 32, "v": 24, "vi": 24, "x": 612, "xi": 135, "xii": 144, "xiv": 54}
     assert counts == journal | others

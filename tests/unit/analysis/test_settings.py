@@ -164,7 +164,7 @@ def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
 
 
 def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
-    """Long names of settings fit beside the first panel."""
+    """Long names of settings fit to the left of the first panel."""
     name = "a partition of a very long name indeed"
     root = write_grid(write_run, {(name, "ours", 1): [0.8, 0.6], (name, "other", 1): [0.5, 0.7]})
     figure = figures(compare_settings(root, sessions=[2]))["settings"]

@@ -61,7 +61,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
 
 
 def test_wider_spreads_take_the_gain_away() -> None:
-    """If all paths have one direction, the gain is that of 32 elements, less 0.1 dB for the codebook."""
+    """If all paths have the same direction, 32 elements have their full gain, less 0.1 dB for the codebook."""
     all_db = beam_gain_db(Spread(0.0, 0.0, 0.0))
     assert all_db == pytest.approx(10 * math.log10(32), abs=0.2)
     gains_db = [beam_gain_db(Spread(0.0, wide_deg, 1.0)) for wide_deg in (0.0, 5.0, 10.0, 20.0, 40.0)]

@@ -59,7 +59,7 @@ def test_a_node_has_the_value_that_was_written_for_it() -> None:
     for number, layer in enumerate(LAYERS):
         table = np.empty((layer.width, layer.width, 3), np.float32)
         layer.fill(table)
-        # nodes lie at whole multiples of the spacing, half of them left of the origin or below it
+        # nodes are at whole multiples of the spacing, half of them left of the origin or below it
         across, up = rng.integers(-int(40.0 / layer.spacing_m), int(40.0 / layer.spacing_m), (2, 30))
         values = FieldStack(LAYERS).at(np.stack([across, up], axis=1) * layer.spacing_m)[number]
         # a multiple of the spacing may miss its node by a rounding error of 1e-14 spacings

@@ -56,7 +56,7 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
     gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
-    # another object gives the same values for other subsets of places, in a different order
+    # another object has the same values for other subsets of places, in a different order
     again = large_scale(**SPATIAL)
     order = np.random.default_rng(SEED).permutation(5000)[:700]
     np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])
@@ -116,7 +116,7 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
         large_scale(line_of_sight=state, **options).links_to(positions, sites)[0]
         for options in ({"shadowing_std_db": 0.0}, {"shadowing_std_db": None}, {"shadowing_std_db": 1.0})
     )
-    # the field has the site's key, and one stream per state
+    # the field has the site's key, and a stream for each state
     field = GaussianFields(
         keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
     )

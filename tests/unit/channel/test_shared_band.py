@@ -367,7 +367,7 @@ def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
     for i, snr in enumerate((0.5, 5.0, 50.0)):
         band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
     band.settle(slots)
-    # the band may have planned further slots, which are left out
+    # the band may have planned more slots, which are left out
     return {slot: log[slot] for slot in sorted(log) if slot < slots}
 
 

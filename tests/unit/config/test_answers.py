@@ -1,4 +1,4 @@
-"""Test that a component's wrong return value gives exit code 2 and one error: file, line, method, expected value."""
+"""Test that a component's wrong return value causes exit code 2 and one error: file, line, method, expected value."""
 
 import sys
 from collections.abc import Iterator, Mapping

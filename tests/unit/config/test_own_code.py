@@ -130,7 +130,7 @@ def test_edgefl_itself_is_left_out() -> None:
 
 
 def test_a_notebooks_class_is_what_it_was_compiled_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class of a notebook has no file, and its hash is that of its compiled code."""
+    """A class of a notebook has no file; its hash is the hash of its compiled code."""
     notebook = ModuleType("notebook_cell")
     monkeypatch.setitem(sys.modules, "notebook_cell", notebook)
 

@@ -108,7 +108,7 @@ def test_least_time_ends_all_at_once() -> None:
     assert begun_s + of.shortest_s + got.sent_s == pytest.approx(np.full(5, end_s), rel=BRUTE)
     assert got.shares.sum() == pytest.approx(1.0, abs=1e-6)
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
-    # with two equal devices, each has half of the band after computing, and one equation gives the sending time
+    # with two equal devices, each has half of the band after computing, and the sending time solves one equation
     two = Uploads(*(np.full(2, value) for value in (0.02, 50.0, 0.2, 0.0, 1e8, 1e9, 1e-28)))
     sending_s = brentq(lambda t: 0.5 * np.log2(1 + 50.0 / 0.5) * t - 0.02, 1e-6, 1.0)
     assert least_time(two, np.zeros(2))[0] == pytest.approx(0.1 + sending_s, rel=1e-8)
@@ -220,7 +220,7 @@ def in_turns_j(of: Uploads, end_s: float) -> float:
 
 
 def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
-    """As the amplifier power P falls, the energy approaches that at full power: within P x sending time."""
+    """As the amplifier power P falls, the energy approaches the energy at full power: within P x sending time."""
     of = replace(uploads(4, 5), send_w=np.full(4, 0.5))
     soonest = least_time(of, np.zeros(4))
     none = least_energy(replace(of, amplifier_w=np.zeros(4)), np.zeros(4), soonest, 2 * soonest[0])

@@ -57,7 +57,7 @@ def test_a_row_holds_until_the_next_one_of_its_cell(
 
 
 def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
-    """The last step is as long as the one before; steps at 0, 20 and 30 s repeat after 40 s, cell 2's after 100 s."""
+    """The last step lasts as long as the previous step: a load with steps at 0, 20 and 30 s repeats after 40 s."""
     trace = made(LoadTrace, path=table, repeat=True)
     assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
     assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)

@@ -1,4 +1,4 @@
-"""Test that an error ends a run at once, before any further event of that time, and is raised unchanged."""
+"""Test that an error ends a run at once, before any other event at that time, and is raised unchanged."""
 
 import os
 import signal

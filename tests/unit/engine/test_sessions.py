@@ -114,7 +114,7 @@ def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> 
 
 
 def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
-    """Progress (t - 1) / T gives the learning rate lr (1 - (t - 1) / T)^p to the last bit."""
+    """At progress (t - 1) / T, the learning rate is lr (1 - (t - 1) / T)^p to the last bit."""
     policy = Schedule(count=1, rounds=7)
     assert (policy.longest, membership(9).longest) == (7, 9)
     told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]

@@ -1,4 +1,4 @@
-"""Test that the example of an external learner runs and resumes, and that invalid learners give one error."""
+"""Test that the example of an external learner runs and resumes, and that an invalid learner causes one error."""
 
 import json
 import sys

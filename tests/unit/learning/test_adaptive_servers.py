@@ -171,7 +171,7 @@ def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, fl
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:
-    """Return the step of one coordinate and the next state, from a state of scalars."""
+    """Return the step of a single coordinate and the next state, from a state of scalars."""
     model = torch.zeros(1, dtype=torch.float64)
     tensors = {name: torch.tensor([value], dtype=torch.float64) for name, value in state.items()}
     moved = updates(model, np.array([[change]]), np.ones(1))
@@ -189,7 +189,7 @@ def test_where_nothing_has_ever_moved_d_stays() -> None:
 
 @pytest.mark.parametrize("disparity", [0.4, 0.5, 0.504, 0.51, 3.0])
 def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
-    """With d near sqrt(v) = 0.5, the denominator is tau; with a smaller one, the step would grow and finally flip."""
+    """With d near sqrt(v) = 0.5, the denominator is tau; otherwise the step would grow, and finally be reversed."""
     algorithm = made(Flash, beta1=0.5, beta2=0.99, server_lr=1.0, tau=0.01)
     # Delta^2 = v leaves v unchanged; the gap of 0 makes beta3 = 1, which leaves d unchanged
     step, kept = one_step(algorithm, 0.5, {"mean": 0.0, "square": 0.25, "disparity": disparity})

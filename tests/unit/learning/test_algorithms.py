@@ -327,7 +327,7 @@ def by_rule(name: str, of: str | None = None, **given: Any) -> tuple[Algorithm, 
     return named(name, **parameters, **weighting), partial(served, name=of or name, **given), ""
 
 
-# algorithm, its derivation, and the names of further state of the server or the devices
+# algorithm, its derivation, and the names of other state of the server or the devices
 DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (FedAvg(), fedavg, ""),
     (named("fedprox", mu=0.7), partial(fedprox, mu=0.7), ""),

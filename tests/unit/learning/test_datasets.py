@@ -111,7 +111,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
 
 
 def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: FileSet) -> None:
-    """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
+    """Folders are filled from the last to the first in the search order, and each new folder takes precedence."""
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     in_order = [
         served.system,

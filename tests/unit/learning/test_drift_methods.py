@@ -148,7 +148,7 @@ def test_devices_that_come_a_round_later_follow_within_the_window(window: int, b
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
-    # make the new model as bad as the old one, so that it does not hide the drift from these devices
+    # make the new model as bad as the old model, so that it does not hide the drift from these devices
     models = cell.track.state["models"]
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
@@ -205,7 +205,7 @@ def test_who_never_took_part_has_the_opening_model() -> None:
 
 
 class Normed(Model):
-    """A model that begins with batch norm, whose statistics are those of the inputs."""
+    """A model that begins with batch norm, which keeps statistics of the inputs."""
 
     typical_input = (1,)
     typical_classes = 2

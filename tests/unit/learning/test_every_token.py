@@ -22,7 +22,7 @@ LENGTH, TOKENS = 5, 4
 
 
 class Letters(Dataset):
-    """Texts by three writers, in which each letter is 0, 1 or 2 letters after the previous one, modulo four."""
+    """Texts by three writers, in which each letter is 0, 1 or 2 letters after the previous letter, modulo four."""
 
     learns: str = "every_token"
     wrong: int = 0

@@ -116,7 +116,7 @@ def test_memory_of_places_is_counted_beforehand(tmp_path: Path, monkeypatch: pyt
         "radio.propagation.shadowing=spatial",
         "radio.propagation.line_of_sight=probabilistic",
     ]
-    # for static devices, only nodes around the devices are kept, plus one whole field while it is made
+    # for static devices, only nodes around the devices are kept, plus a whole field while it is made
     (still,) = memory_needs.of_places(World(loaded(tmp_path, UNTRAINED, *sets), Streams(1)))
     world = World(loaded(tmp_path, UNTRAINED, *sets, "devices.mobility=random_waypoint"), Streams(1))
     (need,) = memory_needs.of_places(world)

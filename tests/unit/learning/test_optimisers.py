@@ -116,7 +116,7 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kept state equals that of a continuing optimizer, even for device 1, which misses one of three rounds."""
+    """A kept state equals a continuing optimizer's state, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # class constants

@@ -133,7 +133,7 @@ def test_the_two_sets_are_a_random_choice() -> None:
         (0.25, 10, "0, 0.2, 0.4, 0.6, 0.8"),
         (0.0, 3, "0.3333"),
         (0.99, 100, "0, 0.02, 0.04, ..., 0.98"),
-        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # rounding gives both sets all ten labels
+        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # with rounding, both sets have all ten labels
         (0.0, 1, "none"),
     ],
 )

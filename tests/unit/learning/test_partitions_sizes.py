@@ -41,7 +41,7 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
         (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
-        (11, [3, 3, 4], [3, 3, 5]),  # 3.3, 3.3 and 4.4: the last one has the largest remainder
+        (11, [3, 3, 4], [3, 3, 5]),  # 3.3, 3.3 and 4.4: the last number has the largest remainder
         (1, [0.1], [1]),
     ],
 )

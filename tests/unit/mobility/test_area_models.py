@@ -147,7 +147,7 @@ def test_nobody_leaves_an_area_without_trips() -> None:
 
 
 def shares(movement: Movement, time_s: float) -> np.ndarray:
-    """Return the share of devices in each area of NEAR; a walking device reaches one within milliseconds."""
+    """Return the share of devices in each area of NEAR; a walking device reaches an area within milliseconds."""
     return np.bincount(np.rint(movement.positions_m(time_s)[:, 0]).astype(int), minlength=4)[1:] / DEVICES
 
 

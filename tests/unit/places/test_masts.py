@@ -15,7 +15,7 @@ from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
 
 ORIGIN = (11.12, 46.06)
-# a file in OpenCelliD's format has three cells at one mast, two at the next, and one at a third
+# a file in OpenCelliD's format has three cells at the first mast, two at the second, and one at the third
 OPENCELLID = """\
 LTE,262,1,1001,100001,0,11.1200,46.0600,1000,12,1,1418816528,1598948816,0
 LTE,262,1,1001,100002,0,11.1200,46.0600,1000,9,1,1418816528,1598948816,0

@@ -43,7 +43,7 @@ def length_m(way: np.ndarray) -> float:
 
 
 def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
-    """Return the distance from a place to a street segment, and how far along it the closest point lies, in m."""
+    """Return the distance from a place to a street segment, and how far along it the closest point is, in m."""
     begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
     turned = (at - begin) / (end - begin) * abs(end - begin)
     along = min(max(turned.real, 0.0), abs(end - begin))
@@ -89,7 +89,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
         assert np.array_equal(alone, way), "it does not depend on the others"
-        # all steps between the first and the last lie on street pieces
+        # all steps between the first step and the last step are on streets
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
 

@@ -1,4 +1,4 @@
-"""Test a run as a Gymnasium environment: by Gymnasium's checker, beside a plain run, and with wrong calls."""
+"""Test a run as a Gymnasium environment: by Gymnasium's checker, against a plain run, and with wrong calls."""
 
 import copy
 import pickle

@@ -82,7 +82,7 @@ def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: flo
     pairs = [(shadowing[:, i] * shadowing[:, j]).mean() for i in range(7) for j in range(i)]
     assert 4 * error < 0.14
     assert np.mean(pairs) == pytest.approx(site_correlation, abs=4 * error)
-    # a common field does not change the standard deviation, whose error is that of n normal numbers, 1 / sqrt(2 n)
+    # a common field does not change the standard deviation, whose error is 1 / sqrt(2 n), as for n normal numbers
     assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
 
 

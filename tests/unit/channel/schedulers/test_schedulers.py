@@ -66,7 +66,7 @@ FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0
     ("scheduler", "of", "shares"),
     [
         (EqualShare(), flows([1.0, 5.0, 9.0, 2.0]), [0.25] * 4),
-        # the least served flow, on a tie the one that joined first
+        # the least served flow, or on a tie the flow that joined first
         (RoundRobin(), flows([1, 1, 1], airtime=[2.0, 1.0, 1.0]), [0, 1, 0]),
         (MaxRate(), flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0]), [0, 0, 1]),
         (MaxRate(), EQUALLY_GOOD, [0, 1, 0, 0]),

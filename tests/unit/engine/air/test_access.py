@@ -141,7 +141,7 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
     if total > 100:  # comparing more than 100 segments is slow
         total, bits = 100, 100 * segment
     while sent < total:
-        # send a window back to back, and the next window when the first acknowledgement of this one arrives
+        # send a window back to back, and the next window when the first acknowledgement of this window arrives
         burst = min(window, total - sent)
         begun_s = max(now_s, link_free_s)
         last_s = begun_s + (bits - sent * segment if sent + burst == total else burst * segment) / rate
@@ -154,7 +154,7 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
-    """A small model waits for one round trip; a large one waits until the window exceeds bandwidth times delay."""
+    """A small model waits for a round trip; a large model waits until the window exceeds bandwidth times delay."""
     rate, round_trip_s = 100e6, 0.02
     small, large = (slow_start_s(bits, rate, round_trip_s) for bits in (250_000, 21_000_000))
     assert small == pytest.approx(round_trip_s - 116_800 / rate)

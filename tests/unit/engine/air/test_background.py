@@ -65,7 +65,7 @@ BUSY = {"uplink_load": 0.8, "downlink_load": 0.5, "file_bits": 1_000_000}
 
 
 def test_with_priority_a_device_does_not_notice_the_others() -> None:
-    """With priority, a device's times, bits and joules equal those without background traffic; otherwise it waits."""
+    """With priority, background traffic changes no times, bits or joules of a device; otherwise the device waits."""
     assert parts("learning_first", BUSY) == parts("learning_first", None) == parts("proportional_fair", None)
     with_others, alone = parts("round_robin", BUSY), parts("round_robin", None)
     took = [[row.uplink_end_s - row.uplink_start_s for row in rows] for rows in (with_others, alone)]
@@ -77,7 +77,7 @@ def test_no_load_is_no_traffic() -> None:
 
 
 def test_users_are_in_their_cell() -> None:
-    """Users of a cell have it as their strongest cell, and lie within 120 m, as the hexagon's corner is at 115 m."""
+    """A cell is the strongest cell of its users, who are within 120 m, as the hexagon's corner is at 115 m."""
     hexagons = {"rings": 1, "isd_m": 200.0}
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz

@@ -132,7 +132,7 @@ def test_without_a_second_number_all_links_have_one() -> None:
 
 
 def test_a_link_drawn_by_round_has_its_state_too() -> None:
-    """With shadowing drawn for each round, all links have line of sight or none has."""
+    """With shadowing drawn for each round, either all links or no links have line of sight."""
     for state, gain_db in (("always", IN_SIGHT_DB), ("never", NLOS_DB)):
         keys = {"array_gain_db": IN_SIGHT_DB, "nlos_array_gain_db": NLOS_DB}
         one = world_of(

@@ -1,4 +1,4 @@
-"""Test that one survey of all devices serves every request at the same time."""
+"""Test that a single survey of all devices serves all requests at the same time."""
 
 import numpy as np
 import pytest

@@ -22,8 +22,8 @@ def drawn_world(
 ) -> tuple[SmallWorld, dict[str, Any]]:
     """Draw a world of three rounds and one to three devices, in which all outcomes occur; return it and its settings.
 
-    Args: classes: two classes with batteries and one on mains, with one device each. power: the devices' radio power
-    model; models other than `journal` have their own circuits.
+    Args: classes: two classes with batteries and a class on mains, of one device each. power: the devices' radio
+    power model; models other than `journal` have their own circuits.
     """
     rng = np.random.default_rng(seed)
 

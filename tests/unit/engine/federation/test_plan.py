@@ -181,7 +181,7 @@ def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
-    """Results equal those of processes to the last bit, and no link's fading stays in memory."""
+    """Results equal the processes' results to the last bit, and no link's fading stays in memory."""
     options: dict[str, Any] = {
         "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
     }

@@ -589,7 +589,7 @@ def test_power_per_resource_block_divides_the_power() -> None:
     full = World([240.0, 241.0]).run()
     spread = World([240.0, 241.0], radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
-        # half the power on half the band gives the SNR of the whole band, and half of the bits
+        # half the power on half the band has the SNR of the whole band, and half of the bits
         slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
         assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
         assert row.uplink_end_s - row.uplink_start_s > rival.uplink_end_s - rival.uplink_start_s

@@ -136,7 +136,7 @@ def test_the_first_model_is_a_function_of_the_seed_alone() -> None:
 
 
 def test_loss_of_the_zero_model_is_log_c() -> None:
-    """Zero weights give uniform probabilities, so the cross-entropy is exactly log C."""
+    """With zero weights, probabilities are uniform, so the cross-entropy is exactly log C."""
     one = learner()
     tensors, facts = one.state()
     one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)

@@ -89,7 +89,7 @@ def arrived(ids: list[int]) -> list[int]:
 
 
 def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> Iterator[Stop]:
-    """Play all sessions, or those from a stop on, and yield each stop; log all answers of the learner."""
+    """Play all sessions, or the sessions from a stop on, and yield each stop; log all answers of the learner."""
     learner = cell.one
     for number in range(at.session if at else 1, sessions + 1):
         resumed = at if at and number == at.session else None

@@ -120,7 +120,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 
 
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
-    """Make local training that uses this kernel in place of the one it would choose."""
+    """Make local training that uses this kernel instead of the kernel that it would choose."""
     train = training(model, **options)
     train._kind = lambda task: kind
     return train

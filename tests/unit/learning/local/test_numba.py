@@ -114,7 +114,7 @@ def test_without_numba_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 class Tanh(Mlp2):
-    """A user's model that derives from a shipped one but has a different activation function."""
+    """A user's model that derives from a shipped model but has a different activation function."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)

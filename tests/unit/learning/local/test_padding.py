@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
-    """Batches of 22, 45 and 90 samples have width 96; once the device with 90 is done, the others have width 48."""
+    """Batches of 22, 45 and 90 samples have width 96; after the device with 90 is done, the width is 48."""
     trained(FedProx(), [150, 173, 90])
     assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
 

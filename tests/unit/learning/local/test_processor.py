@@ -75,7 +75,7 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
 
 
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
-    """On a GPU index_add_ is avoided, as it adds in any order; on a CPU both ways give the same bits."""
+    """On a GPU, index_add_ is avoided, as it adds in any order; on a CPU both ways have the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
     with FakeTensorMode(), Operations() as called, torch.device("cuda"):
         add_rows(torch.zeros(9, 3), torch.zeros(50).long(), torch.zeros(50, 3))

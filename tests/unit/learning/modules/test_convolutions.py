@@ -1,4 +1,4 @@
-"""Test that convolutions give the same results in both memory orders, and which order is chosen."""
+"""Test that convolutions return the same results in both memory orders, and which order is chosen."""
 
 from typing import Any
 

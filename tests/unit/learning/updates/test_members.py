@@ -278,7 +278,7 @@ def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Algorithm, name: str) -> None:
-    """A round that is trained again keeps its newcomers' `join`, even if one has moved to another cell's session."""
+    """A round that is trained again keeps its newcomers' `join`, even if a newcomer has moved to another cell."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
     there = learner(algorithm, data=one.trainer.training_data, cell=1)

@@ -205,7 +205,7 @@ def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times: int) -> None:
-    """Pending updates are restored, except for those of the latest round if it can be trained again.
+    """Pending updates are restored, except for updates of the latest round if this round can be trained again.
 
     Before the round is trained again, another cell may take a snapshot, which contains the other updates.
     """
