@@ -55,7 +55,7 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude all modules and tests that are loaded by now from garbage collection."""
+    """Exclude all modules and tests that have been loaded from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()

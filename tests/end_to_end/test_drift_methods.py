@@ -32,7 +32,7 @@ learning:
     flops_per_sample: 1200
 """
 TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
-# algorithms with their own local training are run with early stopping, which flash always has; others without it
+# algorithms with their own local training run with early stopping, as flash always does; other algorithms without it
 STOPPED = ("fedavg", "scaffold", "apfl", "ditto", "local_only", "oracle", "hypcluster", "moon")
 CHANCE = 0.1  # accuracy of guessing among ten labels
 

@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """Servers with overlapping rounds refuse these algorithms; the tests above train with all others."""
+    """Servers with overlapping rounds refuse these algorithms; the tests above train with all other algorithms."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip

@@ -116,7 +116,7 @@ def write_study(
     """Write a study like the journal's: a pilot session, then two label sets in turn.
 
     Accuracy rises exponentially from a session's opening to a ceiling. In a recurring session `similarity` opens near
-    the ceiling (and has one probe round per session after the pilot), `average` half way, other variants low.
+    the ceiling (and has one probe round per session after the pilot), `average` halfway, other variants low.
     """
     opening = {"similarity": 0.86, "average": 0.45}
     pace = {"similarity": 9.0, "previous": 8.0, "average": 7.0}

@@ -32,7 +32,7 @@ ENDS = [None, "membership", "max_rounds"]
 # policy, states (rounds, present members, losses), and the expected answers
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
-    (  # two of ten devices leave and three arrive
+    (  # 2 of 10 devices leave or arrive, and then 3 of 10
         Membership(count=2, changed_share=0.3, min_rounds=2, max_rounds=9),
         [at(2, TEN - {0} | {10}), at(2, TEN - {0} | {10, 11}), at(1, TEN - {0} | {10, 11}), at(9)],
         [None, "membership", None, "max_rounds"],

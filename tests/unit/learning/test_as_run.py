@@ -37,7 +37,7 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 
 def test_the_rate_decays_to_its_floor() -> None:
-    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor: half way 0.2 (0.7 x 0.5^2 + 0.3) with a floor of 0.3 lr."""
+    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor: halfway 0.2 (0.7 x 0.5^2 + 0.3) with a floor of 0.3 lr."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
@@ -71,7 +71,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
-    """Devices with about 59 samples train on batches of 25, 25 and the rest, and then stop."""
+    """Devices with about 59 samples train on batches of 25, 25 and the remaining samples, and then stop."""
     one = learner(local={"batch": 25, "one_pass": True})
     stage = opened(one)
     local = stage.train(EVERYONE, 1)

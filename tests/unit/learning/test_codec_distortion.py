@@ -28,7 +28,7 @@ EQUAL = torch.full((M,), -0.5)
 
 
 def among(levels: int) -> Tensor:
-    """Return the worst change for the maximum norm: one number is 1, and all others have s x = 1 / (u + 1)."""
+    """Return the worst change for the maximum norm: one number is 1, and all other numbers have s x = 1 / (u + 1)."""
     u = math.sqrt(1 + (M - 1) / levels**2)
     return torch.full((M,), 1 / (u + 1) / levels).index_fill(0, torch.tensor([0]), 1.0)
 

@@ -79,7 +79,7 @@ def test_epsilon_agrees_with_an_accountant(
 
 
 def test_epsilon_by_its_definition() -> None:
-    """For n = 2 updates, delta is the integral by which a density exceeds e^epsilon times the other density."""
+    """For n = 2 updates, delta integrates the excess of one density over e^epsilon times the other density."""
     noise, delta = 1.5, 1e-3
     mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
     crossing = epsilon / mu + mu / 2

@@ -163,7 +163,7 @@ def test_another_place_leaves_people_their_habits_and_spots() -> None:
 
 
 def test_other_people_leave_ones_own_way_as_it_is() -> None:
-    """A person's path does not depend on other people, to the last digit, even if it is under way at time 0."""
+    """A person's path does not depend on other people, to the last digit, even if a trip has begun before time 0."""
     one, many = (start(people, begin_hour="8:20") for people in (3, 200))
     for hour in (0.0, 0.1, 9.2, 24.3):
         assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])

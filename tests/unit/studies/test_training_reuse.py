@@ -1,4 +1,4 @@
-"""Test which run of a study trains for which others and up to which session, and the order in which runs begin."""
+"""Test which run of a study trains for which other runs, up to which session, and the order in which runs begin."""
 
 import subprocess
 import sys

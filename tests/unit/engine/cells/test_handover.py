@@ -172,7 +172,7 @@ class ByHand:
     ],
 )
 def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float]) -> None:
-    """Devices computed together hand over as each would alone, for four cells whose powers vary by 5 dB."""
+    """Devices computed together hand over as if computed alone, for four cells whose powers vary by 5 dB."""
     settings = HandoverSettings(**rules)
     devices, cells, measurements = 12, 4, 150
     steps_db = 2 * np.random.default_rng(5).standard_normal((measurements, devices, cells))

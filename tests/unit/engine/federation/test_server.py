@@ -280,7 +280,7 @@ def test_a_device_switched_off_is_cut_off() -> None:
 
 
 def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
-    """With energy for downlink, computing and half of the upload, a battery is empty half way through the upload."""
+    """With energy for downlink, computing and half of the upload, a battery is empty halfway through the upload."""
     planned = expected_stages(World([50.0]), 0, sharing=1)
     half_s = planned[4] + (planned[5] - planned[4]) / 2
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])

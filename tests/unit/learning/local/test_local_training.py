@@ -186,7 +186,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
-    """A device has the same model trained alone or among others, with its momentum, batches, masks and statistics."""
+    """A device has the same model alone or among other devices, with momentum, batches, masks and statistics."""
     train = training(model, batching="stacked", memory_bytes=10**9)
     earlier = start_of(train) + 0.1
 
