@@ -329,7 +329,7 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
 class Alone:
     """An `all_reduce` over a single worker, without threads, which returns the worker's own tensor.
 
-    Gloo's groups have threads: one that drops its group's last reference waits for itself, which ends the process.
+    Gloo's groups have threads: a thread that drops its group's last reference waits for itself and ends the process.
     """
 
     def __init__(self, tensor: Tensor, **_: object) -> None:
