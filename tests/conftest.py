@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
-# loaded modules and collected tests are never freed, and scanning them repeatedly costs each worker over a second
+# loaded modules and collected tests are never freed; scanning them again and again costs each worker over a second
 gc.disable()
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -55,7 +55,7 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude all modules and tests that are loaded by now from garbage collection."""
+    """Exclude all modules and tests that have been loaded from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -21,7 +21,7 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
         with (run / "rounds.csv").open() as file:
             completed[scheduler] = [int(row["completed"]) for row in csv.DictReader(file)]
     means = {name: sum(counts) / len(counts) for name, counts in completed.items()}
-    # a count has a standard deviation of 2.6 with proportional fair, 0 with priority; the mean of 20 rounds has 0.59
+    # standard deviation with proportional fair: 2.6 for a round, 0.59 for the mean of 20 rounds; with priority: 0
     assert means["learning_first"] - means["proportional_fair"] > 2 * 0.59
     # the figures in the scenario's comments
     assert means["proportional_fair"] == pytest.approx(2.7, abs=0.1)

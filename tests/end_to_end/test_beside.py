@@ -27,7 +27,7 @@ CELLS = (
     " cloud={every: 2, backhaul_bps: 1.0e+7}; learning.warm_start=previous"
 )
 WILD = "learning.local.lr=90; learning.algorithm={name: fedprox, mu: 1.0e+9}"
-# overrides -> whether radio and training overlap, which requires that the radio needs only scalars of the training
+# overrides -> whether radio and training overlap, which requires that training cannot change a round's work
 CASES = {
     "fedprox": ("", True),
     "losses and lengths of updates": ("rounds.selector={name: oort, count: 4}", True),
@@ -69,7 +69,7 @@ def scenario_of(digits: Path, overrides: str) -> Any:
 def test_what_forbids_a_fork(
     threads: int, device: str, code: dict[str, str], gpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A GPU forbids a fork even if unused: because of its threads, PyTorch would refuse gradients in the child."""
+    """With a GPU, even an unused one, a run does not fork: PyTorch would refuse gradients in the child process."""
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: gpu)
     assert not beside.may_fork(threads, torch.device(device), code)
 
@@ -97,7 +97,7 @@ def test_training_beside_the_clock_changes_no_byte(
     own = simulate(scenario, tmp_path / "beside", device="cpu", threads=2, on_round=rows.append)
     assert len(forks) == 1
     assert bool(under_way) == foretold
-    # the rounds of both sessions, including the one in which the run forks, overlap with training
+    # the rounds of both sessions, including the round in which the run forks, overlap with training
     assert len(under_way) >= foretold * sum(row.phase == "train" for row in rows)
     assert kill.differences(own, whole) == []
     assert len(rows) == len(whole.rounds)

@@ -1,4 +1,4 @@
-"""Test the accuracy of random combinations of codecs in both directions, algorithms, servers, partitions, models.
+"""Test the accuracy of random combinations of codecs (in both directions), algorithms, servers, partitions, models.
 
 Error feedback may take tens of rounds to diverge, so three finite rounds prove nothing. Each device therefore
 sends some 60 updates, and the run is compared with the same run without codecs.
@@ -25,7 +25,7 @@ SERVERS: list[tuple[dict[str, Any], int]] = [
 OF_MODELS = ("fedavg", "fedprox", "moon", "apfl", "ditto")
 OF_CHANGES = (*OF_MODELS, "fedacg", "fedadam", "fedyogi")
 OF_ONE_ROUND = (*OF_CHANGES, "ca2fl", "scaffold", "fednova", "adaptive_fedavg")
-# these sum past changes with little or no decay, so updates that arrive many rounds late make them oscillate
+# these algorithms sum past changes with little or no decay, so updates that arrive many rounds late cause oscillation
 SWINGING = ("fedavgm", "feddyn", "feddc")
 LATE = ("rand_k", "qsgd")
 PARAMETERS: dict[str, dict[str, list[Any]]] = {

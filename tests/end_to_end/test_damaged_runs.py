@@ -116,7 +116,7 @@ def test_a_full_standard_output_is_one_message_after_the_whole_run(scenario: Pat
 def test_a_file_that_cannot_be_copied_is_named(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Simulate shutil's error for a file that cannot be read, as root can read any file."""
+    """Simulate shutil's error for an unreadable file, because tests that run as root can read any file."""
     part = tmp_path / "part"
     shutil.copytree(run, part / "a/seed-1")
     (part / "study.yaml").write_text("name: study\n")

@@ -30,7 +30,7 @@ def nav(entries: list) -> list[str]:
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
-    """Run a page's commands in an empty folder, with no files but edgefl's own and those that the page makes."""
+    """Run a page's commands in an empty folder: only edgefl's files and files that the page makes are available."""
     if "flwr" in page.read_text():
         pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
     follow(page, tmp_path)
@@ -56,7 +56,7 @@ def test_every_page_can_be_reached_from_the_overview() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_say_what_they_are(page: Path) -> None:
-    """Each fence is of a kind that `test_page` handles, so that no block remains untested."""
+    """Each code block is of a kind that `test_page` handles, so no block remains untested."""
     blocks = blocks_of(page)
     assert page.read_text().count("\n```") == 2 * len(blocks)
     assert {block.language for block in blocks} <= set(LANGUAGES)

@@ -102,7 +102,7 @@ def test_only_models_that_exist_have_an_accuracy(
 
 
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
-    """APFL mixes with the new global model after each round, so with alpha 0 both models have the same score."""
+    """APFL mixes with the new global model after each round, so with alpha 0 personal and global scores are equal."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
     found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):
@@ -110,7 +110,7 @@ def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_pa
 
 
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
-    """As no decrease of the loss reaches 1000, devices stop after one epoch of three, and save time and energy."""
+    """No decrease of the loss reaches 1000, so devices stop after one epoch of three, and save time and energy."""
     runs = {
         threshold: simulate(
             load_scenario(scenario, [f"learning.local.early_stopping={threshold}"]),
@@ -148,14 +148,14 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
     assert rounds(run)[list(PERSONAL)].notna().all(axis=1).tolist() == tested.tolist()
-    # rounds without a test record the share of drifted devices, too
+    # the share of drifted devices is recorded in rounds without a test, too
     assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 
 
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
     """If all devices take part, the mean of their accuracies, weighted by test samples, is `accuracy_by_samples`.
 
-    With local_only, the model that serves a device is the one that `accuracy_personal` tests.
+    With local_only, `accuracy_personal` tests the model that serves a device.
     """
     only = ["learning.algorithm=local_only"]
     run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")
@@ -221,5 +221,5 @@ def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: P
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)
     expected = 3 / 7 * tests / plain.epochs / 3
-    # v and the third are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
+    # v and the samples counted are rounded; devices have 45 samples or more, so v is within 4 % of 0.3 n
     assert more.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.1)

@@ -32,7 +32,7 @@ learning:
     flops_per_sample: 1200
 """
 TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
-# algorithms with their own local training are run with early stopping, which flash always has; others without it
+# algorithms with their own local training run with early stopping, as flash always does; other algorithms without it
 STOPPED = ("fedavg", "scaffold", "apfl", "ditto", "local_only", "oracle", "hypcluster", "moon")
 CHANCE = 0.1  # accuracy of guessing among ten labels
 
@@ -72,13 +72,13 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     algorithm, model = registry.get("algorithms", name), 32 * 610
     assert (
         devices.downlink_bits >= algorithm.vectors_down * model
-    ).all()  # devices that choose among models receive more than one
+    ).all()  # devices that choose among models receive several models
     assert (devices.downlink_bits % model == 0).all()
     assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """HypCluster's devices receive all models and send one; the column `cluster` says which."""
+    """HypCluster's devices receive all models and send one; the column `cluster` has its number."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"

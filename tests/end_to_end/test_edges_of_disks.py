@@ -1,4 +1,4 @@
-"""On a full disk (a small mount), a run prints one error line, loses nothing, and resumes once there is space."""
+"""Test that on a full disk (a small mount) a run prints one error, loses nothing, and resumes once there is space."""
 
 import shutil
 import subprocess

@@ -102,7 +102,7 @@ def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
 def test_a_federation_learns_in_company_what_it_learns_alone(
     learning: dict[str, Any], tmp_path: Path
 ) -> None:
-    """If all devices take part in each round, sharing the band does not change a single bit of the learning."""
+    """If all devices take part in each round, sharing the band does not change a single bit of the models."""
     learning = {**DIGITS, **learning}
     keeps = {"record": {"models": "personal"}}
     alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")

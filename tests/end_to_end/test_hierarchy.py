@@ -66,7 +66,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
 
 
 def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Path) -> None:
-    """The cells learn like a single federation, but rounding may change one prediction in a hundred."""
+    """The cells learn like a single federation, except that rounding may change one prediction in a hundred."""
     cells = run(scenario(2, cloud={"every": 1}), tmp_path / "cells").groupby(["session", "round"])
     one = run(scenario(1, cloud=None), tmp_path / "one")
     assert (cells.participants.sum() == 8).all()

@@ -1,4 +1,4 @@
-"""Test that a run starts and gives the same results for a user without a home folder, a name or a compiler."""
+"""Test that a run starts and has the same results for a user without a home folder, a name or a compiler."""
 
 import os
 import subprocess

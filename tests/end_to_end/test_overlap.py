@@ -20,13 +20,13 @@ from edgefl.run_directory.snapshot import Every
 from edgefl.testing.cell import Rows, SmallWorld, small_world
 
 DEVICES, SESSIONS, MODELS = 12, 2, 12
-FEW = 5  # models per session where a server is compared with the synchronous one
+FEW = 5  # models per session if a server is compared with the synchronous server
 Server = Mapping[str, Any]
 ALL: Server = {"name": "fedbuff", "buffer": DEVICES}
 SOME: Server = {"name": "fedbuff", "buffer": 3, "concurrency": 8}
 TIERS: Server = {"name": "tiers", "count": 3}
 OVERLAPPING = {"fedbuff": SOME, "tiers": TIERS}
-# the other algorithms need updates that began from the same model
+# algorithms not listed here need updates that began from the same model
 STALE = [
     name
     for name in registry.names("algorithms")
@@ -156,7 +156,7 @@ def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str
     learning = FURTHER.get(algorithm, {})
     rows = train(algorithm, models=FEW, **learning)
     assert len(rows.of[Round]) == SESSIONS * FEW
-    # no update is stale, so the staleness law changes nothing; some algorithms accept only the constant one
+    # no update is stale, so the staleness law changes nothing; some algorithms accept only the constant law
     buffered = train(algorithm, {**ALL, "staleness": "constant"}, models=FEW, **learning)
     assert table(buffered) == table(rows)
 
@@ -168,7 +168,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
-    """Servers with overlapping rounds refuse these algorithms; the tests above train with all others."""
+    """Servers with overlapping rounds refuse these algorithms; the tests above train with all other algorithms."""
     assert {*registry.names("algorithms")} - {*STALE} == {
         "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
@@ -188,7 +188,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
     "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
-    """Both servers train on one device after the other, at equal learning rates."""
+    """Both servers train on one device at a time, with equal learning rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
     rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
     assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))
@@ -220,7 +220,7 @@ class Left(Exception):
     """An error that ends a run like a kill, without a last snapshot."""
 
 
-@lru_cache(maxsize=1)  # one entry is enough, as consecutive cases share these arguments
+@lru_cache(maxsize=1)  # one entry is enough, because consecutive cases have the same arguments
 def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
     """Return the table of an uninterrupted run."""
     return table(train(algorithm, OVERLAPPING[name]))

@@ -71,7 +71,7 @@ def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
 
 
 def test_a_run_does_not_go_on_with_other_code(folder: Path) -> None:
-    """A run that was killed half way is not resumed after its code has changed."""
+    """A run that was killed halfway is not resumed after its code has changed."""
     edgefl(folder, "run", "own.yaml", "--out", "whole")
     shutil.copytree(folder / "whole", folder / "left")
     left = folder / "left"

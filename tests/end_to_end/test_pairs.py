@@ -45,7 +45,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("models", "mlp"): {"hidden": [4]},
     ("models", "mlp2"): {"hidden": 4},
 }
-# data sets that come with edgefl, and models that train in milliseconds; the others differ in size only
+# data sets that come with edgefl, and models that train in milliseconds; other data sets and models are only larger
 FEW = {"datasets": ("digits", "diabetes", "synthetic"), "models": ("logistic", "mlp", "mlp2")}
 # slots of a scenario: key -> kind of its components
 SLOTS = {
@@ -125,7 +125,7 @@ def placed(said: str) -> bool:
 
 
 def ran(chosen: Chosen, folder: Path) -> bool:
-    """Run a scenario and check its tables; return False if a key is refused, as if a model does not fit."""
+    """Run a scenario and check its tables; return False if a key is refused, e.g. because a model does not fit."""
     scenario, said = made(chosen), None
     try:
         run = simulate(scenario, folder, device="cpu")

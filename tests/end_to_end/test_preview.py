@@ -170,7 +170,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
 
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
     assert not [note for note in preview.notes if "the first" in note]
-    # even with no time allowed, a probe completes two rounds
+    # a probe completes two rounds even if it is allowed no time
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "over the first 2 rounds to end" in note
 

@@ -115,7 +115,7 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
 
 
 def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp_path: Path) -> None:
-    """A run whose worker is killed each time, as for lack of memory, fails; the other runs continue."""
+    """A run whose worker is always killed, as for lack of memory, fails; all other runs continue."""
     killer = Killer(tmp_path / "out", most=MOST_LOSSES, runs="late/seed-3", again=True)
     killer.start()
     with pytest.raises(IncompleteStudy, match=r"late seed 3: its process was lost 3 times") as error:
@@ -127,7 +127,7 @@ def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp
 
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
-    """A study loses one of its two nodes while each carries out a run, and completes."""
+    """A study completes although it loses one of its two nodes while each node carries out a run."""
     node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
     def drop() -> None:

@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """Return chains of commands, in which a command that reads a run directory follows the one that writes it."""
+    """Return chains of commands: a command that reads a run directory follows the command that writes it."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()
@@ -54,7 +54,7 @@ def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
         for command in chain:
             run(command, folder)
-            if str(STUDY) in command:  # now, as later commands compare the runs at other targets
+            if str(STUDY) in command:  # check now: later commands compare the runs at other targets
                 check_picture(folder / "runs" / "quickstart")
     abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
     assert not any(about["notes"] for about in abouts)  # a new user's first runs have no notes
@@ -143,7 +143,7 @@ def test_it_is_read_in_one_go() -> None:
 
 
 def test_what_is_counted_is_there() -> None:
-    own_files = {"csv", "npz", "image_folder", "huggingface"}  # read a user's own data, so they do not count
+    own_files = {"csv", "npz", "image_folder", "huggingface"}  # not counted: these read own data
     counts = re.search(r"(\d+) algorithms, (\d+) warm starts, (\d+) data sets", README)
     there = [registry.names(kind) for kind in ("algorithms", "warm_starts", "datasets")]
     there[2] = [name for name in there[2] if name not in own_files]

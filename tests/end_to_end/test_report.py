@@ -223,7 +223,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     whole = text.split('id="data">')[1].split("</script>")[0]
     page.open(file)
     box = page.js("edgefl.replay.world.box")
-    assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells extend further
+    assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells extend beyond
     data = json.loads(whole)
     one = data["replays"][0]
     frames = unpack(one["frames"])
@@ -253,7 +253,7 @@ def test_the_slider_moves_devices_to_where_they_were(page: Page, file: Path, wal
     positions = load_runs(walkers).positions
     tracks = positions.pivot(index="time_s", columns="device", values="x_m")
     halves = [np.interp(at_s, tracks.index, tracks[device]) for device in tracks]
-    # a device that leaves on one side and enters on the other is not drawn in between
+    # a device that leaves on one side and enters on the other side is not drawn in between
     near = np.abs(np.subtract(after, halves)) < 0.06
     assert near.mean() > 0.9
     assert "accuracy" in page.js("document.getElementById('now').textContent")

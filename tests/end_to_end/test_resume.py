@@ -18,7 +18,7 @@ from tests.refusals import refused_at
 from tests.tools.leaving import goes_on, leave
 
 LEFT_AT = 9  # the second round of a session; a run has 15 rounds
-# rounds of both cells end at the same deadline; the resumed run repeats no request of the learner after the failure
+# rounds of both cells end at the same deadline; after resuming, no request to the learner is repeated
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
     " radio={preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"

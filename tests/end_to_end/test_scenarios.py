@@ -13,7 +13,7 @@ from tests.tools.run_tables import parts_of
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FOLDERS = (".", "benchmarks", "scale")
 SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
-# overrides that fit a scenario to the small data set (or to its own, if this is quick to generate) and keep it short
+# overrides that keep a scenario short, with the small data set (or its own data set if that is quick to generate)
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
 MIXED = [
     "devices.count=40",
@@ -75,7 +75,7 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     out = edgefl.simulate(shortened(path), out=tmp_path / "run", device="cpu")
     assert check_run(out) == []
     ledger = pd.concat([pd.read_csv(part / "ledger.csv") for part in parts_of(out).values()])
-    # energy balance of batteries, up to the rounding of their level; devices on mains have none
+    # energy balance of batteries, up to the rounding of their level; devices on mains have no battery
     devices_of = edgefl.load_scenario(out / "scenario.yaml").devices
     classes = zip(devices_of.classes or [None], devices_of.kinds(), strict=True)
     for name, kind in classes:

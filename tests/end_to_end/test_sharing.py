@@ -56,9 +56,9 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """Runs with probes reuse pilot sessions of a run without probes, and average the models of the good ones.
+    """Runs with probes reuse pilot sessions of a run without probes, and average the models of good sessions.
 
-    With a history of one session, they reuse no further sessions.
+    With a history of one session, they reuse no other sessions.
     """
     similarity = "learning.warm_start: {name: similarity, pilot_model: good, history: 1}"
     variants = (
@@ -79,9 +79,9 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 equal those of `previous`.
+    """By J (18) the weight mu of a single saved session is 1, so sessions P + 1 and P + 2 are equal to `previous`.
 
-    The variants differ in probes only. With two pilot sessions, a run has no further sessions and reuses all models.
+    The variants differ in probes only. With two pilot sessions, a run has no other sessions and reuses all models.
     """
     variants = (
         "  previous: {}\n  continuous: {learning.warm_start: continuous}\n"
@@ -143,7 +143,7 @@ def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # that round is reused too: its request to train is the same, although other devices' updates arrive
+    # the first round that the deadline ends is reused too: the same training is requested, but fewer updates arrive
     assert taken["late"]["rounds"] == expected + 1
 
 

@@ -66,7 +66,7 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
     pilot = [t["rounds"].query("session == 1") for t in (similarity, previous)]
     pd.testing.assert_frame_equal(*pilot)
     assert similarity["sessions"].labels.equals(previous["sessions"].labels)
-    # devices are at the same places and have the same shadowing in the same training round
+    # in the same training round of both runs, devices have the same places and the same shadowing
     keys = ["session", "phase", "round", "device"]
     both = similarity["devices"].merge(previous["devices"], on=keys, suffixes=("_a", "_b"))
     assert len(both) == len(previous["devices"])

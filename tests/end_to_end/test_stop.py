@@ -54,7 +54,7 @@ def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
     ends = [
         (session, k + 1)
         for session, own in whole.rounds.groupby("session")["accuracy"]
-        for k in range(PATIENCE, len(own))  # the last PATIENCE tests do not exceed the best earlier one
+        for k in range(PATIENCE, len(own))  # the last PATIENCE tests do not exceed the best earlier test
         if own.iloc[k - PATIENCE + 1 : k + 1].max() <= own.iloc[: k - PATIENCE + 1].max()
     ]
     session, number = ends[0]
@@ -82,7 +82,7 @@ def test_scores_are_those_of_validation_samples_if_there_are_any(tmp_path: Path)
 
 
 def test_overlapping_rounds_end_too(tmp_path: Path) -> None:
-    """When the target is reached, the run ends and cuts off devices at work."""
+    """When the target is reached, the run ends and cuts off devices that are still working."""
     rounds = {"server": {"name": "fedbuff", "buffer": 2}}
     run = stopped(tmp_path, {"accuracy": TARGET}, rounds=rounds, radio={"sharing": "dynamic"})
     scores = run.rounds["accuracy"]
@@ -101,7 +101,7 @@ def test_each_cell_ends_by_its_own_scores(tmp_path: Path) -> None:
 
 
 def test_a_federation_has_its_own_end(tmp_path: Path) -> None:
-    """A federation stops by its own `stop` if it has one, otherwise by the scenario's."""
+    """A federation's own `stop` takes precedence over the scenario's `stop`."""
     federations = {"a": {"share": 0.5}, "b": {"share": 0.5, "stop": {"accuracy": 0.6}}}
     radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
     run = stopped(tmp_path, {"accuracy": TARGET}, federations=federations, radio=radio, devices={"count": 10})

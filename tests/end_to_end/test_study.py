@@ -137,7 +137,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     latency_s = pd.read_csv(out / "sweep.csv").set_index("radio.bandwidth_hz")["latency_s_mean"]
     assert latency_s[20e6] > 2 * latency_s[100e6]
     assert (out / "sweep.png").exists()
-    assert not (out / "settings.csv").exists()  # a setting with one variant has nothing to compare
+    assert not (out / "settings.csv").exists()  # a setting with a single variant has nothing to compare
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

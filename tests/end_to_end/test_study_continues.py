@@ -268,7 +268,7 @@ def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path,
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:
     out, held = tmp_path / "out", list[str]()
     run(plan(radio, [2]), out, StudyOptions(jobs=1))
-    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # no further heartbeat follows
+    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # no heartbeat follows
     run(plan(radio), out, StudyOptions(jobs=1, wait=True, elsewhere=held.extend))
     assert held == []
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED

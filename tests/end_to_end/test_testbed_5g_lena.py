@@ -67,7 +67,7 @@ def expected_in_time(rates_bit_s: list[float]) -> int:
 
 
 def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> None:
-    """`expected_in_time` predicts each round's count of on-time uploads within one, and their mean within a half."""
+    """`expected_in_time` predicts each round's number of on-time uploads to within 1, and the mean to within 0.5."""
     rounds = 6
     changes = [
         "radio.scheduler=equal_share",
@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Means agree within 20 % and two standard errors (a count deviates by 1.3), and shares by ring within 0.15."""
+    """Means agree within 20 % and two standard errors (1.3 for one round), and shares by ring within 0.15."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

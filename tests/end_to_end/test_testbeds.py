@@ -28,7 +28,7 @@ def transfers(out: Path, count: int, seed: int, *more: str) -> tuple[list[float]
 
 
 def test_pis_transfer_as_fast_as_measured(tmp_path: Path) -> None:
-    """Calibrated uploads agree within 30 % and do not grow with the devices; downloads agree within a factor of 2."""
+    """Calibrated uploads agree within 30 %, and more devices take no longer; downloads agree within a factor of 2."""
     means = {}
     for count, (upload_s, download_s, _) in MEASURED.items():
         runs = [

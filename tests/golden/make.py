@@ -1,8 +1,8 @@
 """Regenerate the golden runs: run each scenario below this folder and keep its tables.
 
-A number that moves is a change: the tables may only be rewritten in a commit whose CHANGELOG entry gives the
-numbers before and after over the same seeds. New columns are added the same way, and need no entry if no other
-number has moved.
+A different number means that the program's results have changed, so the tables may only be rewritten in a commit
+whose CHANGELOG entry states the old and new numbers over the same seeds. Tables with new columns are written the same
+way; they need no entry if all other numbers are unchanged.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 """Test that small runs reproduce their recorded tables: times, bits, joules exactly, learning within a tolerance.
 
-Each folder next to this file holds a scenario and the tables of its run; `make golden` writes them again. A number
-that moves is a change: CHANGELOG.md says when the tables may be rewritten.
+Each folder next to this file holds a scenario and the tables of its run; `make golden` writes them again.
+CHANGELOG.md says when the tables may be rewritten.
 """
 
 import csv
@@ -18,8 +18,8 @@ HERE = Path(__file__).parent
 RUNS = sorted(path.parent.name for path in HERE.glob("*/scenario.yaml"))
 
 # Other processors round float32 training differently, by 6e-8 per operation; the error adds up over some tens of
-# steps. With AVX-512 or all vector instructions turned off in PyTorch, losses moved by 2e-7, no test sample flipped
-# and no other column changed. Another batch size or learning rate moves a loss by 1e-2.
+# steps. With AVX-512 or all vector instructions turned off in PyTorch, losses changed by 2e-7, no test sample flipped
+# and no other column changed. A different batch size or learning rate changes a loss by 1e-2.
 LOSS_TOLERANCE = 1e-4  # relative
 # A test sample flips only if rounding exceeds the gap between its two largest logits.
 SAMPLES_THAT_MAY_FLIP = 2
@@ -38,7 +38,7 @@ def read(table: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def differences(golden: Path, run: Path) -> list[str]:
-    """Return the differences of a run's tables from the golden ones; new tables and columns are allowed."""
+    """Return the differences between a run's tables and the golden tables; new tables and columns are allowed."""
     found = []
     for table in sorted(golden.glob("*.csv")):
         if not (run / table.name).exists():
@@ -214,7 +214,7 @@ def test_several_cells_hand_over_devices_at_work() -> None:
     assert (handovers.detail == "ping_pong").any()
     assert {"left_downlink", "left_compute", "left_uplink"} <= outcomes("several_cells")
     assert {"waiting_for_devices", "no_updates"} <= events("several_cells")
-    # a device that a round of one cell drops takes part in a round of another cell
+    # a device that drops out of a round of one cell takes part in a round of another cell
     assert golden("several_cells", "devices").groupby("device").cell.nunique().max() > 1
     reasons = golden("several_cells", "sessions").reason
     assert (reasons == "membership").any()

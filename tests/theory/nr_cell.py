@@ -25,7 +25,7 @@ PART = 1 / 16  # share of the band on which an uplink must reach the lowest rate
 
 @dataclass(frozen=True)
 class Links:
-    """SNRs [n] of devices: in the downlink, on one uplink block at full power, and on one at controlled power."""
+    """SNRs [n] of devices: in the downlink, on an uplink block at full power, and on a block at controlled power."""
 
     down: np.ndarray
     alone: np.ndarray
@@ -68,7 +68,7 @@ def drawn(
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
     through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
-    # power control uses the coupling loss without beam gain, which depends on the state; no direct path goes indoors
+    # power control uses the coupling loss without beam gain, which depends on the state; no direct path leads indoors
     coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
     sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
     beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
@@ -132,7 +132,7 @@ SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshap
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Return devices' blocks as real numbers: equal, but capped by what each can use; others share the excess."""
+    """Return devices' blocks as real numbers: equal shares, at most what a device can use; others get the excess."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()
@@ -147,8 +147,7 @@ def spread(most: np.ndarray) -> np.ndarray:
 def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Simulate downlinks that begin together, each followed by its uplink, as fluid flows at the links' mean rates.
 
-    Returns: [n] seconds of the downlink and of the uplink, and joules of both, for TR 38.840's phone at 6 mW per
-    unit.
+    Returns: [n] seconds of the downlink and of the uplink, and their joules, for TR 38.840's phone at 6 mW a unit.
     """
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)

@@ -45,5 +45,5 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
     error_s = took_s.std() / np.sqrt(ROUNDS)
     expected_s = alone_s / (1 - load)
     assert error_s < 0.05 * expected_s
-    # allow a slot for rounding up the transfer, and one for rounding up the others
+    # allow a slot for rounding up the transfer, and a slot for rounding up other users' files
     assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S

@@ -1,6 +1,6 @@
 """Compare fading with the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
 
-Standard errors are those of the correlated process: the powers |h|^2 have autocorrelation rho^(2k) and hence
+Standard errors are for the correlated process: the powers |h|^2 have autocorrelation rho^(2k) and hence
 long-run variance (1 + rho^2) / (1 - rho^2).
 """
 
@@ -50,12 +50,12 @@ def test_envelope_is_rayleigh(rho: float) -> None:
         *itertools.product((TABLE_I, PEDESTRIAN, -0.6), (15,), (400,)),
         *itertools.product(
             (TABLE_I, PEDESTRIAN), (1500,), (400, BLOCK)
-        ),  # at this lag, rho = -0.6 leaves no correlation
+        ),  # at this lag, fading with rho = -0.6 is uncorrelated
     ],
 )
 def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, block: int) -> None:
-    # h' = rho^k h + sqrt(1 - rho^(2k)) e gives Re(h* h') mean rho^k and variance (1 + rho^(2k)) / 2; the
-    # imaginary part has mean 0 and a smaller variance. Pairs are far enough apart to be independent.
+    # h' = rho^k h + sqrt(1 - rho^(2k)) e has Re(h* h') of mean rho^k and variance (1 + rho^(2k)) / 2; the imaginary
+    # part has mean 0 and a smaller variance. Pairs are far enough apart to be independent.
     pairs = 600
     many = -(-16 * BLOCK // block)  # a pedestrian's fading decorrelates in 16 long blocks
     apart = {"inside a block": many, "across blocks": many, "across pages of edges": block}[across] * block
@@ -87,7 +87,7 @@ def test_links_are_independent(rho: float) -> None:
     slots = 1_000_000
     first, second = (LinkFading(key, rho).gain(0, slots) for key in (KEY, KEY + 1))
     mean = np.mean(np.conj(first) * second)
-    # real and imaginary part have variance 1/2 and autocorrelation rho^(2k)
+    # a product's real and imaginary parts have variance 1/2 and autocorrelation rho^(2k)
     standard_error = math.sqrt((1 + rho**2) / (1 - rho**2) / 2 / slots)
     assert max(abs(mean.real), abs(mean.imag)) < STANDARD_ERRORS * standard_error
 

@@ -73,7 +73,7 @@ def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
     grid = np.array([(x, y) for x in (-41.3, 0.7, 40.9) for y in (-40.2, 0.3, 41.1)])
     sample = values(shadowing(seed, *LOS), grid)
     tolerance = STANDARD_ERRORS / math.sqrt(2 * sample.size)
-    # the sample can detect an error of 3 %; the unit tests derive the exact 1 %
+    # the sample can detect an error of 3 %; the unit tests derive the bound of 1 %
     assert tolerance < 0.03
     assert abs(sample.std() - 1) < tolerance
 
@@ -193,9 +193,9 @@ def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, see
     threshold = float(special.ndtri(UMi().los_probability(60.0)))
     correlation = LAWS[mode](lag_m / 50.0)
     law = float(stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([threshold] * 2))
-    # the correlation of a single pair of places differs from the law by up to 0.1 in a rough field, and by 0.003 in a
-    # smooth one; dP / d rho is the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)), which is below
-    # 0.28 up to rho = 0.82 and below 0.57 up to 0.96
+    # For a single pair of places, the correlation differs from the law by up to 0.1 in a rough field, and by 0.003 in
+    # a smooth field. dP / d rho is the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)). It is below
+    # 0.28 up to rho = 0.82 and below 0.57 up to rho = 0.96.
     error = math.sqrt(law * (1 - law) / both.size)
     built = 0.28 * 0.1 if mode == "probabilistic" else 0.57 * 0.003
     assert abs(both.mean() - law) < STANDARD_ERRORS * error + built
@@ -246,7 +246,7 @@ def test_every_site_has_its_own_view() -> None:
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)
     products = in_sight[:, 0::2] * in_sight[:, 1::2]
-    # a product has variance p^2 (1-p)^2; counting the places as one is the worst case
+    # a product has variance p^2 (1-p)^2; in the worst case, the four places are fully correlated
     variance = float(UMi().los_probability(100.0) * (1 - UMi().los_probability(100.0)))
     assert abs(products.mean()) < STANDARD_ERRORS * variance / math.sqrt(count / 2)
 

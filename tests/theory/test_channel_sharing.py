@@ -1,7 +1,6 @@
 """Compare frames, caps and schedulers with theory.
 
-With independent slots (rho = 0), schedulers' long-run shares and rates are expectations over iid
-exponential powers.
+With independent slots (rho = 0), long-run shares and rates are expectations over iid exponential powers.
 """
 
 import math
@@ -50,7 +49,7 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
 
-    # transfers follow each other on one long link, six coherence times apart
+    # transfers follow each other on a long link, six coherence times apart
     link, gap = LinkFading(KEY, rho), math.ceil(-6 / math.log(rho))
     exact, first_slot = np.empty(count), 0
     for i in range(count):
@@ -108,7 +107,7 @@ def test_proportional_fair_settles_where_its_averages_say() -> None:
         wins = np.array([(f[0][:, None] * first).mean(), (f[1] * ~first).mean()])
         average = 0.5 * (average + wins)
     time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
-    # the rate in a served slot deviates by about its mean at most
+    # the standard deviation of the rate in a served slot is at most about its mean
     error = STANDARD_ERRORS / math.sqrt(slots / 2)
     assert rate == pytest.approx(average, rel=error)
     assert time[0] == pytest.approx(first.mean(), rel=error)
@@ -125,7 +124,7 @@ def test_max_rate_moves_the_most() -> None:
     error = STANDARD_ERRORS * math.sqrt(205 / 144 / slots)
     assert rate.sum() / (snr / math.log(2)) == pytest.approx(harmonic, abs=error)
     assert time == pytest.approx([0.25] * count, abs=STANDARD_ERRORS * math.sqrt(3 / 16 / slots))
-    # a far flow starves, as it wins only if the near flow's g is below a thousandth of its own: probability 1 / 1001
+    # a far flow starves: it wins only if its g is above a thousand times the near flow's g, with probability 1 / 1001
     time, _ = serve(MaxRate(), [1e-3, 1e-6], slots)
     assert time[1] == pytest.approx(1 / 1001, abs=STANDARD_ERRORS * math.sqrt(1e-3 / slots))
 
@@ -140,7 +139,7 @@ def test_round_robin_shares_time_and_ignores_the_channel() -> None:
 
 
 def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -> None:
-    # Fading averages out over payloads of some thousand slots, so ends differ only by the spread of the transfers.
+    # Fading averages out over payloads of some thousand slots, so end times differ only by the transfers' spread.
     rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
 
     def ends(scheduler: Scheduler) -> list[int]:

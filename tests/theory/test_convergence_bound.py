@@ -90,7 +90,7 @@ def test_estimated_constants_are_the_known_ones() -> None:
 
 
 def test_the_bound_holds_with_the_known_constants() -> None:
-    """Means over repeats stand for expectations; the bound's slack is more than 4 of their standard errors."""
+    """Means over repeats estimate the expectations, and the bound exceeds the mean by over 4 standard errors."""
     runs = [theorem1(a_run(seed), beta=BETA, zeta2=ZETA2) for seed in range(REPEATS)]
     left = np.array([run["gradient2"].mean() for run in runs])
     right = np.array([run["bound"].mean() for run in runs])
@@ -156,7 +156,7 @@ def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
 
 
 def test_the_lemma_by_hand() -> None:
-    """A client with distribution (1, 0) over two universal samples is replaced by one with (0, 1); both have D = 4.
+    """A client with distribution (1, 0) over two universal samples is replaced by a client with (0, 1); D = 4.
 
     Then psi(g, g+1) = (1, 0)/4 - (0, 1)/4 = (1/4, -1/4), psi(g+1, g) is the negative, and both minima are -1/4.
     """

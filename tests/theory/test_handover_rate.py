@@ -1,4 +1,4 @@
-"""Compare handover rates with geometry, which gives the number of borders that a straight walk crosses.
+"""Compare handover rates with the number of borders that a straight walk crosses, by geometry.
 
 A correct program fails for at most one seed in 1,000.
 """
@@ -93,7 +93,7 @@ def changes(
 
 
 def test_without_shadowing_devices_hand_over_where_they_cross_a_border() -> None:
-    """With measurements every 1.25 m, two crossings in a step near a corner count as one, which misses 0.2 %."""
+    """With measurements every 1.25 m, two crossings within a step count as one, so 0.2 % of crossings are missed."""
     devices, simulated_s = 1000, 225.0
     each = handovers(devices, simulated_s, measurement_interval_s=0.1, **BARE)
     expected = GEOMETRY_PER_S * simulated_s
@@ -120,7 +120,7 @@ def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
 
 
 def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
-    """Only whole stays are observed, and a longer stay fits less often into simulated_s."""
+    """Only whole stays are observed, so a longer stay is observed less often within simulated_s."""
     devices, simulated_s = 400, 150.0
     chords = chords_m((0.0, 60.0, 120.0), ISD_M)
     assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # pi area / perimeter, by Cauchy
@@ -131,14 +131,14 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
     assert len(whole_m) > 3_000
     seen = np.cumsum(np.maximum(SPEED_M_S * simulated_s - chords, 0.0))
     found = np.arange(1, len(whole_m) + 1) / len(whole_m)
-    step_m = 1.25 + 1e-6  # a stay may differ from its chord by the step between measurements
+    step_m = 1.25 + 1e-6  # the length of a stay may differ from its chord by the step between measurements
     low, high = (np.interp(whole_m + off_m, chords, seen / seen[-1]) for off_m in (-step_m, step_m))
     # Kolmogorov's statistic at 1 in 1,000; stays of one walk vary less than independent stays
     assert max((low - found).max(), (found - high).max()) < 1.95 / math.sqrt(len(whole_m))
 
 
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
-    """Cells of three sectors at 500 m are rhombi with sides of 289 m, in which stays are short by any handover rule.
+    """With three sectors per site, 500 m apart, cells are rhombi of side 289 m: stays are short by any handover rule.
 
     With h handovers per border, a device makes (h - 1) / 2 visits per border to a cell within another cell's area;
     these are (h - 1) / (2 h) of its stays.
@@ -190,7 +190,7 @@ def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measur
     expected = devices * GEOMETRY_PER_S * simulated_s
     nr = handovers(devices, simulated_s, correlation=0.5, line_of_sight="soft", **NR["handover"])
     rough = handovers(devices, simulated_s, correlation=0.5, line_of_sight="probabilistic")
-    # a device's handovers are correlated, so the error is estimated from the spread between devices
+    # handovers of one device are correlated, so the error is estimated from the spread between devices
     error = nr.std() / math.sqrt(devices) / nr.mean()
     assert STANDARD_ERRORS * error < 0.2
     assert 1.5 < nr.sum() / expected < 2.4 * (1 + STANDARD_ERRORS * error)

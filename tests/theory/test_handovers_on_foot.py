@@ -42,7 +42,7 @@ FIELD = 0.05
 
 
 class Across:
-    """Devices that walk from one site towards the other, once on each lane for each pair of sites."""
+    """Devices that walk from the first to the second site, once on each lane for each pair of sites."""
 
     moves = True
 
@@ -99,7 +99,7 @@ def expected(model: type[PathLoss], isd_m: float, walks: int = 400) -> tuple[flo
     lanes_m = np.tile(LANES * isd_m, walks)
     rng = np.random.default_rng(1)
     kept = math.exp(-STEP_M / correlation_m)
-    apart_db = std_db * math.sqrt(2 * (1 - SHARED))  # the part that both sites share cancels
+    apart_db = std_db * math.sqrt(2 * (1 - SHARED))  # the shadowing that both sites share cancels
     shadow = rng.standard_normal(len(lanes_m))
     served_by_second, handovers = None, np.zeros(len(lanes_m))
     for step in range(int(isd_m / STEP_M)):
@@ -126,7 +126,7 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides over a fixed fraction of the distance between sites, but decorrelates over 13 m.
+    """Shadowing decides handovers over a fixed fraction of the distance between sites, but decorrelates over 13 m.
 
     So UMi has twice as many handovers per border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """

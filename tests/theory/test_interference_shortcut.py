@@ -20,7 +20,7 @@ ERROR = {0.1: 1.40, 0.2: 1.45, 0.3: 1.41, 0.5: 1.27}
 
 
 def ratios() -> tuple[np.ndarray, np.ndarray]:
-    """Return power over noise from the own site [places] and from others [places, 6], over a grid of one hexagon."""
+    """Return power over noise on a grid of a cell: from its own site [places], and from the others [places, 6]."""
     angles = np.arange(6) * np.pi / 3
     sites_m = ISD_M * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     steps = np.arange(-300.0, 301.0, 50.0)
@@ -40,7 +40,7 @@ def capped(snr: np.ndarray) -> np.ndarray:
 
 
 def derived(load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of rates [places] over all sets of active neighbours, and the shortcut's."""
+    """Return the rates' mean and standard deviation over all sets of active neighbours, and the shortcut's rates."""
     own, others = ratios()
     mean, square = np.zeros(len(own)), np.zeros(len(own))
     for sends in itertools.product((0, 1), repeat=SITES - 1):
@@ -73,7 +73,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
         ]
     )
     error = Z * deviation / np.sqrt(SLOTS)
-    assert (np.abs(found - mean) < error * 1.2).all()  # more than Z, as there are some hundred places
+    assert (np.abs(found - mean) < error * 1.2).all()  # Z is raised by 20 %, as there are some hundred places
     assert abs((1 / found).mean() - (1 / mean).mean()) < (error / mean**2).mean()
 
 

@@ -2,8 +2,8 @@
 
 By theory, the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections keep each device
 there, but not of FedAvg, whose devices drift to their own optima with more than one local step (Karimireddy et al.
-2020; Acar et al. 2021). p_k are the shares of the data, so w* is the optimum of the pooled data, and the norm of the
-pooled gradient is the measure.
+2020; Acar et al. 2021). The p_k are shares of the data, so w* is the optimum of the pooled data; the measure is the
+norm of their gradient.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def train(
 
     Args:
         join: the round in which the last two devices join; 0 if they take part from the beginning.
-        past: the rounds of an earlier session that these two devices had alone.
+        past: the rounds of an earlier session in which only these two devices took part.
     """
     module = Logistic().build((INPUTS,), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
@@ -99,7 +99,7 @@ def left(*args: Any, **kwargs: Any) -> float:
 # rounds until only rounding errors remain; momentum makes steps about three times as long, but they oscillate
 @pytest.mark.parametrize(("rounds", "lr", "momentum"), [(200, 0.5, 0.0), (250, 0.1, 0.9)])
 def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: float, momentum: float) -> None:
-    """SCAFFOLD converges with momentum; division by the number of steps would scale c_k's error by 1 - a/e per round.
+    """SCAFFOLD converges with momentum; dividing by the number of steps would scale c_k's error by 1 - a/e per round.
 
     For e = 8 steps at momentum 0.9, a / e = 3.6, and the factor -2.6 would diverge within a few rounds.
     """

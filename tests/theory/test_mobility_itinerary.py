@@ -65,7 +65,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
 
 
 def test_along_a_grid_of_streets_the_way_is_the_sum_of_both_distances() -> None:
-    """Paths between crossings are |dx| + |dy| long: no trip ends a millimetre earlier, and all end one later."""
+    """Paths between crossings are |dx| + |dy| long: no trip ends 1 mm earlier, and all trips end 1 mm later."""
     block_m, blocks = 100.0, 8
     side_m = block_m * blocks
     at_m = block_m * np.arange(blocks + 1)

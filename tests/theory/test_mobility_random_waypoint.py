@@ -3,7 +3,7 @@
 On the disc of radius 1, legs have uniform ends. A device at a random time is on a leg with probability proportional
 to the leg's duration, so at constant speed the density at a place is proportional to the length of all paths through
 it. The legs through a place x in direction u, with distances a1 ahead and a2 behind to the border, have one end
-behind x and the other ahead. In polar coordinates around x, the measure of such legs is
+behind x and the other end ahead. In polar coordinates around x, the measure of such legs is
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 
@@ -87,8 +87,10 @@ def leg_density(length: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("time_s", [0.0, 90.0])
 def test_legs_under_way_in_steady_state(time_s: float) -> None:
-    """Legs are observed in proportion to their length L, and a uniform part of a leg remains, so the next waypoint is
-    farther than d with probability E max(L - d, 0) / E L."""
+    """The next waypoint is farther than d with probability E max(L - d, 0) / E L.
+
+    Legs are observed in proportion to their length L, and the remaining part of a leg is uniformly distributed.
+    """
     speed = 10.0
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed))
     length = np.linspace(0, 2, 4001)
@@ -148,7 +150,7 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
 
 
 def test_places_at_the_beginning_and_later_have_one_law() -> None:
-    """By default devices start in steady state; both samples are independent, as they contain different devices."""
+    """By default devices start in steady state; the two samples contain different devices, and so are independent."""
     movement = start(RandomWaypoint())
     outer = 1.3  # radius of the default area, relative to the cell's
     first, later = distances(movement, 0.0)[::2] / outer, distances(movement, 200.0)[1::2] / outer

@@ -62,7 +62,7 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
 
 
 def test_random_direction_changes_with_the_stated_mean_time() -> None:
-    # in a disc of 1,000 m, only devices that cannot reach the border within 20 s at 1 m/s count
+    # in a disc of 1,000 m, count only devices that cannot reach the border within 20 s at 1 m/s
     model = RandomDirection(travel_s=20.0, speed_min_m_s=1, speed_max_m_s=1, area_factor=10)
     movement = start(model)
     inner = np.linalg.norm(movement.positions_m(30.0), axis=1) < 980.0
@@ -98,7 +98,7 @@ def test_gauss_markov_heading() -> None:
     movement = start(model)
     headings = [np.arctan2(*velocities_m_s(movement, t).T[::-1]) for t in (2.25, 2.75, 4.25)]
     assert_uniform((headings[0] / (2 * math.pi)) % 1.0, 0, 1)
-    # only devices that cannot reach the border, at 1,000 m, within 2 s at 8 m/s count
+    # count only devices that cannot reach the border, at 1,000 m, within 2 s at 8 m/s
     inner = np.linalg.norm(movement.positions_m(2.25), axis=1) < 960.0
     for later, steps in ((1, 1), (2, 4)):
         variance = 2 * HEADING_STD**2 * (1 - ALPHA**steps)

@@ -43,7 +43,7 @@ def simulated(seed: int, **devices: Any) -> float:
 def test_as_many_have_a_link_as_by_hand(
     devices: dict[str, Any], coated_share: float, device_dbm: float
 ) -> None:
-    """Devices of a drop share line-of-sight and shadowing fields, so the error is that of means over drops."""
+    """Devices of a drop share fields of line of sight and shadowing, so the error is estimated over drops."""
     by_hand = drawn(np.random.default_rng(7), PLACES, coated_share, device_dbm).covered
     drops = np.array([simulated(seed, **devices) for seed in range(1, DROPS + 1)])
     error = math.hypot(drops.std(ddof=1) / math.sqrt(DROPS), by_hand.std() / math.sqrt(PLACES))

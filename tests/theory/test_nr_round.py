@@ -65,9 +65,9 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 
 
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
-    """Dynamic downlinks take about half the time, as devices that finish leave their shares to the others.
+    """With dynamic shares, downlinks take about half the time, as devices that finish leave their shares to others.
 
-    The last uplinks gain as much, except those with power for only a few blocks, which a wider share does not help.
+    The last uplinks gain as much, but uplinks with power for only a few blocks gain nothing from a wider share.
     """
     downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
     assert max(downlink, slowest) < 0.65

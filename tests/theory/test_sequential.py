@@ -19,8 +19,8 @@ def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
     pairs = len(centred)
     if pairs < 2:
         return 1.0
-    k = 1 + pairs  # for a mixture with a spread of one standard deviation
-    # the formula in r = n mean^2 / (sum of squares around the mean), in a form without a pole
+    k = 1 + pairs  # the mixture over means has a spread of one standard deviation
+    # the formula uses r = n mean^2 / (sum of squares around the mean), rewritten without a pole
     share = pairs * centred.mean() ** 2 / float(centred @ centred)
     return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))
 

@@ -13,7 +13,7 @@ from edgefl.config import registry
 pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
-# folder -> prefixes of modules that no file below it may import; the first two import nothing else of edgefl
+# folder -> prefixes of modules that no file in it may import; `channel` and `analysis` import no other part of edgefl
 CHANNEL, ANALYSIS = "edgefl.channel", "edgefl.analysis"
 FORBIDDEN = {
     "channel": ("edgefl", "torch", "simpy", "pandas", "pydantic"),
@@ -75,7 +75,7 @@ def test_only_the_command_line_and_the_python_interface_use_analysis() -> None:
 
 
 def test_only_devices_and_composition_roots_start_processes() -> None:
-    """Few files start processes, as a generator that is called but not started silently does nothing."""
+    """Few files may start processes, as a generator that is called but not started silently does nothing."""
     starters = {
         str(file.relative_to(ROOT))
         for file in (ROOT / "edgefl").rglob("*.py")
@@ -135,7 +135,7 @@ def test_components_are_described_without_pytorch() -> None:
 
 
 def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> None:
-    """Validation loads neither PyTorch nor SciPy, with any algorithm, if the model states its size."""
+    """If the model states its size, validation loads neither PyTorch nor SciPy, with any algorithm."""
     files = []
     for algorithm in registry.names("algorithms"):
         if not registry.get("algorithms", algorithm)().knows_drift:  # a drift loads PyTorch

@@ -23,7 +23,7 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # values of parameters without a default, by the parameter's name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
-# departures before 180 s, the last time at which the check of mobility models reads positions
+# depart before 180 s, the last time at which the check of mobility models reads positions
 PLAN = [
     {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
     {"leave": "0:00:50", "to": "school", "share": 0.5},
@@ -44,7 +44,7 @@ REQUIRED = {
     "plan": PLAN,
     "function": "tests.tools.factories:tiny",
 }
-# values with which a component works in the small world of its check
+# values with which a component works in the small world in which it is checked
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "fedcs"): {"deadline_s": 1.0},
     **{
@@ -180,7 +180,7 @@ def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
     again = scenarios.load(outside / "b.yaml")
     assert again.radio == loaded.radio
     assert scenarios.dump(again) == text
-    # an external class without further parameters is written under its base's name
+    # an external class without additional parameters is written under the name of its base
     assert "path_loss: umi\n" in scenarios.dump(load(outside, "  path_loss: umi\n"))
     assert "what is given away (> 0, <= 1, default 0.5)" in describe("schedulers/outside:Halves")
 
@@ -200,7 +200,7 @@ def test_bad_parameters_of_parts_from_outside(outside: Path, place: str, noun: s
 
 
 def test_a_module_in_the_current_folder_is_found(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module in the current folder is found even if `sys.path` lacks this folder, as with the `edgefl` command."""
+    """A module in the current folder is found even if `sys.path` lacks this folder, as in the `edgefl` command."""
     (outside / "statistics.py").write_text("raise ImportError('hides the one of Python')\n")
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(outside))])
     monkeypatch.chdir(outside)

@@ -20,7 +20,7 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
 (SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
 
 
-# folders and pages that a wheel lacks; and "edgefl: note:", as notes have one other format
+# folders and pages that a wheel lacks, and "edgefl: note:", as notes have a single, different format
 UNSHOWABLE = re.compile(r"(?<![\w/.])(docs|tests|research)/|CONTRIBUTING|CHANGELOG|edgefl: note:")
 
 

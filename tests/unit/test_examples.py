@@ -79,7 +79,7 @@ def make(kind: str, **values: object) -> AnyComponent:
 def test_every_kind_has_an_example_and_every_example_is_used() -> None:
     used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
     assert set(used) == set(registry.KINDS)
-    # scenarios name no learners (test_own.py has the example's); the decider is a second selector
+    # scenarios name no learners (test_own.py tests the example); the decider is a second selector
     files = {file.stem for file in EXAMPLES.glob("my_*.py")} - {"my_learner", "my_decider"}
     assert {name.partition(":")[0] for name in used.values()} == files
     assert len(files) == len(used)
@@ -113,7 +113,7 @@ def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     assert (numbers[late].isna().all(axis=1) == (evaluated.completed == 0)).all()
     assert (devices.energy_j > 0).all()
     assert evaluated.accuracy.iloc[-1] > 0.5  # guessing among ten digits would reach 0.1
-    # a run writes its complete scenario, which is the same when loaded again
+    # a run writes its complete scenario, which does not change when it is loaded again
     again = edgefl.load_scenario(path / "scenario.yaml")
     assert again.model_dump(mode="json")["learning"]["algorithm"] == {
         "name": "my_algorithm:TrimmedMean",
@@ -214,13 +214,13 @@ def test_shuttles_come_back_after_two_lengths() -> None:
     assert steps.max() == pytest.approx(5)
     assert ((steps < 4.999).sum(axis=0) <= 2).all()
     assert places[0] == pytest.approx(places[-1])
-    # adding devices does not change the positions of the first ones
+    # adding devices does not change the positions of the first devices
     assert np.array_equal(line.start(drop[:20], **world).positions_m(3.0), movement.positions_m(3.0)[:20])
 
 
 def test_bands_go_from_near_to_far() -> None:
     selector = make("selectors", count=2, bands=3)
-    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # ids by falling gain are 1 3 4 0 2 5
+    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # ids by gain: 1 3 4 0 2 5
     chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
     assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
     assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))
@@ -287,7 +287,7 @@ def test_log_distance_falls_ten_n_db_a_decade() -> None:
 
 
 def test_a_day_has_its_busiest_quarter_of_an_hour() -> None:
-    """The load of 20:00 to 20:15 is that of its middle, an eighth of an hour after the peak: cos(2 pi / 8 / 24)."""
+    """The load from 20:00 to 20:15 is the load at its middle, 1/8 hour after the peak: cos(2 pi / 8 / 24)."""
     daily = make("backgrounds", mean_load=0.4, swing=0.5, uplink_part=0.25)
     peak = 0.4 * (1 + 0.5 * np.cos(2 * np.pi / 8 / 24))
     assert daily.load("downlink", 0, 20 * 3600.0) == (pytest.approx(peak), 20.25 * 3600)
@@ -319,7 +319,7 @@ def test_focal_loss_of_a_sure_sample_nearly_vanishes() -> None:
 
 
 def test_lion_goes_the_same_way_in_every_weight() -> None:
-    """With lr 0.1 and beta1 0.5, steps have the signs of (1, -2), then of (0.5 - 1) / 2 and (-1 + 1) / 2."""
+    """With lr 0.1 and beta1 0.5, steps have the signs of (1, -2), and then of (0.5 - 1) / 2 and (-1 + 1) / 2."""
     lion = make("optimisers", beta2=0.5)
     local, mean = torch.zeros(1, 2), torch.zeros(1, 2)
     for number, grads in enumerate(([1.0, -2.0], [-1.0, 1.0]), start=1):
@@ -331,7 +331,7 @@ def test_lion_goes_the_same_way_in_every_weight() -> None:
 
 
 def test_half_of_the_numbers_travel_and_the_others_wait() -> None:
-    """Each row sends ten of twenty values, rounded to 2^-11; the others are 0 and stay in the residual."""
+    """Each row sends ten of twenty values, rounded to 2^-11, and 0 for the others, which stay in the residual."""
     halves, sizes = make("codecs", share=0.5), Sizes(((20,),))
     change = torch.arange(1.0, 41.0).reshape(2, 20) / 3
     rng = RoundChance(Streams(1), (1,), torch.device("cpu")).of_devices("codec", [4, 9])

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.always  # never marked `nightly`
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# Layers, the lowest first; packages of one layer do not import each other.
+# Layers, from the lowest to the highest; packages of the same layer do not import each other.
 FLOORS = [
     ["edgefl.errors", "edgefl.rng", "edgefl.version", "edgefl.contract", "edgefl.channel", "edgefl.analysis"],
     ["edgefl.config"],
@@ -27,7 +27,7 @@ FLOORS = [
     ["edgefl"],  # edgefl/__init__.py
     ["edgefl.testing"],
 ]
-# Layers within the two largest packages, whose individual modules define what all subpackages share.
+# Layers within the two largest packages; modules directly in these packages define what all subpackages share.
 LEARNING = [
     ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],
@@ -67,7 +67,7 @@ MOST_ROOMS, MOST_FLOORS = 21, 13
 
 
 def modules_of(folder: Path, package: str = "") -> dict[str, Path]:
-    """Return the files of a folder's modules by dotted name; package: name to import it by, if not the folder's."""
+    """Return the files of a folder's modules by dotted name; package: its name, unless it is the folder's name."""
     names = {}
     for file in sorted(folder.rglob("*.py")):
         parts = (package or folder.name, *file.relative_to(folder).with_suffix("").parts)
@@ -145,7 +145,7 @@ def without_room(root: Path) -> list[str]:
 
 
 def circle_in(folder: Path, package: str = "") -> list[str]:
-    """Return one import cycle of modules, which begins and ends with the same module, or an empty list.
+    """Return an import cycle of modules, which begins and ends with the same module, or an empty list.
 
     Imports of the __init__.py above a module are ignored, as every package has them.
     """

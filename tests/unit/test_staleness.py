@@ -1,4 +1,4 @@
-"""Test the weights of stale updates under each staleness law, and as in libraries that implement FedBuff."""
+"""Test the weights of stale updates for each staleness law, and for libraries that implement FedBuff."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_by_weights_the_change_is_a_mean_whatever_the_staleness() -> None:
 
 
 def test_a_sum_is_the_buffer_times_the_mean() -> None:
-    """A sum is the buffer size times the mean, so in FLSim lr of FedBuff = lr of asynchronous training / buffer."""
+    """A sum is the buffer size times the mean, so FedBuff in FLSim divides the lr by the buffer size."""
     mean, sum_ = Staleness(), Staleness(divisor="none", scale=1 / 4)
     assert sum_.weights(STALE, EVEN) == mean.weights(STALE, EVEN)
 
@@ -62,7 +62,7 @@ CONVENTIONS = {
         TODAY + sum(s * d for s, d in zip(ROOTS, CHANGES, strict=True)) / sum(ROOTS),
         {"divisor": "weights"},
     ),
-    # FLSim takes a weighted sum with weights s(tau) / s(average staleness), where the average is 1 by default
+    # FLSim takes a sum with weights s(tau) / s(average staleness), where the average staleness is 1 by default
     "FLSim": (
         TODAY + sum(s / (1 / math.sqrt(2)) * d for s, d in zip(ROOTS, CHANGES, strict=True)),
         {"divisor": "none", "server_lr": math.sqrt(2)},
@@ -91,7 +91,7 @@ def test_parameters_reproduce_what_libraries_make_of_the_same_buffer(library: st
 
 
 def test_what_they_make_of_it() -> None:
-    """Each library's formula gives the numbers in docs/async.md."""
+    """The formula of each library results in the numbers in docs/async.md."""
     made = {name: round(expected, 3) for name, (expected, _) in CONVENTIONS.items()}
     assert made == {
         "paper": 11.787, "weights": 12.566, "FLSim": 20.106, "FLGo": 12.75, "FedScale": 11.18, "Plato": 11.0,

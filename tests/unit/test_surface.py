@@ -47,6 +47,6 @@ def test_few_names_are_public() -> None:
 
 
 def test_no_file_is_long() -> None:
-    """A longer file usually does two things."""
+    """A longer file usually serves two purposes."""
     long = {str(file.relative_to(ROOT)): lines_of(file) for file in files(*PROGRAM, "docs", "examples")}
     assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_A_FILE} == {}

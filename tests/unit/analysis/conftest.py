@@ -55,8 +55,7 @@ SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
 def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
     """Write a run directory from the columns of rounds and sessions that matter to a test; others have defaults.
 
-    A round without times follows the previous one and lasts its latency_s. A session without a start begins with
-    its first round.
+    By default, a round follows the previous round and lasts latency_s, and a session begins with its first round.
     """
     directory.mkdir(parents=True)
     clock_s, rows, starts = 0.0, [], {}
@@ -117,7 +116,7 @@ def write_study(
     """Write a study like the journal's: a pilot session, then two label sets in turn.
 
     Accuracy rises exponentially from a session's opening to a ceiling. In a recurring session `similarity` opens near
-    the ceiling (and has one probe round per session after the pilot), `average` half way, other variants low.
+    the ceiling (and has one probe round per session after the pilot), `average` halfway, other variants low.
     """
     opening = {"similarity": 0.86, "average": 0.45}
     pace = {"similarity": 9.0, "previous": 8.0, "average": 7.0}

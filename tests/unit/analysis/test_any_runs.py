@@ -32,7 +32,7 @@ def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Wri
 
 
 def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write) -> None:
-    """Runs with one name and two seeds are not averaged if their scenarios differ in more than the seed."""
+    """Runs with equal names and different seeds are not averaged if their scenarios differ in more than the seed."""
     paths = []
     for seed, lr in ((1, 0.1), (2, 0.1)):
         path = write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed)

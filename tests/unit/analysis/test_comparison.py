@@ -35,12 +35,12 @@ def test_means_and_deviations_over_seeds(write_run: Write) -> None:
     assert a.accuracy_first_mean == pytest.approx(0.6)
     assert a.accuracy_first_std == pytest.approx(0.4 / math.sqrt(2))
     assert (b.not_reached, b.targets, b.seeds) == (1, 2, 2)
-    # the mean is infinite; for its lower bound, the session that missed the target counts with all its 20 s
+    # the mean is infinite; its lower bound includes all 20 s of the session that missed the target
     assert math.isinf(b.seconds_to_target_mean)
     assert math.isnan(b.seconds_to_target_std)
     assert b.seconds_to_target_at_least == (20 + 10) / 2
     assert b.joules_to_target_at_least == (10 + 5) / 2
-    # one seed has a gain of (0.8 - 0.5) x 2, and the other (0.4 - 0.5) x 2
+    # the gain is (0.8 - 0.5) x 2 with seed 1, and (0.4 - 0.5) x 2 with seed 2
     assert b.gain_mean == pytest.approx((0.6 - 0.2) / 2)
     assert b.energy_j_mean == 3 * 5
     text = (root / "comparison.md").read_text()
@@ -144,7 +144,7 @@ def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
-    """Variants are in the file's order, even if the reference is not first; folders keep the order given."""
+    """Variants are in the study file's order, even if the reference is not first; folders are in the given order."""
     names = ["50 MHz", "200 MHz", "100 MHz"]
     for name in names:
         about = {"variant": name, "variants": names, "reference": "100 MHz", "study": "demo"}

@@ -109,7 +109,7 @@ def test_energy_includes_tails(write_run: Write) -> None:
 
 
 def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
-    """An interrupted run has no ledger yet, so both energies are sums over rounds of 5 J: five rounds and one."""
+    """An interrupted run has no ledger yet, so energies are sums over rounds of 5 J: over five rounds or one."""
     ended = a_run(write_run, {"name": "similarity"})
     left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
     for table in ("ledger.csv", "devices.csv"):
@@ -140,7 +140,7 @@ def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     assert costs["uploads"].to_dict() == {"pilot": 2, "gradient": 2, "training": 5}
     assert costs["uncovered"].to_dict() == {"pilot": 0, "gradient": 0, "training": 3}
     assert costs.loc["training", "iterations"] == 20
-    # a run stores w_pilot after P = 1 session, and 2 Z for each of two later sessions (J: 2Z (S - P) + Z)
+    # a run stores one model after P = 1 session, and two models for each of two later sessions (J: 2Z (S - P) + Z)
     assert set(costs["stored_models"]) == {1 + 2 * 2}
     assert set(costs["stored_temporarily"]) == {1}
 

@@ -15,7 +15,7 @@ from edgefl.analysis.reports.day import DAY_NUMBERS, OPENINGS, _draw_openings, _
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
-# residents at night, workers by day, and from 18:00 on two of the three residents
+# members: residents at night, workers by day, and two of the three residents from 18:00 on
 MEMBERS = ["1 2 3", "7 8", "1 2"]
 STARTS_H = [0, 4, 14]
 

@@ -125,9 +125,9 @@ def test_rounds_without_a_test_are_left_out() -> None:
             *run_of(np.where(tested, accuracy, np.nan), np.where(tested, drifted, np.nan)), Reading(smooth=1)
         )
     )
-    assert found["first_round"] == FIRST  # the round after the last one tested before the drift
+    assert found["first_round"] == FIRST  # the round after the last tested round before the drift
     assert found["after_1"] == pytest.approx(accuracy[44])
-    assert found["recovery_rounds"] == 34  # round 75 is the first tested one at 0.69 or more
+    assert found["recovery_rounds"] == 34  # round 75 is the first tested round with 0.69 or more
 
 
 def study(root: Path) -> Path:

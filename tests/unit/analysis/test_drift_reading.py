@@ -23,7 +23,7 @@ LOW_LATE = np.array([0.2, 0.6, 0.4, 0.5, 0.9, 0.1])
         (Reading(window=3), 0.4),  # 0.2, 0.6, 0.4
         (Reading(window=3, first=2), 0.5),  # windows 0.6, 0.4, 0.5 and 0.5, 0.9, 0.1
         (Reading(window=6), 0.45),
-        (Reading(window=100, last=200), 0.45),  # the concept ends earlier, so fewer rounds are averaged
+        (Reading(window=100, last=200), 0.45),  # the concept lasts fewer rounds, so fewer rounds are averaged
         (Reading(first=9), NAN),
     ],
 )
@@ -33,7 +33,7 @@ def test_the_dip_is_the_lowest_mean_of_a_window_in_the_interval(reading: Reading
 
 def test_a_window_averages_over_its_tested_rounds() -> None:
     accuracy = np.array([NAN, 0.2, NAN, 0.6, NAN, 0.4])
-    assert Reading(window=4).dip(accuracy) == pytest.approx(0.4)  # the lowest mean is that of 0.2 and 0.6
+    assert Reading(window=4).dip(accuracy) == pytest.approx(0.4)  # the lowest mean is the mean of 0.2 and 0.6
     assert np.isnan(Reading().dip(np.full(3, NAN)))
 
 
@@ -61,7 +61,7 @@ def test_who_never_rests_has_no_plateau() -> None:
 
 
 def test_by_samples() -> None:
-    """Weighted by samples, 0.6 and 0.7 average to 0.675, as device 2 has 3 of 4; rounds have their own mean."""
+    """Weighted by samples, 0.6 and 0.7 average to 0.675, as device 2 has 3 of 4 samples; rounds have another mean."""
     rounds, devices = run_of(linear_recovery(30), sudden())
     rounds = rounds.assign(accuracy_by_samples=rounds["accuracy"] / 2)
     keys = ["variant", "seed", "cell", "session", "round", "phase"]

@@ -100,7 +100,7 @@ def test_what_spans_the_map() -> None:
 
 
 def test_devices_have_the_colour_of_their_cell_and_streets_are_there() -> None:
-    """Devices of cell 2, the second cell with a server, have its colour; devices of other or no cells are grey."""
+    """Devices of cell 2, the second cell with a server, have its colour; devices of other cells or none are grey."""
     figure = Figure(figsize=(1, 1), dpi=100)
     scenario = {"cell": CELL, "layout": {**OPEN, "sites": [[-450, -450], [-450, 450]]}, "devices": {}}
     empty = Figure(figsize=(1, 1), dpi=100)

@@ -180,7 +180,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
 
 
 def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
-    """In 100 s, device 1 is off from 40 to 60, 2 until 70, 3 outside from 10 to 50 and off to 80, 4 empty from 90."""
+    """Out of service in 100 s: device 1 at 40 to 60 s, 2 at 0 to 70 s, 3 at 10 to 80 s, and 4 from 90 s on."""
     path = write_run("n", [{"session": 1, "round": 1}], [{"session": 1}], simulated_s=100.0)
     rows = [
         (5.0, "handover", 0),
@@ -220,7 +220,7 @@ def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
     assert times.rounds_to_target[0] == 2
     assert times.session_s[0] == 4 * 10
-    # only the peak reaches 100 %
+    # only round 4, the peak, reaches 100 %
     strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target="100%")
     assert strict.rounds_to_target[0] == 4
 
@@ -244,7 +244,7 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
-    """In a session of `b` that the reference lacks, the time is NaN, not inf."""
+    """If only `b` has a session, and not the reference, the time to the target is NaN, not inf."""
     write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
     both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
@@ -263,7 +263,7 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """One variant's pilot session counts as a pilot for all; otherwise session 2 would recur for one only."""
+    """A variant's pilot session counts as a pilot for all; otherwise session 2 would recur for one variant only."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent

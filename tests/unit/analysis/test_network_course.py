@@ -44,7 +44,7 @@ def test_each_period_has_its_handovers_devices_and_rounds(write_run: Write) -> N
     assert list(course["time_s"][:3]) == [5.0, 15.0, 25.0]
     assert list(course["handovers_per_hour"][:2]) == [2 * 360, 0]
     assert list(course["ping_pongs_per_hour"][:2]) == [360, 0]
-    # one of two devices is off for 5 s of the first 10 s, all of the second and half of the third
+    # one of two devices is off for half of the first period, all of the second period and half of the third period
     assert list(course["in_service"][:4]) == pytest.approx([1.5, 1.0, 1.5, 2.0])
     assert course["round_s"].dropna().to_dict() == {0: 10.0, 3: 20.0}
 

@@ -48,7 +48,7 @@ def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
 
 
 def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
-    """Users below the threshold have a clock too slow for the round, and users above it have their highest clock."""
+    """Users below the threshold get a clock too slow for the round, and users above it get their highest clock."""
     many = np.ones(yang_scheduling.USERS)
     of = Candidates(list(range(len(many))), 0 * many, 3, clock_hz=1e9 * many)
     power = {"power": yang_scheduling.network(np.random.default_rng(2))}
@@ -78,7 +78,7 @@ def test_mcmahans_network_has_as_many_parameters_as_the_paper_says() -> None:
 
 
 def test_yangs_joules_are_least_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One user's energy is the least over sending times and local accuracies eta, with rounds ~ 1 / (1 - eta)."""
+    """A user's energy is the minimum over sending times and local accuracies eta; rounds grow with 1 / (1 - eta)."""
     monkeypatch.setattr(yang_energy, "USERS", 1)
     world = yang_energy.World(3)
     end_s = 2 * world.seconds(0.5, equal=False)

@@ -110,7 +110,7 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
 
 
 def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A script's numbers that the paper lacks are left out; a paper's number that the script lacks is an error."""
+    """A number that only the script has is left out; a number that only the paper has is an error."""
     printed = "setting,variant,ours,ours_std,seeds\nb,x,1.1,,1\na,x,3.0,0.5,4\nnew,x,7,,1\n"
     monkeypatch.setattr(
         paper_scripts.subprocess,

@@ -49,7 +49,7 @@ def test_a_population_comes_back(write_run: Write) -> None:
     assert best.pilot.tolist() == [True, False, False, False, False]
     # session 2 has the pilot's devices, for which no model was saved
     assert best.overlap.isna().tolist() == [True, True, False, False, False]
-    assert best.overlap.dropna().tolist() == [0, 3 / 5, 2 / 5]  # ids 1 2 3 of 1 2 3 4 9; 5 6 of 5 6 7 8 10
+    assert best.overlap.dropna().tolist() == [0, 3 / 5, 2 / 5]  # 1 2 3 of 1 2 3 4 9, and 5 6 of 5 6 7 8 10
     assert best.resembles.dropna().tolist() == [2, 2, 3]
     assert best.recurring.tolist() == [False, False, False, True, False]
     lower = population_kinds(runs.rounds, runs.sessions, overlap=0.4)

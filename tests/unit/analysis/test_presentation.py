@@ -127,7 +127,7 @@ def pixels_of(image: np.ndarray, colour: str) -> int:
 
 @pytest.fixture
 def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Render only comparison.png, whose pixels are counted, as each other figure would take as long."""
+    """Render only comparison.png, whose pixels are counted, as every other figure would take equally long."""
     render = Figure.savefig
 
     def savefig(figure: Figure, path: Path, **choices: Any) -> None:

@@ -10,9 +10,9 @@ import pytest
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
-ROUNDED = 0.01 + 1e-9  # both the mean, which has two decimals, and its terms are rounded
+ROUNDED = 0.01 + 1e-9  # rounding error of the mean, which has two decimals, and of its terms
 STUDY = "journal_table_x_fashion_mnist_as_run"
-# J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
+# J, Table X, FMNIST, overlap 0.0, alpha 0.3, FedProx: accuracies in % of sessions 5 and 7
 PAPER = {
     "similarity": (83.19, 84.22),
     "continuous": (59.36, 64.58),
@@ -76,7 +76,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
-    """The page states distances per algorithm, 1 for FedProx and 4 for SCAFFOLD; their common mean would be 2."""
+    """The page states a distance per algorithm, 1 for FedProx and 4 for SCAFFOLD, not their common mean of 2."""
     study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
     # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
     write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
@@ -87,7 +87,7 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
     assert (fedprox.distance(), scaffold.distance()) == pytest.approx((1.0, 4.0))
     text = page([one])
     assert "(and mean absolute difference) by algorithm: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
-    # in FedProx similarity and continuous have +1, previous and average -1; in SCAFFOLD similarity and previous +4
+    # differences: with FedProx, +1 for similarity and continuous, -1 for previous and average; with SCAFFOLD, +4
     by_variant = (
         "similarity +2.50 (2.50); continuous +1.00 (1.00); previous +1.50 (2.50); average -1.00 (1.00)."
     )
@@ -207,7 +207,7 @@ def read_again(text: str) -> list[Reproduction]:
 
 
 def test_the_shipped_page_is_what_its_command_makes() -> None:
-    """The page equals one that is made from its own tables, up to rounding, so nothing was edited by hand."""
+    """The page equals a page that is made from its own tables, up to rounding, so nothing was edited by hand."""
     shipped = (PAPERS.resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = page(read_again(shipped))
     number = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
@@ -227,6 +227,6 @@ def test_every_number_of_the_papers_has_its_place() -> None:
             assert table["mean"].between(10, 100).all(), file
             counts[file.stem.removeprefix("journal_table_")] = len(table)
     others = {"conference_table_3": 384, "conference_table_12": 3, "early_table_1": 48}
-    # tables XI and XII have the rows of MNIST and Fashion-MNIST, without a row that repeats another one
+    # tables XI and XII have the rows of MNIST and Fashion-MNIST, and no row repeats another row
     journal = {"ii": 128, "iii": 96, "iv": 32, "v": 24, "vi": 24, "x": 612, "xi": 135, "xii": 144, "xiv": 54}
     assert counts == journal | others

@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2 and 3; rounds deviate by 0.1."""
+    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2 and 3; each round is 0.1 off."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):
@@ -44,7 +44,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
         },
     )
     settings = compare_settings(root)
-    # session 1 is the pilot, and session 2 the first one with these labels, so that only session 3 recurs
+    # session 1 is the pilot, and session 2 is the first session with these labels, so only session 3 recurs
     assert settings.sessions == (3,)
     settings = compare_settings(root, sessions=[2, 3])
     table = settings.table.set_index(["alpha", "session"])
@@ -59,7 +59,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
     assert (root / "settings.png").stat().st_size > 10_000
     assert len(pd.read_csv(root / "settings.csv")) == 4
-    # only the first round counts, which is 0.1 below each mean
+    # count only the first round, which is 0.1 below each mean
     first = compare_settings(root, sessions=[2], first_rounds=1).table
     assert first["ours_mean"].tolist() == pytest.approx([0.6, 0.8])
 
@@ -164,7 +164,7 @@ def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
 
 
 def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
-    """Long names of settings fit beside the first panel."""
+    """Long names of settings fit to the left of the first panel."""
     name = "a partition of a very long name indeed"
     root = write_grid(write_run, {(name, "ours", 1): [0.8, 0.6], (name, "other", 1): [0.5, 0.7]})
     figure = figures(compare_settings(root, sessions=[2]))["settings"]

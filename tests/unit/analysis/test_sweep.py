@@ -85,7 +85,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert found.keys == ("radio.bandwidth_hz",)
     table = found.table.set_index(["series", "radio.bandwidth_hz"])
     assert list(table.loc["ours"].index) == [20e6, 100e6, 200e6]
-    # rounds take 10 s; ours needs one round, and slow needs two
+    # rounds take 10 s; `ours` needs one round, and `slow` needs two rounds
     assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
     names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]
@@ -257,7 +257,7 @@ def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write)
 
 
 def test_a_point_that_missed_its_target_beats_nothing() -> None:
-    """A point that missed its target has the least time and energy, but leads nothing, as these are lower bounds."""
+    """A point that missed its target has the least time and energy, but leads nothing: both are only lower bounds."""
     points = pd.DataFrame({"series": ["a", "b"], "time_s": [1.0, 2.0], "energy_j": [1.0, 2.0]})
     points["label"], points["missed"] = points["series"], [True, False]
     (ax,) = pareto_figure(points, ("time", "energy")).axes

@@ -11,7 +11,7 @@ from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paire
 
 
 def test_the_interval_is_students() -> None:
-    """With three values of standard deviation 1, the half width is t(0.975, 2) / sqrt(3); by tables t = 4.302653."""
+    """With three values of standard deviation 1, the half width is t(0.975, 2) / sqrt(3); in tables t = 4.302653."""
     assert half_width([1, 2, 3]) == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(half_width([1.0, math.inf]))
@@ -26,7 +26,7 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
 
 
 def test_the_smallest_p_of_signed_ranks_is_counted_by_hand() -> None:
-    """If n differences have one sign, two of the 2^n combinations of signs are as extreme."""
+    """If n differences have the same sign, two of the 2^n combinations of signs are as extreme."""
     for n in (1, 3, 6):
         assert wilcoxon(range(1, n + 1)) == pytest.approx(2 / 2**n)
     # with ranks 1.5, 1.5, 3 and signs +, -, +, the smaller sum is 1.5; 3 of the 8 possible sums are at most 1.5

@@ -127,12 +127,12 @@ def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
 
 def test_without_training_a_round_is_compared(write_run: Write) -> None:
     (only,) = verdicts(write_run, {"ours": [(10.0, 5.0, 0.0)] * 2, "wide": [(5.0, 5.0, 0.0)] * 2})
-    # both pairs have latencies of 5 and 10 s
+    # in both pairs, the latencies are 5 and 10 s
     assert only.startswith("wide needs 0.50 times the time of ours for a round (2 seeds: 0.50 to 0.50)")
 
 
 def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(write_run: Write) -> None:
-    """Without a target, accuracies in the only round are compared, which differ by 9 and 11 points."""
+    """Without a target, the accuracies of the only round are compared; they differ by 9 and 11 points."""
     for variant, accuracy in (("a", (0.5, 0.5)), ("b", (0.59, 0.61))):
         for seed in (1, 2):
             row = {"session": 1, "round": 1, "accuracy": accuracy[seed - 1]}
@@ -143,7 +143,7 @@ def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(writ
 
 
 def test_sentence_and_table_say_one_ratio(write_run: Write) -> None:
-    """Sentence and table give the geometric mean of 12, 20, 30 s over 10 s, 1.93, not median 2 or mean 2.07."""
+    """Sentence and table show 1.93, the geometric mean of 12, 20, 30 s over 10 s, not the median 2 or mean 2.07."""
     slow = [(12.0, 5.0, 0.9), (20.0, 5.0, 0.9), (30.0, 5.0, 0.9)]
     _, second, alike = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow}, target=0.8)
     found = compare(LAST[0], target=0.8)
@@ -181,7 +181,7 @@ def test_a_unit_stands_beside_its_values_and_not_in_the_name() -> None:
 
 
 def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -> None:
-    at = "(round 2 of session 1, after 2 s)"  # differs by seed, so the sentence leaves it out
+    at = "(round 2 of session 1, after 2 s)"  # this text differs between seeds, so the sentence leaves it out
     runs = [
         ("ours", 1, 2, f"accuracy 0.8 reached {at}"),
         ("ours", 2, 3, "accuracy 0.8 reached (round 3 of session 1, after 3 s)"),

@@ -1,4 +1,4 @@
-"""Test that the vocabulary of the tables lists every word, and derives none from its spelling."""
+"""Test that the vocabulary of the tables lists every word, and derives no word from its spelling."""
 
 import re
 from collections.abc import Callable

@@ -72,7 +72,7 @@ def three_panels(azimuth_deg: float, downtilt_deg: float = 0.0) -> tuple[Panel, 
 
 
 def test_right_below_the_antenna_there_is_a_gain() -> None:
-    """Straight below it, an upright panel loses 12 (90/65)^2 = 23 dB; one tilted by 90 degrees loses nothing."""
+    """Straight below, an upright panel loses 12 (90/65)^2 = 23 dB, and a panel tilted by 90 degrees loses nothing."""
     below = np.zeros(2)
     assert Panel(30.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8 - 12 * (90 / 65) ** 2)
     assert Panel(30.0, 90.0).gain_dbi(below, HEIGHT_M) == pytest.approx(8.0)
@@ -92,7 +92,7 @@ def test_cells_are_numbered_site_by_site() -> None:
 
 
 def test_each_site_may_have_panels_of_its_own() -> None:
-    """Sites with one panel (east) and two (north, south-west) have their full 8 dBi straight ahead of each."""
+    """Sites with one panel (east) and two panels (north, south-west) have 8 dBi straight ahead of each panel."""
     sites_m = np.array([[0.0, 0.0], [500.0, 0.0]])
     bearings = [[0.0], [90.0, 225.0]]
     sectors = Sectors(sites_m, [tuple(map(Panel, of)) for of in bearings], 0.0)

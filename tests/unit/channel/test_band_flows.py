@@ -22,7 +22,7 @@ def flow(number: int) -> BandFlow:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(st.just("join"), st.just("change"), st.integers(0, 5)), max_size=12))
 def test_columns_follow_flows_that_join_change_and_leave(steps: list[str | int]) -> None:
-    """The columns equal those of a newly built tuple of the same flows, and each flow keeps its table row."""
+    """The columns equal the columns of a new tuple of the same flows, and each flow keeps its table row."""
     flows, row_of, number = BandFlows(), dict[int, int](), 0
     for step in steps:
         if step == "join":

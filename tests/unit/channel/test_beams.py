@@ -1,4 +1,4 @@
-"""A panel's beam gain equals its mean over rays drawn one by one, each added up over elements with their phases."""
+"""Test that a panel's beam gain equals the mean over single rays, each summed over the elements with their phases."""
 
 import math
 
@@ -29,7 +29,7 @@ def nearest_beam(elements: int, spacing: float, sine: FloatArray) -> FloatArray:
 
 
 def drawn_gains(spread: Spread, rng: np.random.Generator) -> FloatArray:
-    """Return the power [links] that the best beam receives on one ray, relative to that of a single element."""
+    """Return the power [links] that the best beam receives on one ray, relative to the power of a single element."""
     direct = rng.random(LINKS) < spread.direct
     wider = 1.0 / math.sqrt(1.0 - spread.direct)
     azimuth = np.radians(rng.uniform(-60.0, 60.0, LINKS))
@@ -61,7 +61,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
 
 
 def test_wider_spreads_take_the_gain_away() -> None:
-    """If all paths have one direction, the gain is that of 32 elements, less 0.1 dB for the codebook."""
+    """If all paths have the same direction, 32 elements have their full gain, less 0.1 dB for the codebook."""
     all_db = beam_gain_db(Spread(0.0, 0.0, 0.0))
     assert all_db == pytest.approx(10 * math.log10(32), abs=0.2)
     gains_db = [beam_gain_db(Spread(0.0, wide_deg, 1.0)) for wide_deg in (0.0, 5.0, 10.0, 20.0, 40.0)]

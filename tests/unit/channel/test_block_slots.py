@@ -96,7 +96,7 @@ def test_no_block_is_left_while_a_flow_could_use_it(
 
 @pytest.mark.parametrize("scheduler", [RoundRobin(), ProportionalFair(), MaxRate()], ids=NAMES[1:4])
 def test_flows_at_the_highest_rate_take_turns(scheduler: Scheduler) -> None:
-    """Flows at the highest rate have equal channels: three with equal bits end within three periods of each other."""
+    """At the highest rate channels are equal, so three flows of equal bits end within three periods of each other."""
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_ in range(3):
         band.add(id_, 1e6, snr_whole_band=1e6, fading=link, slot=0)
@@ -118,7 +118,7 @@ def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
 
 
 def test_a_transfer_by_hand() -> None:
-    """Of two static uplinks with 12 of 24 blocks each, power control limits one, and its amplifier the other."""
+    """With 12 of 24 blocks each, one static uplink is limited by power control, and the other by its amplifier."""
     link = LinkFading(1, 1.0)
     h2 = float(link.power(0, 1)[0])
     table = Steps()
@@ -159,7 +159,7 @@ def test_no_power_is_above_the_amplifiers() -> None:
 def test_several_weak_flows_share_a_slot_and_a_strong_one_takes_it_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A weak flow reaches its power-control target on 6 blocks, so four fill 24; a strong one fills 24 alone."""
+    """A weak flow reaches its power-control target on 6 blocks, so four fill 24 blocks; one strong flow fills 24."""
     for snr, flows, each in ((1.0, 4, [6, 6, 6, 6]), (40.0, 2, [24, 0])):
         given = Given(monkeypatch)
         band = band_of(RoundRobin())
@@ -189,7 +189,7 @@ def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
 
 
 def test_groups_have_their_blocks_and_what_another_cannot_use() -> None:
-    """With weights 1:3 groups get 6 and 18 of 24 blocks; a group that is alone gets all 24."""
+    """With weights 1:3, the groups get 6 and 18 of 24 blocks; a group that is alone gets all 24 blocks."""
     groups = Groups(lambda id_: int(str(id_)), [1.0, 3.0])
     band = band_of(EqualShare(), "per_resource_block", groups=groups)
     link = LinkFading(1, 1.0)

@@ -92,7 +92,7 @@ def test_one_pass_is_what_the_events_make(
 
 @pytest.mark.parametrize("joins", [767, 768, 890, 896, 897, 1024])
 def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
-    """If the second of two long transfers joins during the first, wake-ups still equal those of the band's plans."""
+    """If a second long transfer joins during the first, the wake-ups still equal the wake-ups event by event."""
     carrier = Carrier(20e6, 0.5e-3, FRAMES[1], steps=Steps(), blocks=51)
     story = [
         (

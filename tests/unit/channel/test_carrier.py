@@ -39,7 +39,7 @@ def test_rate_of_a_share() -> None:
     assert full.share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
     assert spread.share_rate(0.5, 3.0) == pytest.approx(1.0, rel=1e-15)
     assert band(cap=1.5).share_rate(0.5, 3.0) == 0.75
-    # a flow without a share carries no bits, and a flow's rate does not depend on the shares of others
+    # a flow without a share carries no bits, and a flow's rate does not depend on the shares of other flows
     np.testing.assert_allclose(full.share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
     assert full.mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
     assert spread.mean_share_rate(0.25, 10.0) == pytest.approx(0.25 * 2.906514808, rel=1e-9)

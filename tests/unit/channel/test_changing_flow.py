@@ -1,4 +1,4 @@
-"""Test that transfers with a changing SNR have the same results computed together and one by one."""
+"""Test that transfers with a changing SNR have the same results whether computed together or one by one."""
 
 import itertools
 

@@ -53,7 +53,7 @@ def test_power_is_that_of_the_standard(slot_s: float, mu: int, alpha: float) -> 
 
 @pytest.mark.parametrize("slot_s", [1e-3, 0.5e-3, 0.125e-3])
 def test_what_arrives_in_a_hertz_does_not_depend_on_the_slot(slot_s: float) -> None:
-    """In short slots, 36 MHz have fewer, wider blocks, but P0 is per 180 kHz, so the received power is the same."""
+    """With short slots, 36 MHz has fewer, wider blocks, but P0 is per 180 kHz, so the received power is the same."""
     share = wanted_power(100.0, resource_blocks(36e6, slot_s), 2.0, p0_dbm=-90.0, alpha=1.0, slot_s=slot_s)
     assert share * 2.0 * 1e-10 / 36e6 == pytest.approx(1e-12 / 180e3)
 
@@ -88,7 +88,7 @@ def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
         1 + (2 * math.pi * 180e3 * 50e-9) ** 2 / 6, rel=1e-3
     )
     assert independent_parts(1e9, 1e-6) == pytest.approx(2e3, rel=2e-3)
-    # there is no jump where the band starts to count as flat
+    # the function has no jump at the bandwidth below which the band counts as flat
     assert independent_parts(1.0, 0.99e-4 / (2 * math.pi)) == pytest.approx(
         independent_parts(1.0, 1.01e-4 / (2 * math.pi)), abs=1e-6
     )
@@ -123,7 +123,7 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 
 @pytest.mark.parametrize(("correlation", "apart"), [(0.5, 1), (0.95, 1), (0.99, 1), (0.9999, 64)])
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
-    """Over 300 slots across a page's edge, mean, minimum, range and change of the power have the reference's law.
+    """Over 300 slots across a page's edge, the power's mean, minimum, range and change have the law of a reference.
 
     The reference is the mean power of L plain links, each drawn slot by slot. Compared slots are as far apart as the
     slots for which random numbers are drawn.

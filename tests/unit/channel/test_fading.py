@@ -12,7 +12,7 @@ from tests.refusals import refused_at
 
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
 KEY = 2**100 + 12345
-# fading with one grid of block edges, with two grids (pedestrians), with alternating signs, and none (static)
+# fading with one grid of block edges, with two grids (pedestrians), with alternating signs, and without grid (static)
 CORRELATIONS = [0.9667, 0.99966, -0.9, 1.0]
 
 

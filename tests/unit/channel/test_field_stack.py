@@ -59,7 +59,7 @@ def test_a_node_has_the_value_that_was_written_for_it() -> None:
     for number, layer in enumerate(LAYERS):
         table = np.empty((layer.width, layer.width, 3), np.float32)
         layer.fill(table)
-        # nodes lie at whole multiples of the spacing, half of them left of the origin or below it
+        # nodes are at whole multiples of the spacing, half of them left of the origin or below it
         across, up = rng.integers(-int(40.0 / layer.spacing_m), int(40.0 / layer.spacing_m), (2, 30))
         values = FieldStack(LAYERS).at(np.stack([across, up], axis=1) * layer.spacing_m)[number]
         # a multiple of the spacing may miss its node by a rounding error of 1e-14 spacings
@@ -94,7 +94,7 @@ def test_a_stack_of_nothing_has_nothing_anywhere() -> None:
 
 
 def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second stack of the same layers reads the same table; other layers or orders have their own."""
+    """A second stack of the same layers reads the same table; other layers, or another order, get their own table."""
     made, fill = [], GaussianFields.fill
 
     def counted(layer: GaussianFields, table: np.ndarray) -> None:
@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """With `few`, only nodes near the first positions are stored until more are read; values do not change."""
+    """With `few`, only nodes near the first positions are stored until others are read; values do not change."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -149,16 +149,16 @@ def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("area_radius_m", [1000.0, 2500.0, 5000.0])
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
-    """Memory while the first places are read is close to the estimate, for nine sites' shadowing 50 m wide.
+    """The memory used to read the first places is close to the estimate, for nine sites' shadowing.
 
-    The estimate is at most 3 % above the real need, and at least three quarters of it.
+    The correlation distance is 50 m. The estimate is between three quarters of the real need and 3 % more than it.
     """
     _node_law.cache_clear()
     layer = GaussianFields(
         keys=range(9), correlation_m=50.0, area_radius_m=area_radius_m, stream=0, common=Common(9, 0.5)
     )
     stack = FieldStack([layer], few=few)
-    FieldStack(LAYERS).at(places(90))  # a first use imports modules, whose memory must not count
+    FieldStack(LAYERS).at(places(90))  # the first use imports modules, whose memory must not be counted
     tracemalloc.start()
     stack.at(places(90))
     height = tracemalloc.get_traced_memory()[1]

@@ -51,7 +51,7 @@ def test_fields_are_standard_normal_everywhere(
     law: CorrelationLaw, correlation_m: float, radius_m: float
 ) -> None:
     fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0, law=law)
-    # a negative value in the spectrum would make square roots nan
+    # the square root of a negative value in the spectrum would be nan
     assert np.isfinite(fields.law.amplitude).all()
     here = places(4000, radius_m)
     # weights are squared in single precision
@@ -75,7 +75,7 @@ def test_correlation_falls_exponentially(correlation_m: float, lag: float, too_h
 
 @pytest.mark.parametrize("lag", [0.1, 0.25, 0.5, 1.0, 1.5])
 def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
-    """The exact correlation is as close to a Gaussian as GaussianFields states; the rough field's is far off."""
+    """The exact correlation is as close to a Gaussian as GaussianFields states; a rough field's is far from it."""
     fields, rough = (
         GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=200.0, stream=0, law=law)
         for law in ("gaussian", "exponential")

@@ -56,7 +56,7 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
     gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
-    # another object gives the same values for other subsets of places, in a different order
+    # another object has the same values for other subsets of places, in a different order
     again = large_scale(**SPATIAL)
     order = np.random.default_rng(SEED).permutation(5000)[:700]
     np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])
@@ -116,7 +116,7 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
         large_scale(line_of_sight=state, **options).links_to(positions, sites)[0]
         for options in ({"shadowing_std_db": 0.0}, {"shadowing_std_db": None}, {"shadowing_std_db": 1.0})
     )
-    # the field has the site's key, and one stream per state
+    # the field has the site's key, and a stream for each state
     field = GaussianFields(
         keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
     )
@@ -221,8 +221,8 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
     gains_db = [one.gain_db(positions) for one in (always, never)]
     linear = [10 ** (one.astype(float) / 10) for one in gains_db]
     expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
-    # the table of P_LoS errs by 1e-5: where line of sight is nearly certain this is 2e-3 of the margin, 0.01 of the
-    # state, and 0.2 dB in the middle of a change; elsewhere single precision limits the error
+    # The table of P_LoS errs by 1e-5. Where line of sight is nearly certain, this changes the margin by 2e-3, the
+    # state by 0.01, and the gain in the middle of a change by 0.2 dB. Elsewhere, single precision limits the error.
     found = soft.gain_db(positions)
     np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
     assert np.median(np.abs(found - expected)) < SINGLE_DB

@@ -61,7 +61,7 @@ def test_torus_every_site_sees_the_same_distances(rings: int) -> None:
     sites = hexagonal_sites(rings, ISD_M)
     seen = np.sort(np.linalg.norm(Wraparound(rings, ISD_M).displacement_m(sites, sites), axis=-1), axis=1)
     np.testing.assert_allclose(seen, np.broadcast_to(seen[0], seen.shape), atol=1e-9)
-    # the centre sees the same distances without wrap-around
+    # at the centre, the distances are the same without wrap-around
     np.testing.assert_allclose(seen[0], np.sort(np.linalg.norm(sites, axis=1)), atol=1e-9)
 
 
@@ -73,7 +73,7 @@ def test_without_wraparound_the_edge_sees_something_else() -> None:
 
 @pytest.mark.parametrize("rings", RINGS)
 def test_nearest_of_the_six_shifted_clusters(rings: int) -> None:
-    # wrap-around is usually defined as the nearest of the layout and its six shifted copies
+    # wrap-around distance is usually defined by the nearest site in the layout and its six shifted copies
     rng = np.random.default_rng(SEED)
     sites = hexagonal_sites(rings, ISD_M)
     # places are uniform over the inscribed circles of the cells
@@ -96,7 +96,7 @@ def test_nearest_of_all_copies_anywhere(rings: int) -> None:
     displacement = wraparound.displacement_m(positions, sites)
     expected = brute_distance_m(positions, sites, copies(rings, 6))
     np.testing.assert_allclose(np.linalg.norm(displacement, axis=-1), expected, atol=1e-9)
-    # the displacement points to a copy of the site, so it differs from the plain one by a translation m t1 + n t2
+    # the displacement points to a copy of the site, so it differs from the plain displacement by m t1 + n t2
     t2, t1 = copies(rings, 1)[[5, 7]]
     taken_off = (displacement_m(positions, sites) - displacement).reshape(-1, 2)
     numbers = np.linalg.solve(np.stack([t1, t2], axis=1), taken_off.T)

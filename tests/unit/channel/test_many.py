@@ -122,7 +122,7 @@ def test_a_transfer_that_only_fades_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("weights", FRAMES)
 def test_only_pages_of_a_transfer_are_drawn(weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Links of a wide band have short pages, which are drawn only up to the one in which the transfer ends."""
+    """Links of a wide band have short pages, which are drawn only up to the page in which the transfer ends."""
     drawn: set[tuple[int, int]] = set()
     draws = DiverseFading._drawn
 

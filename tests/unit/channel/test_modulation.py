@@ -54,7 +54,7 @@ def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
     [(Steps(layers=4), [1, 2, 3, 4]), (Steps(smallest_part=1 / 8), [1 / 8, 1 / 4, 1 / 2, 1])],
 )
 def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: list[float]) -> None:
-    """l layers give l times the rate at 1/l of the SNR; 1/l of the band gives 1/l of the rate at l times the SNR."""
+    """l layers have l times the rate at 1/l of the SNR; 1/l of the band has 1/l of the rate at l times the SNR."""
     one = Steps()
     draws = 10 ** np.random.default_rng(3).uniform(-3, 5, 3000)
     tried = [time * one.efficiency(draws / time) for time in times]
@@ -143,7 +143,7 @@ def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts:
 
 @pytest.mark.parametrize("parts", [2, 11])
 def test_rates_over_parts_are_those_of_codes_over_parts_drawn_one_by_one(parts: int) -> None:
-    """At each mean power the rate is that of codes that decode if the band's parts carry enough information.
+    """At each mean power the rate equals that of codes that decode if the band's parts carry enough information.
 
     Slots of equal mean power differ in information, more so with two parts than with many.
     """

@@ -48,6 +48,6 @@ def test_as_many_are_lost_as_the_closed_form_says(errors: PacketErrors) -> None:
     hits = [errors.drawn(fading, 2.0, slot)[1] for slot in range(DRAWS)]
     lost = 1.0 - float(errors.arrives(2.0))
     assert abs(np.mean(hits) - lost) < SIGMAS * np.sqrt(lost * (1 - lost) / DRAWS)
-    # losses are a function of link and slot, so a weaker packet is lost wherever a stronger packet is
+    # losses are a function of link and slot: where a stronger packet is lost, a weaker packet is lost, too
     assert hits[:50] == [errors.drawn(fading, 2.0, slot)[1] for slot in range(50)]
     assert all(errors.drawn(fading, 1.0, slot)[1] for slot in range(DRAWS) if hits[slot])

@@ -173,8 +173,10 @@ def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
 @pytest.mark.parametrize("taps", [1, 2, 6])
 @pytest.mark.parametrize("steps", [Steps(layers=2), Steps(smallest_part=0.25)], ids=["whole", "part"])
 def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps) -> None:
-    """By Parseval the a_m^2 of all orders sum to Var f. Orders beyond the first 256 add 0.7 to 3 % of it, which
-    matters under slow fading; 120 bins sample their oscillation to within a third of the smallest share."""
+    """By Parseval's theorem, the a_m^2 of all orders sum to Var f.
+
+    Orders beyond 256, which matter under slow fading, add 0.7 to 3 %; 120 bins sample them to a third of 0.7 %.
+    """
     snr = np.array([0.5, 20.0, 300.0])
     variance, first = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps).sum(axis=1)
     _, late = _late_steps(snr, steps, taps)
@@ -184,7 +186,7 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
 
 @pytest.mark.parametrize("taps", [1, 2])
 def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
-    """Parseval holds for caps, too. The more often a link exceeds the cap, the more of Var f is beyond 256 orders."""
+    """This holds with caps, too. The more often a link exceeds the cap, the more of Var f is beyond 256 orders."""
     snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
     variance, squares = _capped_terms(snr, cap, taps)
     _, late = _late_terms(snr, cap, taps)
@@ -197,7 +199,7 @@ def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
 @pytest.mark.parametrize("parts", [2, 5, 11])
 @pytest.mark.parametrize("rho", [0.5, 0.967])
 def test_rate_moments_over_parts_are_those_of_simulated_parts(parts: int, rho: float) -> None:
-    """The long-run variance equals that of simulated parts, in batches much longer than their memory."""
+    """The long-run variance equals the variance over batches of simulated parts, much longer than their memory."""
     snr, batches, slots = 10.0, 1500, 600
     steps, rng = Steps(layers=2, parts=parts), np.random.default_rng(3)
     noise = rng.standard_normal((slots, 2 * parts, batches)) / math.sqrt(2.0)

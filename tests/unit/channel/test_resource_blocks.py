@@ -79,7 +79,7 @@ def test_every_block_goes_to_a_flow_that_can_use_it_and_equally(case: int) -> No
     np.testing.assert_array_equal(given.sum(axis=0), np.minimum(blocks, most.sum(axis=0)))
     for slot in range(slots):
         more = most[:, slot] > given[:, slot]
-        if more.any():  # flows that could use another block have as many as the others, up to the remainder
+        if more.any():  # flows that could use another block have equally many blocks, up to the remainder
             assert given[:, slot].max() - given[more, slot].min() <= 1
 
 

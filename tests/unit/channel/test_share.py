@@ -40,7 +40,7 @@ def test_ergodic_rate_limits() -> None:
     assert ergodic_rate(0.0) == 0
     # E log2(1 + snr g) = snr (1 - snr + ...) / ln 2
     assert ergodic_rate(1e-200) == pytest.approx(1e-200 / math.log(2), rel=1e-14)
-    # for a huge SNR it is log2 snr - gamma / ln 2
+    # for a huge SNR the rate is log2 snr - gamma / ln 2
     high = math.log2(1e200) - np.euler_gamma / math.log(2)
     assert ergodic_rate(1e200) == pytest.approx(high, rel=1e-14)
 
@@ -53,7 +53,7 @@ def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
 
 
 def test_power_over_a_share() -> None:
-    # the SNR on a quarter of the band is four times as high, or the same
+    # on a quarter of the band the SNR is four times as high with full power, and unchanged with power per block
     for rule, factor, power_w in (("full", 4.0, 0.2), ("per_resource_block", 1.0, 0.05)):
         on_share = power_w * 1e-10 / noise_w(4e-21, 25e6)
         whole = 0.2 * 1e-10 / noise_w(4e-21, 100e6)

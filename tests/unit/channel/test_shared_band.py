@@ -139,7 +139,7 @@ class InEverySlot(Scheduler):
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), InEverySlot()], ids=["held", "by slot"])
 def test_neighbours_send_as_many_shares_as_are_in_use(scheduler: Scheduler) -> None:
-    """With SNR 3 and interference of 2 per share of the others, the SINR on a share b is 3 / (1 + 2 K) / b."""
+    """With SNR 3 and interference of 2 per share of other flows, the SINR on a share b is 3 / (1 + 2 K) / b."""
     link = LinkFading(1, 1.0)
     snr = 3.0 / float(link.power(0, 1)[0])
     band = band_of(scheduler)
@@ -233,7 +233,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
     """Return the slot and bits of each flow's end or cut-off; look: slots at which to settle the band or plan it."""
     changes = [(join.slot, 1, i) for i, join in enumerate(story)]
     changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
-    # in each slot, looks come first, then departures, then arrivals
+    # in each slot, looks are first, then departures, then arrivals
     changes += [(slot, -1 - settles, 0) for slot, settles in look]
     result: dict[int, tuple] = {}
 
@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """Return the same as `play` by brute force, with shares decided slot by slot."""
+    """Return the results of `play`, computed by brute force with shares decided slot by slot."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}
@@ -367,7 +367,7 @@ def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
     for i, snr in enumerate((0.5, 5.0, 50.0)):
         band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
     band.settle(slots)
-    # the band may have planned further slots, which are left out
+    # the band may have planned more slots, which are left out
     return {slot: log[slot] for slot in sorted(log) if slot < slots}
 
 

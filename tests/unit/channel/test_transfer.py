@@ -74,7 +74,7 @@ def test_a_static_link_is_solved_in_closed_form_at_every_fidelity(
         flow(fidelity=fidelity, snr=snr, fading=fading, first_slot=9, direction="downlink").slots(bits)
         for fidelity in ("slot", "renewal", "auto")
     }
-    # bits of a whole number of slots may round either way; with a quarter slot of excess they cannot
+    # bits for a whole number of slots may be rounded either way; with a quarter slot more or less they cannot
     assert len(found) == 1
     assert found <= ({need_slots, need_slots + 1} if excess == 0 else {need_slots + (excess > 0)})
     moved = flow(snr=snr, fading=fading, first_slot=0).bits_carried(need_slots)

@@ -1,4 +1,4 @@
-"""Test that each typical mistake of an author gives one message that names the line and the remedy."""
+"""Test that each typical mistake of an author causes one message that names the line and the remedy."""
 # ruff: noqa: E501 - a row is a line
 
 from pathlib import Path

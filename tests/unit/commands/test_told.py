@@ -1,4 +1,4 @@
-"""Test that the standard output of machine-readable commands is a document, or lines, and nothing else."""
+"""Test that machine-readable commands write one document, or lines, to standard output, and nothing else."""
 
 import json
 from pathlib import Path

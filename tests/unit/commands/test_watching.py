@@ -95,7 +95,7 @@ def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
 
 
 def test_a_table_that_became_wider_is_read_anew(under_way: Making, done: Path) -> None:
-    """If a run starts over with other columns, no row is counted twice, and none is cut off."""
+    """If a run starts over with other columns, no row is counted twice, and no row is cut off."""
     path = under_way(2)
     watched = watching.find(path)[0]
     assert watched.look().rounds == 2

@@ -1,4 +1,4 @@
-"""Test that a component's wrong return value gives exit code 2 and one error: file, line, method, expected value."""
+"""Test that a component's wrong return value causes exit code 2 and one error: file, line, method, expected value."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -306,7 +306,7 @@ def test_a_selector_may_return_an_array(folder: Path) -> None:
 def test_wrong_shares_in_every_slot_are_refused(
     answer: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With resource blocks such shares only rank the flows, so wrong shares would otherwise go unnoticed."""
+    """With resource blocks, shares only rank the flows, so wrong shares would go unnoticed without a check."""
     file = written(folder, "examples.my_scheduler:ShortestJobFirst", "shares", answer, SCHEDULER)
     assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
     assert "wrong_part:Wrong.shares() must give " in capsys.readouterr().err

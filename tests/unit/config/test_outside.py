@@ -1,4 +1,4 @@
-"""Test that untrusted scenarios run no code, and that a user's components are found and give one-line errors."""
+"""Test that untrusted scenarios run no code, and that a user's components are found, with one-line errors."""
 
 import sys
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_a_strangers_scenario_runs_no_code(
 def test_with_leave_it_is_found_in_the_scenarios_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(outside.ALLOW, "0")  # a value that denies permission
+    monkeypatch.setenv(outside.ALLOW, "0")  # this value denies permission
     file = scenario(folder, "mine_only:Mine")
     with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)
@@ -155,7 +155,7 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
 
 
 def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A torchvision from another package index than PyTorch gives an error that names the remedy."""
+    """A torchvision from another package index than PyTorch causes an error that names the remedy."""
     monkeypatch.setenv(outside.ALLOW, "1")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)

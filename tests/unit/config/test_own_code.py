@@ -63,7 +63,7 @@ def test_a_hash_does_not_depend_on_the_folder(folder: Path, tmp_path_factory: py
     [
         ("part.py", True),
         ("helper.py", True),  # imported by part.py
-        ("group/__init__.py", True),  # its helper imports a module of this package in a function
+        ("group/__init__.py", True),  # helper.py imports a module of this package in a function
         ("group/deep.py", True),
         ("group/deeper.py", True),  # imported relatively by deep.py
         ("stranger.py", False),
@@ -130,7 +130,7 @@ def test_edgefl_itself_is_left_out() -> None:
 
 
 def test_a_notebooks_class_is_what_it_was_compiled_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class of a notebook has no file, and its hash is that of its compiled code."""
+    """A class of a notebook has no file; its hash is the hash of its compiled code."""
     notebook = ModuleType("notebook_cell")
     monkeypatch.setitem(sys.modules, "notebook_cell", notebook)
 

@@ -91,7 +91,7 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
     for name in ("my_learner.py", "outside.yaml", "notebooks/lesson_1_radio.ipynb"):
         assert (elsewhere / "mine" / name in written) == (folder == shipped.EXAMPLES)
     assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
-    assert shipped.copy(elsewhere / "mine", folder) == written  # identical files may exist already
+    assert shipped.copy(elsewhere / "mine", folder) == written  # identical files may already exist
     written[0].write_text("mine")
     with refused_at("", written[0].name):
         shipped.copy(elsewhere / "mine", folder)

@@ -47,7 +47,7 @@ BOUNDED = settings(
 )
 
 pieces = st.sampled_from(PIECES) | st.text(max_size=3)
-# position, number of deleted characters, and the text in their place
+# position, number of deleted characters, and the text that replaces them
 edits = st.lists(st.tuples(st.integers(0, len(GOOD)), st.integers(0, 12), pieces), min_size=1, max_size=5)
 
 

@@ -77,7 +77,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
         ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
-        # the first line's indentation differs from the rest, but the parser only notices this at the second
+        # the first line has another indentation, but the parser notices this only at the second line
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
             "a.yaml:2: this line is indented by 4 spaces, those below it by 2",
@@ -169,7 +169,7 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
     [
         *(("20e6", 20e6), ("20.0e+6", 20e6), ("1e-3", 1e-3), (".5", 0.5), ("5.", 5.0), ("-0", 0)),
         *(("20_000_000", 20_000_000), ("+3", 3), ("true", True), ("False", False), ("~", None), ("", None)),
-        # texts that YAML 1.1 takes for 8, 90, 31, a date, true and false
+        # texts that YAML 1.1 reads as 8, 90, 31, a date, true and false
         *((text, text) for text in ("010", "08", "1:30", "0x1F", "0b1", "0o17", "2026-13-45", "2026-01-01")),
         *(
             (text, text)
@@ -238,7 +238,7 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     merges = ["m0: &m0 {k0: 1, l0: 2}"]
     merges += [f"m{n}: &m{n} {{k{n}: *m{n - 1}, l{n}: *m{n - 1}}}" for n in range(1, 40)]
     assert "aliases expand to more than 100,000 values" in refusal(tmp_path, "\n".join(merges))
-    # each list alone is flat enough, but the nested lists are not
+    # each list alone is nested less than 50 levels deep, but one list within the other is not
     deep = [f"b0: &b0 {'[' * 30}{']' * 30}", f"b1: {'[' * 30}*b0{']' * 30}"]
     assert "nested deeper than 50 levels" in refusal(tmp_path, "\n".join(deep))
 

@@ -67,7 +67,7 @@ def _read(text: str) -> Any:
 def test_each_key_is_set_somewhere_and_there_are_no_more_than_so_many() -> None:
     schema = json.loads((ROOT / "scenarios" / "scenario.schema.json").read_text())
     keys = set(paths_of(schema, schema, (), frozenset()))
-    # device classes and federations repeat sections of the scenario, and both directions have the same codecs
+    # device classes and federations repeat sections of the scenario, and uplink and downlink have the same codecs
     ends = {whole[-2:] for document in documents() for whole in set_by(document)}
     codecs = {"uplink_codec", "downlink_codec"}
     ends |= {(way, end[1]) for end in ends if end[0] in codecs for way in codecs}

@@ -15,7 +15,7 @@ sys.path.insert(0, str(DOCS))
 import radio  # noqa: E402
 
 SWITCHES = {f"{section}.{key}" for section, keys in NR.items() for key in keys}
-# several cells need this switch, as the page says
+# this switch is needed for several cells, as the page says
 NOT_MEASURED = {"radio.propagation.shadowing"}
 
 

@@ -58,7 +58,7 @@ def test_measurements(runs: object) -> None:
 
 @pytest.fixture
 def forgetting() -> Iterator[None]:
-    """Clear functions' caches before and after a fault is injected."""
+    """Clear the caches of functions before and after a fault is injected."""
     forget()
     yield
     forget()

@@ -60,7 +60,7 @@ def test_lambert_inverts() -> None:
 @pytest.mark.parametrize("kappa", [1e-3, 0.05, 1.0, 50.0])
 @pytest.mark.parametrize(("least_power", "least_clock_hz"), [(0.0, 0.0), (0.2, 0.6e9)])
 def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_hz: float) -> None:
-    """Each of FEDL's objectives has one unknown, the computing time or a device's turn, which a search finds.
+    """Each of FEDL's objectives has one unknown, found by a search: the computing time, or a device's turn.
 
     With a minimum clock, the first objective is convex between the times at which devices reach this clock.
     """
@@ -98,7 +98,7 @@ def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_
         ends = (sending(shortest_s), sending(longest_s))
         assert shortest_s * (1 - BRUTE) <= turns_s[k] <= longest_s * (1 + BRUTE)
         assert sending(turns_s[k]) <= min(best.fun, *ends) * (1 + BRUTE)
-    # a turn on the whole band, and a share of it for the time of all turns, carry the same bits
+    # a turn on the whole band carries the same bits as a share of the band during the time of all turns
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
 
 
@@ -108,7 +108,7 @@ def test_least_time_ends_all_at_once() -> None:
     assert begun_s + of.shortest_s + got.sent_s == pytest.approx(np.full(5, end_s), rel=BRUTE)
     assert got.shares.sum() == pytest.approx(1.0, abs=1e-6)
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
-    # with two equal devices, each has half of the band after computing, and one equation gives the sending time
+    # with two equal devices, each has half of the band after computing, and the sending time solves one equation
     two = Uploads(*(np.full(2, value) for value in (0.02, 50.0, 0.2, 0.0, 1e8, 1e9, 1e-28)))
     sending_s = brentq(lambda t: 0.5 * np.log2(1 + 50.0 / 0.5) * t - 0.02, 1e-6, 1.0)
     assert least_time(two, np.zeros(2))[0] == pytest.approx(0.1 + sending_s, rel=1e-8)
@@ -179,7 +179,7 @@ DRAWS = all_draws()
 @pytest.mark.parametrize("of_model", DRAWS)
 @pytest.mark.parametrize("computing", ["computing", "no capacitance", "no cycles"])
 def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
-    """No result is nan, no optimiser finds less energy, and all send at full power if the amplifier draws nothing.
+    """No result is nan, no optimiser finds less energy, and devices whose amplifier draws nothing send at full power.
 
     If transmission uses no energy, every allocation is optimal, and the optimiser is not run.
     """
@@ -208,7 +208,7 @@ def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
 
 
 def in_turns_j(of: Uploads, end_s: float) -> float:
-    """Return the least energy at full power with one sending time for all, from a grid search over this time."""
+    """Return the least energy at full power, by a grid search over a sending time that is common to all devices."""
     best_j = np.inf
     for t in np.linspace(0.02, 1.0, 400) * (end_s - of.shortest_s.max()):
         shares = least_share(of.bits_hz / t, of.gain)
@@ -220,7 +220,7 @@ def in_turns_j(of: Uploads, end_s: float) -> float:
 
 
 def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
-    """As amplifier power P falls, energies approach those at full power: they differ by at most P x sending time."""
+    """As the amplifier power P falls, the energy approaches the energy at full power: within P x sending time."""
     of = replace(uploads(4, 5), send_w=np.full(4, 0.5))
     soonest = least_time(of, np.zeros(4))
     none = least_energy(replace(of, amplifier_w=np.zeros(4)), np.zeros(4), soonest, 2 * soonest[0])
@@ -233,10 +233,10 @@ def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
 
 
 def test_nobody_would_swap_share_or_time() -> None:
-    """At the optimum no device would trade share or time, for links of -10 to 50 dB with much or little slack.
+    """At the optimum no device gains from trading share or time, for links of -10 to 50 dB and any slack.
 
-    At the optimum the band has one price: a little more share saves the same energy for all devices below full power,
-    and at most as much for others; a little more time saves none, except for devices at their highest clock.
+    A little more share saves the same energy for all devices below full power, and at most this energy for other
+    devices. A little more time saves no energy, except for devices at their highest clock.
     """
     rng = np.random.default_rng(11)
     for n in rng.integers(2, 60, 150):
@@ -304,6 +304,6 @@ def test_what_a_share_is_worth_at_weak_links_is_its_series() -> None:
     """log2(1 + q) - q / ((1 + q) ln 2) equals its series (q^2 / 2 - 2 q^3 / 3 + ...) / ln 2 on both sides of WEAK."""
     snr = WEAK * np.array([1e-6, 0.1, 0.5, 0.999, 1.001, 3.0])
     series = sum((-1) ** k * (k - 1) / k * snr**k for k in range(2, 12)) / math.log(2)
-    # the error after four terms is 5/3 q^4, below 2e-12 of the sum; beyond WEAK, 1 + q rounds off q's last digits
+    # after four terms the error is 5/3 q^4, below 2e-12 of the sum; beyond WEAK, 1 + q loses the last digits of q
     np.testing.assert_allclose(share_costs(snr), series, rtol=0.0, atol=2.0**-52)
     np.testing.assert_allclose(share_costs(snr[:4]), series[:4], rtol=1e-11)

@@ -57,7 +57,7 @@ def test_a_row_holds_until_the_next_one_of_its_cell(
 
 
 def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
-    """The last step is as long as the one before; steps at 0, 20 and 30 s repeat after 40 s, cell 2's after 100 s."""
+    """The last step lasts as long as the previous step: a load with steps at 0, 20 and 30 s repeats after 40 s."""
     trace = made(LoadTrace, path=table, repeat=True)
     assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
     assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)
@@ -73,7 +73,7 @@ def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> No
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
-    # load() returns inf for a direction without load; otherwise a search for the next file would never end
+    # for a direction without load, load() returns inf as end; otherwise the search for the next file would never end
     path.write_text("time_s,downlink_load,uplink_load\n0,0.5,0\n9,0.6,0\n")
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
 

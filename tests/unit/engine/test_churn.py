@@ -25,7 +25,7 @@ SIGMAS = 4.5
 
 
 def on_at(churn: Churn, time_s: float) -> np.ndarray:
-    """Return whether each device is on at a time [devices], as it is after an odd number of switches."""
+    """Return whether each device is on at a time [devices]: it is on after an odd number of switches."""
     streams = Streams(11)
     counts = [
         sum(1 for _ in itertools.takewhile(lambda t: t <= time_s, churn.switches(device, streams)))

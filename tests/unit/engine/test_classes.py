@@ -106,7 +106,7 @@ def test_every_part_is_worked_out_from_its_class() -> None:
             send_w * (part.uplink_end_s - part.uplink_start_s), rel=1e-12
         )
     assert small.rows.further["class"] == ["slow", "rest"]
-    # 13 dB less power over the same path lengthens the uplink, and does not change the downlink
+    # over the same path, 13 dB less power makes the uplink longer, and does not change the downlink
     alone = small_world([50.0, 50.0], learner=Scripted(flops_per_sample=flops)).run().rows.of[DeviceRound]
     assert slow.downlink_end_s == alone[0].downlink_end_s
     assert repr(other) == repr(alone[1])
@@ -184,7 +184,7 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     expected_db = wall_loss_db(3.5e9, "high_loss") + 0.5 * 25 / 3
     assert abs(loss_db[inside].mean() - expected_db) < SIGMAS * std_db / math.sqrt(inside.sum())
     assert abs(loss_db[inside].std() / std_db - 1) < SIGMAS / math.sqrt(2 * inside.sum())
-    # the loss holds throughout a square of 25 m; another square is another building
+    # the loss is constant within a square of 25 m; another square is another building
     square_m = 25.0 * np.floor(positions_m / 25.0)
     assert np.array_equal(walls.loss_db(square_m + 24.9, ids), loss_db)
     elsewhere = walls.loss_db(square_m + 25.1, ids) != 0

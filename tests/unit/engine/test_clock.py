@@ -1,4 +1,4 @@
-"""Test that an error ends a run at once, before any further event of that time, and is raised unchanged."""
+"""Test that an error ends a run at once, before any other event at that time, and is raised unchanged."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from edgefl.run_directory.interruption import Interrupted, interruptible
 
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_goes_on_in_the_moment_of_an_error(interrupted: bool) -> None:
-    """Of two cells that act on the same event, the second no longer acts after the first has raised an error."""
+    """If two cells act on the same event and the first cell raises an error, the second cell does not act."""
     env, acted = Clock(), list[str]()
     moment = env.timeout(1.0)
 

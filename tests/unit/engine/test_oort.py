@@ -13,7 +13,7 @@ DEVICES, ROUNDS, NUMBER = 40, 30, 10
 
 
 class Arms:
-    """The authors' scores of each device, as their getTopK computes them before it draws devices."""
+    """The scores of devices as the authors' getTopK computes them before it draws devices."""
 
     def __init__(self, oort: Oort) -> None:
         self.oort, self.arms, self.round = oort, dict[int, dict[str, float]](), 0

@@ -139,7 +139,7 @@ def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
 
 
 def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
-    """With no transfer after the last round, its tail of 1,000 J continues until the battery is empty."""
+    """No transfer follows the last round, so its tail of 1,000 J continues until the battery is empty."""
     power = made(Phone5G, tail_s=1000.0, tail_w=1.0)
     rows, ledger, _ = run(power, battery_j=CAPACITY_J)
     assert ledger.left_j == 0.0
@@ -188,7 +188,7 @@ def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: di
         down_s = min(tail_s, down_until_s - row.downlink_end_s) if down_bits else 0.0
         up_s = min(tail_s, next_s - row.uplink_end_s) if up_bits else 0.0
         wanted.append(2.0 * (down_s + up_s))
-        # the device is idle from the end of computing and tail to the upload, and from its tail to the next round
+        # idle times: from the end of computing and tail to the upload, and from the upload's tail to the next round
         rests_s = max(row.compute_end_s, row.downlink_end_s + down_s)
         idle_s += max(0.0, row.uplink_start_s - rests_s)
         rests_s = max(rests_s, row.uplink_end_s + up_s)
@@ -221,7 +221,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     ("on_ms", "cycle_ms", "slept"),
     [
         (8, 160, 1 * 152 + 450),  # deep sleep: light sleep would cost 20 * 152 + 100
-        (8, 20, 20 * 12 + 100),  # light sleep: the rest is too short for deep sleep; micro sleep: 540
+        (8, 20, 20 * 12 + 100),  # light sleep: the rest is too short for deep sleep; micro: 540
         (8, 13, 45 * 5),  # micro sleep: the rest is too short for light sleep
     ],
 )
@@ -243,7 +243,7 @@ SLEEPING = {"deep": (1.0, 20.0, 450.0), "light": (20.0, 6.0, 100.0), "micro": (4
 
 
 def test_figures_are_those_of_tr_38840() -> None:
-    """With a unit of 1 W, the powers equal the tables' numbers of units."""
+    """With a unit of 1 W, the powers in W equal the numbers of units in the tables."""
     found = {}
     for dbm in (0.0, 23.0):
         draws = made(TR38840, unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
@@ -275,7 +275,7 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
         (100, 1, 147, 49),
         (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80 for the narrower band
         (40, 4, 300 * 0.55, 55),
-        (20, 4, 120, 50),  # scaled, listening would draw 40 units, but it draws at least 50
+        (20, 4, 120, 50),  # by the factor of 0.4, listening would draw 40 units, but it draws at least 50
         (20, 2, 84, 35),
         (10, 4, 300 * 0.325, 50),
     ],
@@ -294,7 +294,7 @@ def test_a_narrow_band_and_few_antennas_take_less(
 
 @pytest.mark.parametrize(("antennas", "receive", "listen"), [(2, 84, 35), (1, 58.8, 24.5)])
 def test_redcap_takes_what_20_mhz_and_its_antennas_take(antennas: int, receive: float, listen: float) -> None:
-    """RedCap draws 120 and 50 units at 20 MHz, times 0.7 for each halving of four antennas; it sends like a phone."""
+    """RedCap draws 120 and 50 units at 20 MHz, times 0.7 per halving of four antennas; it sends like a phone."""
     model = made(RedCap, unit_w=1.0, receive_antennas=antennas)
     reference, draws = made(TR38840, unit_w=1.0).draws(PHONE), model.draws(PHONE)
     assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))

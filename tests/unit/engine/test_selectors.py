@@ -59,20 +59,20 @@ SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, its inputs besides those of `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Devices are ready after 0.1, 0.5,
-    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (7 would, too), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
+    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (so would 7), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),
-    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device can meet the deadline, and the fastest one is taken
+    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device meets the deadline: the fastest takes part
     # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # devices on mains are first, by energy; then batteries by share of the charge, last those below the reserve
+    # order: devices on mains, by energy; devices with a battery, by share of the charge; devices below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
-    # with its tail, device 11 needs 61 J, and its 100 J fall short of the 122 J that the reserve requires
+    # with its tail, device 11 needs 61 J, so its 100 J are below the 122 J that the reserve requires
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
     # the device whose fading exceeds its mean the most is chosen
     (

@@ -57,7 +57,7 @@ def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any
 
 
 def test_fedasync_makes_a_model_of_each_update() -> None:
-    """Device 0 needs 1 s and device 1 2.6 s; each starts again from the model that includes its update."""
+    """Device 0 needs 1 s and device 1 needs 2.6 s; each starts again from the model that includes its update."""
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=8).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -83,7 +83,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
 
 
 def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
-    """Device 0 (1 s) and 1 (2.6 s) work first; while 0 waits in the buffer, device 2 (1.7 s) takes its place."""
+    """Devices 0 (1 s) and 1 (2.6 s) work first; when 0's update is in the buffer, device 2 (1.7 s) begins."""
     server = {"name": "fedbuff", "buffer": 2}
     rules = {"selector": {"name": "round_robin", "count": 2}}
     world = computing(server, [1.0, 2.6, 1.7], rounds=2, rules=rules).run()
@@ -95,7 +95,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
-    """With 1 s, 2.6 s and a period of 2 s, device 1's update arrives in a round of device 0; then both are idle."""
+    """With 1 s, 2.6 s and a period of 2 s, device 1's update arrives in a round of device 0; then both wait."""
     world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),
@@ -111,7 +111,7 @@ def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
 
 
 def test_tiers_are_waited_for_each_by_itself() -> None:
-    """Each tier starts again as soon as its own devices are done: 0 and 1 (1 s, 1.5 s), or 2 and 3 (4 s, 3 s)."""
+    """A tier starts again as soon as its own devices are done: 0 and 1 (1 s, 1.5 s), or 2 and 3 (4 s, 3 s)."""
     world = computing({"name": "tiers", "count": 2}, [1.0, 1.5, 4.0, 3.0], rounds=4).run()
     assert models(world) == [
         (1.5, 1, [(0, 0, 0), (1, 0, 0)]),
@@ -124,12 +124,12 @@ def test_tiers_are_waited_for_each_by_itself() -> None:
 
 def test_tiers_are_of_equal_size_by_speed() -> None:
     assert Tiers(count=2).tiers([1.0, 3.0, 2.0, 2.0]) == (0, 1, 0, 1)
-    # seven devices form three tiers: the three fastest, then two and two
+    # seven devices form three tiers: the three fastest devices, the next two, and the last two
     assert Tiers(count=3).tiers([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 9.0]) == (2, 1, 1, 0, 0, 0, 2)
 
 
 def test_a_tier_whose_devices_are_all_lost_begins_anew() -> None:
-    """Device 1 is a tier by itself; it leaves at 0.5 s and restarts as soon as it is back, at 1 s."""
+    """Device 1 is the only device of its tier; it leaves at 0.5 s and starts again when it returns at 1 s."""
     world = computing({"name": "tiers", "count": 2}, [1.3, 2.0], rounds=3, crossings_s={1: [0.5, 1.0]}).run()
     assert [(time_s, [one[0] for one in made]) for time_s, _, made in models(world)] == [
         (1.3, [0]), (2.6, [0]), (3.0, [1])
@@ -137,7 +137,7 @@ def test_a_tier_whose_devices_are_all_lost_begins_anew() -> None:
 
 
 def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted() -> None:
-    """Device 1's first update is two models stale, which exceeds the limit of one."""
+    """The first update of device 1 is two models stale, which exceeds the limit of one model."""
     world = computing({"name": "fedasync", "max_staleness": 1}, [1.0, 2.6], rounds=3).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -154,7 +154,7 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
 
 
 def test_a_buffer_that_cannot_fill_is_made_a_model_as_it_is() -> None:
-    """Of three devices, one leaves at 0.5 s; with the other two in the buffer, the server aggregates these."""
+    """One of three devices leaves at 0.5 s, so the server aggregates when two updates are in the buffer."""
     server = {"name": "fedbuff", "buffer": 3}
     world = computing(server, [1.0, 2.0, 1.5], rounds=1, crossings_s={1: [0.5]}).run()
     assert models(world) == [(1.5, 1, [(0, 0, 0), (2, 0, 0)])]
@@ -167,7 +167,7 @@ def test_a_device_that_comes_begins_as_soon_as_there_is_room() -> None:
 
 
 def test_a_device_may_be_in_a_model_twice() -> None:
-    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model lists both parts, each counted once."""
+    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model's round has both parts, each once."""
     server = {"name": "fedbuff", "buffer": 2}
     world = computing(server, [1.0, 3.0], rounds=1, crossings_s={0: [0.5, 1.0]}).run()
     parts = [(part.device, part.outcome, round(part.energy_j, 9)) for part in world.rows.of[DeviceRound]]
@@ -205,9 +205,9 @@ def test_the_server_takes_its_time_for_each_model() -> None:
 
 
 def test_devices_go_on_while_models_are_at_the_cloud() -> None:
-    """The backhaul takes 0.25 s each way, so device 0's model of 1 s returns at 1.5 s, when device 0 starts again.
+    """The backhaul takes 0.25 s each way: device 0 makes a model at 1 s and starts again at 1.5 s, when it returns.
 
-    Its model of 2.5 s returns at 3 s; device 1's update of 2.6 s waits until then, and is two models stale.
+    Device 0's model of 2.5 s returns at 3 s. Device 1's update of 2.6 s waits until 3 s, and is two models stale.
     """
     cloud = {"every": 1, "backhaul_bps": 1e15, "backhaul_latency_s": 0.25}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=3, cloud=cloud).run()
@@ -247,7 +247,7 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
     places: int, buffer: int, spread: str
 ) -> None:
-    """Mean staleness is (M - 1) / K for any durations, as each model makes M - 1 pending updates staler by one.
+    """Mean staleness is (M - 1) / K for any durations, as each model adds one to the staleness of M - 1 updates.
 
     So the staleness of all updates, including those that the end cuts off, sums to (M - 1) x number of models.
     """
@@ -284,7 +284,7 @@ def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buf
 
 
 def test_lost_work_is_part_of_the_law() -> None:
-    """Jobs of devices that switch off count in the staleness sum, with the staleness that they had by then."""
+    """The staleness sum includes work of devices that switch off, with its staleness at that time."""
     durations_s, places, rounds = [1.31, 2.17, 0.83, 1.71, 2.93, 1.09, 0.71, 1.93], 4, 60
     rng = np.random.default_rng(8)
     switches_s = [[0.0, *np.cumsum(0.2 + rng.random(400)).tolist()] for _ in range(3)]
@@ -316,8 +316,8 @@ def test_participation_follows_elementary_symmetric_polynomials_of_the_durations
     """With durations T and M of n devices at work, each replaced by a uniformly drawn idle one, device i sends
     e_{M-1}(T without i) / e_M(T) updates a second.
 
-    Over a long time, a renewal count has at most a Poisson count's standard deviation if intervals vary less than
-    exponential ones; here an interval is a constant plus a geometric wait for the device's turn.
+    Over a long time, the standard deviation of a renewal count is at most that of a Poisson count if intervals vary
+    less than exponential intervals. Here an interval is a constant plus a geometric wait for the device's turn.
     """
     durations_s, places, rounds, sigmas = [1.0, 1.0, 2.0, 2.0, 5.0, 5.0], 3, 3000, 4.5
     world = computing({"name": "fedasync", "concurrency": places}, durations_s, rounds).run()

@@ -32,13 +32,13 @@ ENDS = [None, "membership", "max_rounds"]
 # policy, states (rounds, present members, losses), and the expected answers
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
-    (  # two of ten devices leave and three arrive
+    (  # 2 of 10 devices leave or arrive, and then 3 of 10
         Membership(count=2, changed_share=0.3, min_rounds=2, max_rounds=9),
         [at(2, TEN - {0} | {10}), at(2, TEN - {0} | {10, 11}), at(1, TEN - {0} | {10, 11}), at(9)],
         [None, "membership", None, "max_rounds"],
     ),
     (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 members has changed
-    # two rounds have changed the model after the third; a session in which no round changes it ends, too
+    # after three rounds, two have changed the model; a session in which no round changes the model ends, too
     (
         membership(4),
         [at(rounds, ONE_GONE, unchanged=same) for rounds, same in ((2, 1), (3, 1), (4, 4))],
@@ -52,7 +52,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     ),
     (
         EarlyStopping(count=1, patience=2, min_rounds=1, max_rounds=9),
-        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, and the count restarts
+        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, after which the count restarts
         [at(rounds, validated=SCORES[:rounds]) for rounds in (1, 3, 4, 5, 7, 9)],
         [None, None, "early_stopping", None, "early_stopping", "early_stopping"],
     ),
@@ -114,7 +114,7 @@ def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> 
 
 
 def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
-    """Progress (t - 1) / T gives the learning rate lr (1 - (t - 1) / T)^p to the last bit."""
+    """At progress (t - 1) / T, the learning rate is lr (1 - (t - 1) / T)^p to the last bit."""
     policy = Schedule(count=1, rounds=7)
     assert (policy.longest, membership(9).longest) == (7, 9)
     told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]

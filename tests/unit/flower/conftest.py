@@ -1,4 +1,4 @@
-"""Make garbage collection fast, as Flower runs one for each message."""
+"""Make garbage collection fast, as Flower collects garbage for each message."""
 
 import gc
 
@@ -9,5 +9,5 @@ import edgefl.run.simulation  # noqa: F401  # what runs load is there before the
 
 @pytest.fixture(autouse=True)
 def collected() -> None:
-    """Freeze existing objects before a test, as collecting them took a third of these tests' time."""
+    """Freeze existing objects before a test, as scanning them took a third of the time of these tests."""
     gc.freeze()

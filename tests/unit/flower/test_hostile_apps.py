@@ -98,7 +98,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
     ],
 )
 def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tmp_path: Path) -> None:
-    """An invalid reply gives one error, even if its shape broadcasts, and no traceback of Flower is shown."""
+    """An invalid reply causes one error, even if its shape broadcasts, and no traceback of Flower is shown."""
     if why is None:
         run(tmp_path, answer)
         return

@@ -25,7 +25,7 @@ from tests.refusals import refused_at
 from tests.unit.flower import apps
 
 SESSIONS, ROUNDS = 6, 8
-# two populations take turns, devices 0 to 3 and 4 to 7, whose data have opposite targets
+# two populations with opposite targets take turns: devices 0 to 3, and devices 4 to 7
 SCENARIO = f"""
 name: recurring
 seed: 5
@@ -124,7 +124,7 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
     plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), connected, 4 + 5 * 4)
-    for first in (16, 21):  # first training rounds of sessions 4 and 5, the plain run's second rounds
+    for first in (16, 21):  # numbers of the first training rounds of sessions 4 and 5
         assert losses[first] < plain[first] / 4
 
 
@@ -142,7 +142,7 @@ def test_in_flowers_own_loop_sessions_begin_when_nodes_have_changed() -> None:
 
 @pytest.mark.parametrize("make", [new.FedAvgM, new.FedAdam, new.FedYogi, new.FedAdagrad])
 def test_a_strategy_that_compares_with_its_last_model_begins_at_the_opening_one(make: Any) -> None:
-    """With one node that returns the model it receives, the model stays at the session's opening model."""
+    """If the only node returns the model that it receives, the model stays at the session's opening model."""
     echo = apps.app()
     strategy = flower.warm_started(make(fraction_evaluate=0.0, **apps.ONE), Average(), rounds=2)
     nodes = Nodes(echo, range(8), Streams(1))

@@ -1,4 +1,4 @@
-"""Test a learner that receives device numbers in place of ids, and whose answers are mapped back to ids."""
+"""Test a learner that receives device numbers instead of ids, and whose answers are mapped back to ids."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ IDS = np.array([2, 5, 7])
 
 
 class Learner(Scripted):
-    """A scripted learner with the further attributes of a learner that trains."""
+    """A scripted learner with the additional attributes of a learner that trains."""
 
     sees_time = False
     parameters = 1

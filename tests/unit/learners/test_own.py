@@ -1,4 +1,4 @@
-"""Test that the example of an external learner runs and resumes, and that invalid learners give one error."""
+"""Test that the example of an external learner runs and resumes, and that an invalid learner causes one error."""
 
 import json
 import sys
@@ -35,14 +35,14 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
     rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
-    # the loss falls as 1 / samples seen, and later rounds have seen more
+    # the loss falls as 1 / samples seen, and in later rounds the learner has seen more samples
     assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
     (one,) = told
     assert (one.cell, one.devices, one.sessions) == (0, range(20), 2)
     assert one.homes_m.shape == (20, 2)
-    # a new learner with the same requests gives the same numbers as the run
+    # a new learner that receives the same requests returns the same numbers as in the run
     alone = Ridge(one)
     for row in rounds.itertuples():
         there = devices[(devices.session == row.session) & (devices["round"] == row.round)]
@@ -84,7 +84,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     edgefl.resume(tmp_path / "left", learner=Counting)
     for table in whole.glob("*.csv"):
         assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes()
-    assert len(trained) <= 8  # of the run's 20 rounds, only those after the snapshot
+    assert len(trained) <= 8  # only the rounds after the snapshot, of the run's 20 rounds
 
 
 def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def odd(learner: Ridge) -> dict[str, float]:
     [
         # draws random numbers without a named stream
         (of(evaluate=lambda *_: Evaluation(None, RANDOM.random())), "draw from Assignment.streams"),
-        # each test changes the next one's result
+        # each test changes the result of the next test
         (of(evaluate=lambda *_: Evaluation(None, next(TESTS))), "change nothing in evaluate()"),
         # the state lacks half of the model
         (of(restore=lambda self, arrays, facts: Ridge.restore(self, arrays | HALF, facts)), "into state()"),

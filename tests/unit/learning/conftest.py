@@ -1,4 +1,4 @@
-"""Hide installed data sets from tests, and put small files in their place."""
+"""Hide installed data sets from tests, and replace them with small files."""
 
 import hashlib
 from collections.abc import Callable

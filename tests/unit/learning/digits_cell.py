@@ -63,7 +63,7 @@ def learner(
     cell: int = 0,
     **learning: Any,
 ) -> TorchLearner:
-    """Make a learner; data: data that it shares with another cell's learner, if any."""
+    """Make a learner; data: the data that it shares with the learner of another cell, if it shares any."""
     settings = settings_of(**learning)
     data = data or data_of(settings, threads=threads)
     return TorchLearner(settings, data, streams=Streams(5), populations=populations, cell=cell)
@@ -84,7 +84,7 @@ def opened(one: TorchLearner, number: int = 1, ids: Sequence[int] = EVERYONE, **
 
 
 def round_of(stage: Any, ids: Sequence[int] = EVERYONE, number: int = 1) -> Any:
-    """Train and aggregate a round in which every update arrives; return the results of devices' training."""
+    """Train and aggregate a round in which every update arrives; return the results of the devices' training."""
     local = stage.train(ids, number)
     stage.aggregate(ids)
     return local

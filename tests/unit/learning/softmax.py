@@ -1,7 +1,7 @@
 """Train softmax regression on seven devices with few samples, by edgefl and by definition in NumPy.
 
 Devices have 3 to 27 samples and train six epochs with momentum in batches of 8, so 6 to 24 steps. All devices take
-part in the first round, three in the second and three in the third. The derivations use float64.
+part in the first round, and three devices in the second and third round. The derivations use float64.
 """
 
 from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ def logits_of(w: np.ndarray, x: np.ndarray) -> np.ndarray:
 def loss_and_gradient(
     w: np.ndarray, rows: np.ndarray, push: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 ) -> tuple[float, np.ndarray]:
-    """Return cross-entropy and gradient; push: (inputs, logits) -> gradient of a further loss term by the logits."""
+    """Return cross-entropy and gradient; push: (inputs, logits) -> gradient of an added loss term by the logits."""
     x = (X[rows].reshape(len(rows), -1).astype(float) - MEAN) / STD
     logits = logits_of(w, x)
     p = np.exp(logits - logits.max(1, keepdims=True))

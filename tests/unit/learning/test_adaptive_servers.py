@@ -163,7 +163,7 @@ def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, fl
         centre = m / (1 - b1**t)
         r = b3 * r + (1 - b3) * (corrected / last if t > 1 and last > 0 else 1.0)
         rate = LR * min(1.0, r / (1 - b3**t))
-        # if the variance is only a rounding error, so is the ratio
+        # if the variance is only a rounding error, the ratio is, too
         if last > 1e-20 or t == 1:
             assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
         r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
@@ -171,7 +171,7 @@ def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, fl
 
 
 def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:
-    """Return the step of one coordinate and the next state, from a state of scalars."""
+    """Return the step of a single coordinate and the next state, from a state of scalars."""
     model = torch.zeros(1, dtype=torch.float64)
     tensors = {name: torch.tensor([value], dtype=torch.float64) for name, value in state.items()}
     moved = updates(model, np.array([[change]]), np.ones(1))
@@ -189,9 +189,9 @@ def test_where_nothing_has_ever_moved_d_stays() -> None:
 
 @pytest.mark.parametrize("disparity", [0.4, 0.5, 0.504, 0.51, 3.0])
 def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
-    """With d near sqrt(v) = 0.5, the denominator is tau; if it were smaller, the step would grow and finally flip."""
+    """With d near sqrt(v) = 0.5, the denominator is tau; otherwise the step would grow, and finally be reversed."""
     algorithm = made(Flash, beta1=0.5, beta2=0.99, server_lr=1.0, tau=0.01)
-    # Delta^2 = v keeps v, and the gap of 0 makes beta3 = 1, which keeps d
+    # Delta^2 = v leaves v unchanged; the gap of 0 makes beta3 = 1, which leaves d unchanged
     step, kept = one_step(algorithm, 0.5, {"mean": 0.0, "square": 0.25, "disparity": disparity})
     assert float(kept["disparity"]) == pytest.approx(disparity)
     assert step == pytest.approx(0.25 / max(0.5 - disparity + 0.01, 0.01))
@@ -213,7 +213,7 @@ def test_flash_steps_further_than_adam_when_changes_grow() -> None:
 
 @pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "flash", "oracle"])
 def test_all_devices_alike_or_by_data(name: str) -> None:
-    """Changes 1 and 4, of devices with 3 samples and 1, have a mean of 1.75 by data and of 2.5 with equal weights."""
+    """Changes 1 and 4, of devices with 3 and 1 samples, have the mean 1.75 by data, and 2.5 with equal weights."""
     changes, sizes = np.array([[1.0], [4.0]]), np.array([3.0, 1.0])
     model = torch.zeros(1, dtype=torch.float64)
     for weighting, mean in (("data", 1.75), ("equal", 2.5)):

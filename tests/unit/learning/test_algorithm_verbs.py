@@ -135,7 +135,7 @@ def test_steps_and_samples_are_those_really_done() -> None:
         sizes = np.array([len(batches.samples[j]) for j in range(len(ids))])
         assert result.samples.tolist() == (np.array(ended) * sizes).tolist()
         apart = np.array([len(batches.validation[j]) for j in range(len(ids))])
-        # devices test validation samples before training and after each epoch except the last possible one
+        # devices test validation samples before training and after each epoch except the last possible epoch
         assert result.tested.tolist() == (apart * (np.minimum(ended, EPOCHS - 1) + 1)).tolist()
     last = done[-1].steps
     assert np.allclose(one._training.travel(last), [travel(steps) for steps in last])
@@ -192,7 +192,7 @@ def test_what_is_sent_as_it_is_costs_no_memory() -> None:
 
 
 class SparseScaffold(TopK, Scaffold):
-    """An invalid combination, in which TopK's `keep` replaces SCAFFOLD's."""
+    """An invalid combination, in which TopK's `keep` replaces SCAFFOLD's `keep`."""
 
 
 class RemembersNothingNoted(FedAvg):

@@ -96,7 +96,7 @@ def fedprox(w: Array, mu: float) -> Array:
 
 
 def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
-    """Follow algorithm 1 of the paper, option II, with the sum of the gradients' weights in x - y for K eta_l."""
+    """Follow algorithm 1 of the paper, option II, with the sum of the gradients' weights in x - y as K eta_l."""
     c, c_k = np.zeros(M), np.zeros((DEVICES, M))
     for ids, batches in plans():
         ys, changes = [], []
@@ -112,7 +112,7 @@ def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
 
 
 def fedl(w: Array, eta: float) -> tuple[Array, Array]:
-    """Follow the authors' code: SGD in round 1; then eta G, at the last models, replaces a gradient at w."""
+    """Follow the authors' code: SGD in round 1; later, eta G at the last models replaces the gradient at w."""
     slope: Array | None = None
     for ids, batches in plans():
         by = [0 * w if slope is None else eta * slope - loss_and_gradient(w, OWN[k])[1] for k in ids]
@@ -162,7 +162,7 @@ def fedacg(w: Array, lambda_: float, beta: float) -> tuple[Array, Array]:
 
 
 def served(w: Array, name: str, equal: bool = False, **parameters: Any) -> Array:
-    """Take the server's step from the mean change, by algorithm 2 of Reddi et al., FLASH's algorithm 1 and others."""
+    """Take the server's step from the mean change, by a rule of RULES, such as algorithm 2 of Reddi et al."""
     rule = RULES[name](parameters)
     for ids, batches in plans():
         weights = np.full(len(ids), 1 / len(ids)) if equal else shares(ids)
@@ -220,7 +220,7 @@ def adaptive_fedavg(w: Array) -> Array:
 
 
 def ca2fl(w: Array, eta: float) -> tuple[Array, Array]:
-    """The server stores each device's last change and the mean of these changes."""
+    """Keep each device's last change, as the server does, and use the mean of these changes."""
     h_k = np.zeros((DEVICES, M))
     for ids, batches in plans():
         deltas = np.array([descend(w, batches, j) - w for j in range(len(ids))])
@@ -232,7 +232,7 @@ def ca2fl(w: Array, eta: float) -> tuple[Array, Array]:
 def with_personal(
     w: Array, point: Callable[..., Array], step_of: Callable[..., Array]
 ) -> tuple[Array, Array]:
-    """Train w and v in the same steps; v's gradient g at `point(v, w)` is used as `step_of(g, v, start)`."""
+    """Train w and v in the same steps; v's step is `step_of(g, v, start)`, with the gradient g at `point(v, w)`."""
     v = np.full((DEVICES, M), np.nan)
     for ids, batches in plans():
         rows = []
@@ -327,7 +327,7 @@ def by_rule(name: str, of: str | None = None, **given: Any) -> tuple[Algorithm, 
     return named(name, **parameters, **weighting), partial(served, name=of or name, **given), ""
 
 
-# algorithm, its derivation, and the names of further state of the server or the devices
+# algorithm, its derivation, and the names of other state of the server or the devices
 DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (FedAvg(), fedavg, ""),
     (named("fedprox", mu=0.7), partial(fedprox, mu=0.7), ""),
@@ -339,7 +339,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     by_rule("fedadagrad", **ADAPTIVE),
     by_rule("fedadam", **ADAPTIVE, beta2=0.9),
     by_rule("fedyogi", **ADAPTIVE, beta2=0.9),
-    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # checks one of the oracle's two models
+    by_rule("oracle", "fedyogi", **ADAPTIVE, beta2=0.9),  # one of the oracle's two models
     by_rule("flash", **ADAPTIVE, beta2=0.9, validation=0),
     by_rule("flash", **ADAPTIVE, beta2=0.99, validation=0, equal=True),
     by_rule("fadas", **ADAPTIVE, beta2=0.9),
@@ -357,7 +357,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (TopK(), partial(top_k, count=5), "devices.residual"),
 ]
 ROUNDING = 3e-5  # tolerance for servers that divide by differences of small numbers
-AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models are FedAvg's here
+AS_FEDAVG = ("fedavg", "apfl", "ditto", "feddrift")  # their global models equal FedAvg's here
 
 
 def name_of(value: object) -> str:
@@ -373,7 +373,7 @@ def test_every_algorithm_has_a_derivation() -> None:
 def test_rounds_follow_the_derivation(
     algorithm: Algorithm, derivation: Callable[..., Any], holds: str
 ) -> None:
-    """The model after three rounds and the state of server and devices equal those of the derivation."""
+    """After three rounds, the model and the state of server and devices equal the results of the derivation."""
     one, states, _ = played(algorithm)
     found = derivation(start())
     model, *vectors = found if isinstance(found, tuple) else (found,)
@@ -428,7 +428,7 @@ def test_degenerate_cases(algorithm: Algorithm, other: Algorithm, rounds: int) -
     ids=name_of,
 )
 def test_with_equal_steps_one_device_or_everybody_it_is_fedavg(algorithm: Algorithm, ids: list[int]) -> None:
-    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with all devices per round are FedAvg."""
+    """FedNova with equal steps, SCAFFOLD and FEDL with one device, and CA2FL with all devices equal FedAvg."""
     ends, sizes = [], {k: HELD[k] for k in ids}
     for one in (track(algorithm)[0], track(FedAvg())[0]):
         one.open(one.model, sizes)
@@ -473,7 +473,7 @@ def test_server_momentum_restarts_with_a_session(algorithm: Algorithm) -> None:
     ("algorithm", "name"), [(named("scaffold"), "control"), (APFL, PERSONAL_MODEL)], ids=name_of
 )
 def test_lost_updates_leave_no_trace(algorithm: Algorithm, name: str) -> None:
-    """Devices that are cut off keep their vectors, and have no weight in the mean."""
+    """Devices that are cut off keep their vectors unchanged, and have no weight in the mean."""
     one, states = track(algorithm)
     rows = one.train(ALL, plan(algorithm, ALL, 1), LR, []).round.rows.double().numpy().copy()
     one.aggregate([2, 5], HELD)

@@ -37,7 +37,7 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 
 def test_the_rate_decays_to_its_floor() -> None:
-    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor, half way 0.2 (0.7 x 0.5^2 + 0.3) if the floor is 0.3 lr."""
+    """The rate is (lr - floor)(1 - (t-1)/T)^p + floor: halfway 0.2 (0.7 x 0.5^2 + 0.3) with a floor of 0.3 lr."""
     trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
@@ -58,7 +58,7 @@ def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
 
 
 def test_a_probe_has_a_rate_of_its_own() -> None:
-    """In one step without momentum from the same model, the change is proportional to the rate."""
+    """In one step without momentum, the change of a given model is proportional to the rate."""
 
     def change(**how: Any) -> torch.Tensor:
         local = {"steps": 1, "momentum": 0.0, "lr_power": 0.0, **how}
@@ -71,7 +71,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
-    """Devices with about 59 samples train on batches of 25, 25 and the rest, and then stop."""
+    """Devices with about 59 samples train on batches of 25, 25 and the remaining samples, and then stop."""
     one = learner(local={"batch": 25, "one_pass": True})
     stage = opened(one)
     local = stage.train(EVERYONE, 1)
@@ -104,7 +104,7 @@ def test_a_restart_is_a_run_without_pilot() -> None:
 
 
 def test_a_restarted_session_distils_the_model_of_zeros() -> None:
-    """The loss term is KL(uniform || p) over all classes; over known classes only, there is none."""
+    """The loss term is KL(uniform || p) over all classes; without known classes there is no such term."""
     for classes, terms in (("all", 1), ("known", 0)):
         one = learner(after_pilot="restart", warm_start={"name": "continuous", "classes": classes})
         play(one, 1)
@@ -129,7 +129,7 @@ LAYOUT = TensorLayout(
 
 
 def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
-    """The first tensors are orthogonal, sqrt(2) apart, and the last ones opposite, 2 apart; biases are ignored."""
+    """The first tensors are orthogonal: sqrt(2) apart. The last tensors are opposite: 2 apart. Biases are ignored."""
     one = Similarity(distance="unit_tensors").of_model(LAYOUT)
     g, h = torch.tensor([3.0, 4.0, 7.0, 1.0, 0.0]), torch.tensor([40.0, -30.0, -7.0, -0.1, 0.0])
     assert float(one.between(g, h)) == pytest.approx((2**0.5 + 2) / 2)
@@ -157,7 +157,7 @@ def test_the_learner_says_where_a_models_weights_lie() -> None:
         (10, 0.2, range(5), range(4, 9)),
         (10, 0.6, range(7), range(3, 10)),
         (10, 0.8, range(8), range(2, 10)),
-        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5 labels per set; 0.5 are shared, so none
+        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5 labels per set; floor(0.5) = 0 shared
         (200, 0.2, range(111), range(89, 200)),  # 200 / 1.8 = 111.1 labels; 22.2 are shared
         (4, 0.8, range(3), range(1, 4)),  # 4 / 1.2 = 3.3 labels; 2.4 are shared
     ],

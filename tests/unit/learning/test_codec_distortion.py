@@ -28,7 +28,7 @@ EQUAL = torch.full((M,), -0.5)
 
 
 def among(levels: int) -> Tensor:
-    """Return the worst change for the maximum norm: one number is 1, and all others have s x = 1 / (u + 1)."""
+    """Return the worst change for the maximum norm: one number is 1, and all other numbers have s x = 1 / (u + 1)."""
     u = math.sqrt(1 + (M - 1) / levels**2)
     return torch.full((M,), 1 / (u + 1) / levels).index_fill(0, torch.tensor([0]), 1.0)
 
@@ -102,7 +102,7 @@ class Tripled(FeedbackCodec):
 
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
-    """The residual's mean square is omega / (1 + omega) = 2/3 of the change's with damping by 1/3, and 2 without."""
+    """Damping by 1/3 makes the residual's mean square omega / (1 + omega) = 2/3 of the change's, instead of 2."""
     change = torch.ones(DRAWS, M)
     coded = Tripled().encode(change, {"residual": torch.zeros(DRAWS, M)}, streams(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()
@@ -134,7 +134,7 @@ def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
 
 
 def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
-    """With 2 levels, (3, 4) has norm 5, x = 1.2, 1.6, and variance 6.25 (0.16 + 0.24) = 2.5; the worst has omega."""
+    """With 2 levels, (3, 4) has norm 5, x = 1.2, 1.6, and variance 6.25 (0.16 + 0.24) = 2.5; EQUAL has omega."""
     change = torch.tensor([[3.0, -4.0, 0.0]])
     assert codec("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
     worst = codec("qsgd", levels=2, bucket=16)
@@ -142,7 +142,7 @@ def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
 
 
 def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> None:
-    """The second model that a device receives is its first plus QSGD's decoded change, damped once."""
+    """The second model that a device receives is its first model plus QSGD's decoded change, damped once."""
     starts = []
     for feedback in (False, True):
         coded = {"name": "qsgd", "levels": 2, "error_feedback": feedback}

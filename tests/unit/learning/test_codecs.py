@@ -89,7 +89,7 @@ N, STANDARD_ERRORS = 20_000, 4.5  # the largest of 100 normal numbers exceeds 4.
 
 
 def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Tensor:
-    """Check within standard errors that E Q = v and that E |Q - v|^2 is the sum of variances; return the draws."""
+    """Check, to standard errors, that E Q = v and that E |Q - v|^2 is the sum of variances; return the draws."""
     drawn = encode(one, v.expand(N, -1), Sizes((tuple(v.shape),)), streams(N)).rows.double()
     error = (drawn.mean(0) - v.double()).abs().numpy()
     assert (error <= STANDARD_ERRORS * np.sqrt(variance / N) + ROUNDING).all()
@@ -101,7 +101,7 @@ def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Te
 @pytest.mark.parametrize("norm", ["two", "max"])
 @pytest.mark.parametrize("bucket", [None, 30])
 def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket: int | None) -> None:
-    """E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|), also in the last, shorter bucket."""
+    """E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|), even in the last, shorter bucket."""
     size, levels = 100, 3
     v = torch.randn(size, generator=torch.Generator().manual_seed(2))
     exact, variance = v.double().numpy(), np.zeros(size)
@@ -183,7 +183,7 @@ EXACT = ("top_k", "rand_k")
 
 
 def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_device_goes() -> None:
-    """Residuals are right for two cells, a device that moves, a lost update per round, and a restart on the way."""
+    """Residuals are right with two cells, a device that moves, a lost update per round, and a restart."""
     how = settings(
         "fedavg",
         "previous",
@@ -327,10 +327,9 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
 
 
 class Alone:
-    """An `all_reduce` over a single worker, which returns the worker's own tensor.
+    """An `all_reduce` over a single worker, without threads, which returns the worker's own tensor.
 
-    Gloo's groups have threads. A thread that drops the last reference to its group waits for itself, which ends the
-    process.
+    Gloo's groups have threads: a thread that drops its group's last reference waits for itself and ends the process.
     """
 
     def __init__(self, tensor: Tensor, **_: object) -> None:
@@ -349,7 +348,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     class Linear(torch.nn.Module):
-        """A module that multiplies its parameters by the input, which therefore is its gradient."""
+        """A module that multiplies its parameters by the input, so that the input is the gradient."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -364,7 +363,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             return flat @ x
 
     monkeypatch.setattr(dist, "all_reduce", Alone)
-    # on a machine with a GPU, the hook would wait for it without using it
+    # if a machine has a GPU, the hook waits for the GPU although it does not use it
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=1)
     try:
@@ -398,7 +397,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
                 continue
             if memory is None:
                 memory = fresh(one, 1, sizes)
-                # initial factors Q of the hook with seed 3, first the factors of width 15
+                # the hook's initial factors Q with seed 3; the factors of width 15 are first
                 generator = torch.Generator().manual_seed(int(np.random.RandomState(3).randint(10**9)))
                 drawn = {width: torch.randn(1, width, rank, generator=generator) for width in order}
                 begun = torch.cat([drawn[width].reshape(-1) for width in (15, 27)])

@@ -23,7 +23,7 @@ def test_whole_models_learn(digits: Trial) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    # codecs without feedback, which are rarely used, are tested at night only
+    # codecs without feedback are rarely used, and only tested at night
     [pytest.param(case, marks=[pytest.mark.always] * (case.feedback is not False)) for case in cases()],
     ids=str,
 )

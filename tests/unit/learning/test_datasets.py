@@ -102,7 +102,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     assert data.train.y.dtype == data.test.y.dtype == np.int64
     labels = np.concatenate([data.train.y, data.test.y]).astype(np.uint8)
     digest = hashlib.md5(x.tobytes() + labels.tobytes()).hexdigest()
-    assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
+    assert digest == "7696c07daa6d85010f8268703ab8b067"  # MD5 of scikit-learn 1.9.1's digits, as uint8
     normalised = (data.train.x - data.mean) / data.std
     float32 = 2**-24 * normalised.size**0.5 * 10  # rounding errors of this check add up
     assert abs(normalised.mean(dtype=np.float64)) < float32
@@ -111,7 +111,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
 
 
 def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: FileSet) -> None:
-    """Folders are filled from the last to the first in the search order, and each new one takes precedence."""
+    """Folders are filled from the last to the first in the search order, and each new folder takes precedence."""
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
     in_order = [
         served.system,

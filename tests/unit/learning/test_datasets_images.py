@@ -215,7 +215,7 @@ def test_emnist_is_upright(split: str, first: int, world: Path, monkeypatch: pyt
 
 
 def test_emnist_names_follow_the_official_order() -> None:
-    """Names are 0-9, A-Z, a-z; merged sets keep the lower-case letters that look different."""
+    """Names are 0-9, A-Z, a-z; merged sets have only those lower-case letters that look unlike their capitals."""
     assert len(emnist.ALL) == 62
     assert emnist.MERGED == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"
     assert [len(names) for names, _, _ in emnist.SPLITS.values()] == [62, 47, 47, 26, 10, 10]

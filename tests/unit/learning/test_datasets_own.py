@@ -193,7 +193,7 @@ learning:
 
 
 def test_samples_of_the_hub_may_be_read_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If all samples determine the scaling, a run that reads samples on demand equals one that has all in memory."""
+    """If all samples determine the scaling, a run is the same whether samples are read on demand or all in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
     assert data.group_names == ("ann", "bob", "eve")

@@ -69,7 +69,7 @@ def test_shakespeare_has_the_roles_of_the_plays() -> None:
         np.testing.assert_array_equal(np.unique(split.groups), np.arange(660))
         assert split.x.min() >= 1
         assert split.x.max() <= 81
-    # a sample has the characters before its label, and each one begins `stride` after the previous one
+    # a sample has the characters before its label, and each sample begins `stride` after the previous sample
     x, y, groups = data.train.x, data.train.y, data.train.groups
     same = np.flatnonzero(groups[1:] == groups[:-1])[:1000]
     np.testing.assert_array_equal(x[same + 1, :-10], x[same, 10:])

@@ -23,7 +23,7 @@ def test_words_and_their_numbers() -> None:
         *("wall", "st", "bears", "3", "5bn", "it's", "o'neil", "again")
     ]
     tokens = vocabulary(["b a c", "c b b", "d"], size=5)
-    assert tokens == {"b": 2, "c": 3, "a": 4}  # a and d are equally frequent, so a is first by the alphabet
+    assert tokens == {"b": 2, "c": 3, "a": 4}  # a and d are equally frequent; a is first in the alphabet
     encoded = encode(["b d c a b", "", "A"], tokens, length=4)
     assert encoded.dtype == np.int16
     np.testing.assert_array_equal(encoded, [[2, 1, 3, 4], [0, 0, 0, 0], [4, 0, 0, 0]])

@@ -91,7 +91,7 @@ MIXED = [0, 1, 0, 1, 1, 0]
 
 
 def test_hypcluster_separates_two_opposite_populations() -> None:
-    """A single model serves at best half of the devices, and HypCluster's two models serve all of them."""
+    """A single model serves at best half of the devices; HypCluster's two models serve all devices."""
     cell = Cell(with_constants(HypCluster, spread=0.5)(), MIXED)
     for _ in range(3):
         chosen = cell.clusters()
@@ -109,7 +109,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     models = cell.track.state["models"]
     cell.open()
     assert torch.equal(cell.track.state["models"], models), "the session opens with the last one's model"
-    cell.open(shift=0.25)  # if the session opens with another model, all models shift alike
+    cell.open(shift=0.25)  # if the session opens with another model, all models shift equally
     torch.testing.assert_close(cell.track.state["models"], models + 0.25)
 
 
@@ -143,12 +143,12 @@ def test_feddrift_lets_those_who_drift_go_and_the_others_stay() -> None:
 
 @pytest.mark.parametrize(("window", "begun"), [(20, 2), (1, 3)])
 def test_devices_that_come_a_round_later_follow_within_the_window(window: int, begun: int) -> None:
-    """Devices that only take part a round after the drift, when their loss jumps, use the same new model."""
+    """Devices that only take part a round after the drift, when their loss jumps, use the existing new model."""
     cell = Cell(with_constants(FedDrift, window=window)(delta=1.0), [0] * DEVICES)
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
-    # make the new model as bad as the old one, so that it does not hide the drift from these devices
+    # make the new model as bad as the old model, so that it does not hide the drift from these devices
     models = cell.track.state["models"]
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
@@ -205,7 +205,7 @@ def test_who_never_took_part_has_the_opening_model() -> None:
 
 
 class Normed(Model):
-    """A model that begins with batch norm, whose statistics are those of the inputs."""
+    """A model that begins with batch norm, which keeps statistics of the inputs."""
 
     typical_input = (1,)
     typical_classes = 2

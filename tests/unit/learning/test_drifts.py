@@ -137,7 +137,7 @@ def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     assert np.array_equal(x[:, 0], split.x[[0, 5]].astype(np.float32))
     assert np.array_equal(x[:, 1], changed.x[[0, 5]].astype(np.float32))
     assert memory.y[rows].tolist() == [[split.y[0], changed.y[0]], [split.y[5], changed.y[5]]]
-    # the samples of a label have this label before the drift
+    # `with_labels` finds samples by their labels before the drift
     assert memory.with_labels([1]).tolist() == [1, 5]
     reader = memory.readers(1)[0]
     assert reader.raw_between(4, 9).tolist() == reader.raw(torch.arange(4, 9)).tolist()

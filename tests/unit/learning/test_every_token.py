@@ -22,7 +22,7 @@ LENGTH, TOKENS = 5, 4
 
 
 class Letters(Dataset):
-    """Texts by three writers, in which each letter is 0, 1 or 2 letters after the previous one, modulo four."""
+    """Texts by three writers, in which each letter is 0, 1 or 2 letters after the previous letter, modulo four."""
 
     learns: str = "every_token"
     wrong: int = 0
@@ -65,7 +65,7 @@ def test_loss_score_and_kinds_by_hand() -> None:
     given = torch.from_numpy(outputs), torch.from_numpy(y)
     assert task.losses(*given).tolist() == pytest.approx(each.mean(1), rel=1e-6)
     assert float(task.loss(*given, "mean")) == pytest.approx(each.mean(), rel=1e-6)
-    # predictions 1 and 3 of text 1 are right, and 2 of text 2 (if outputs are equal, the first token is predicted)
+    # right predictions: 1 and 3 of text 1, and 2 of text 2 (if outputs are equal, the first token is predicted)
     assert task.scores(*given).tolist() == pytest.approx([2 / 3, 1 / 3])
     assert task.kinds(y).tolist() == [1, 0]
     assert task.further(each.mean())["perplexity"] == pytest.approx(np.exp(each.mean()))

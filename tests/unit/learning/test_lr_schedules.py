@@ -14,7 +14,7 @@ T = 20
 
 
 def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) -> list[float]:
-    """Return the rates, relative to lr, in rounds 1, 2, ... of a session of T rounds after a session of 5."""
+    """Return the rates, relative to lr, in rounds 1, 2, ... of a session of T rounds after a session of 5 rounds."""
     schedule = made(registry.get("lr_schedules", name), **given)
     return [
         schedule.share(power, floor, round_=t, progress=(t - 1) / T, of_run=5 + t) for t in range(1, T + 1)
@@ -40,7 +40,7 @@ def test_shapes_are_pytorchs(name: str, ours: dict[str, float], make: Any, their
 
 
 def test_a_warm_up_grows_to_the_rate_that_would_have_been() -> None:
-    """Three rounds of warm-up have 1/4, 1/2 and 3/4 of the rate that the schedule has without warm-up."""
+    """In three rounds of warm-up, the rates are 1/4, 1/2 and 3/4 of the rates without warm-up."""
     assert rates("constant") == [1.0] * T
     assert rates("constant", warm_up=3)[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
     cold = rates("cosine")
@@ -53,6 +53,6 @@ def test_over_the_run_rounds_count_through_sessions_and_it_ends_there() -> None:
     assert found[0] == pytest.approx(0.1 + 0.9 * 0.5)
     assert found[1] == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi * 0.6)) / 2)
     assert found[5:] == pytest.approx([0.1] * (T - 5))
-    # the rate halves after the run's rounds 6, 12, 18, 24; the session has rounds 6 to 25
+    # the rate halves after rounds 6, 12, 18, 24 of the run; the session has rounds 6 to 25
     steps = rates("step", every=6, factor=0.5, rounds=100)
     assert steps == [1.0] + [0.5] * 6 + [0.25] * 6 + [0.125] * 6 + [0.0625]

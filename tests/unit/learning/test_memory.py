@@ -86,7 +86,7 @@ PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 100, POWERS),
         ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=1"], 100, PAGES),
         ([], 100, POWERS),
-        # devices are drawn in several chunks
+        # the fading of devices is drawn in several chunks
         ([HELD, "radio.fidelity=slot", "devices.count=100000"], LINKS_AT_ONCE, POWERS),
         ([HELD, "radio.fidelity=slot", "devices.count=100000", "rounds.deadline_s=9"], 100_000, POWERS),
         (["devices.count=100000"], 100_000, POWERS),
@@ -116,7 +116,7 @@ def test_memory_of_places_is_counted_beforehand(tmp_path: Path, monkeypatch: pyt
         "radio.propagation.shadowing=spatial",
         "radio.propagation.line_of_sight=probabilistic",
     ]
-    # for static devices, only nodes around the devices are kept, plus one whole field while it is made
+    # for static devices, only nodes around the devices are kept, plus a whole field while it is made
     (still,) = memory_needs.of_places(World(loaded(tmp_path, UNTRAINED, *sets), Streams(1)))
     world = World(loaded(tmp_path, UNTRAINED, *sets, "devices.mobility=random_waypoint"), Streams(1))
     (need,) = memory_needs.of_places(world)
@@ -288,7 +288,7 @@ def test_some_memory_is_available_here() -> None:
 
 
 def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Federations that each fit into memory are refused together, as all local models exist at once."""
+    """Federations that fit into memory only one at a time are refused, as all local models exist at once."""
     learning = "{dataset: digits, model: {name: mlp2, hidden: 512}, partition: iid}"
     keys = f"""
         name=both; devices={{count: 8}}; sessions={{name: schedule, count: 1, rounds: 1}}

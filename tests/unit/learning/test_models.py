@@ -63,7 +63,7 @@ def test_trainable_parameters_are_those_of_the_papers(
 
 @pytest.mark.parametrize(("name", "count"), [("logistic", 7_850), ("cnn2", 1_206_590)])
 def test_describe_prints_the_count_of_the_papers(name: str, count: int) -> None:
-    """`describe` prints the papers' count for a model with a formula and for one that must be built."""
+    """`describe` prints the papers' count for a model with a formula and for a model that must be built."""
     assert f"parameters: {count:,}\n" in describe(f"models/{name}")
 
 
@@ -102,7 +102,7 @@ def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
 
 
 def three_passes(layers: list[int]) -> int:
-    """Sum the FLOPs of the forward pass, of gradients by weights, and by inputs (not needed of the first layer)."""
+    """Sum the FLOPs of the forward pass, and of gradients by weights and by inputs (except the first layer's)."""
     return 3 * sum(layers) - layers[0]
 
 
@@ -144,7 +144,7 @@ def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
 def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
     """Table I has 91.04 FLOPs per parameter in a forward pass (2.00 for a linear layer).
 
-    Products alone give 2 % less. The rest is element-wise work: some 12 FLOPs for bias, batch norm and rectifier
+    Products alone are 2 % fewer. The rest is element-wise work: some 12 FLOPs for bias, batch norm and rectifier
     at each of 106,496 outputs of convolutions.
     """
     table = 91.04 * 667_178
@@ -167,7 +167,7 @@ def test_the_lstm_is_pytorchs() -> None:
 
 
 def test_the_lstm_remembers_at_first() -> None:
-    """The LSTM's forget gate has an initial bias of about 1, and the other gates of about 0."""
+    """The LSTM's forget gate has an initial bias of about 1, and its other gates have biases of about 0."""
     hidden = 400
     bias = _LstmLayers(5, hidden).weights[2].detach().unflatten(0, (4, hidden))
     # tolerance for means of 400 values uniform within +-1/20
@@ -224,7 +224,7 @@ IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_se
     ("model", "x", "copied_up_to", "still"),
     [
         (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding is no word
-        # neither matrix, only the smaller one, or both are copied into place
+        # neither matrix, only the smaller matrix, or both are copied into place
         *((Mlp2(hidden=6), IMAGES, copied, "features.1.weight") for copied in (0, 6 * 3, 1000)),
     ],
 )
@@ -241,7 +241,7 @@ def test_gradients_that_are_written_out_are_those_of_autograd(
 
 @pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
 def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
-    """The two-layer model's own gradients agree with autograd in float64, whose rounding is negligible."""
+    """The two-layer model's own gradients agree with float64 autograd, whose rounding is negligible."""
     inputs, hidden = (5, 2), 6
     model = Mlp2(hidden=hidden)
     module, layout, (rows, x, y, weight) = written_out(model, inputs, IMAGES.clone())
@@ -272,14 +272,14 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
     x[1, 2] = 100.0
     again = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))
     torch.testing.assert_close(again, own, rtol=0, atol=tolerance)
-    # without the last device, the others have the same results
+    # without the last device, the other devices have the same results
     fewer = [term.part(slice(2)) for term in terms(torch.float32)]
     alone = model.gradients(module, layout, rows[:2], x[:2], y[:2], weight[:2], fewer)
     torch.testing.assert_close(alone, own[:2], rtol=0, atol=tolerance)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
-    """The early SVHN CNN equals listing 2 of I, the early version; pooling precedes ReLU there, but they commute."""
+    """The early SVHN CNN equals listing 2 of I, the early version; the order of pooling and ReLU does not matter."""
     torch.manual_seed(SEED)
     module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
     conv1, conv2, conv3, fc1 = (

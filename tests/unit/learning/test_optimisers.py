@@ -1,4 +1,4 @@
-"""Compare local optimisers with PyTorch's, one device after the other."""
+"""Compare local optimisers with PyTorch's optimisers, one device after the other."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def dealt() -> Batches:
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
 @pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
 def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
-    """All kernels agree with PyTorch's loop for different numbers of steps, so that some devices continue alone."""
+    """All kernels agree with PyTorch's loop, even if devices take different numbers of steps."""
     ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
     found = []
     for way in ways:
@@ -116,7 +116,7 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_kept_state_goes_on_as_pytorchs(name: str, batching: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kept state equals that of a continuing optimizer, even for device 1, which misses one of three rounds."""
+    """A kept state equals a continuing optimizer's state, even for device 1, which misses one of three rounds."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # class constants

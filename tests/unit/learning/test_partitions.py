@@ -133,7 +133,7 @@ def test_the_two_sets_are_a_random_choice() -> None:
         (0.25, 10, "0, 0.2, 0.4, 0.6, 0.8"),
         (0.0, 3, "0.3333"),
         (0.99, 100, "0, 0.02, 0.04, ..., 0.98"),
-        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # rounding gives both sets all ten labels
+        (0.999, 10, "0, 0.2, 0.4, 0.6, 0.8"),  # with rounding, both sets have all ten labels
         (0.0, 1, "none"),
     ],
 )
@@ -182,8 +182,8 @@ def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: i
 def test_a_share_is_beta_distributed() -> None:
     """A label's share is Beta(alpha, (N-1) alpha), independent of other labels; here alpha = 1, N = 10.
 
-    Counts resolve shares to 1/1,000. As the density is at most 9, this changes the distribution function by at
-    most 9/1,000, little compared with the KS distance that 1,500 labels resolve, 1/sqrt(1500) = 0.026.
+    Counts resolve shares to 1/1,000. As the density is at most 9, this changes the distribution function by at most
+    9/1,000. This is little compared with the KS distance that 1,500 labels resolve, 1/sqrt(1500) = 0.026.
     """
     devices = [0, 4, 9]
     for shares in shares_of(devices, alpha=1.0, population=10, seeds=15):
@@ -214,7 +214,7 @@ def test_concentration_of_a_label(alpha: float) -> None:
     fourth = population * poch(alpha, 4) + population * (population - 1) * poch(alpha, 2) ** 2
     variance = fourth / poch(total, 4) - mean**2
     tolerance = SIGMAS * np.sqrt(variance / labels) + population * rounding
-    assert tolerance < 0.04 * mean  # so an alpha 15 % too large would fail
+    assert tolerance < 0.04 * mean  # so an alpha that is 15 % too large would fail
     assert abs((shares**2).sum(axis=0).mean() - mean) < tolerance
 
 
@@ -233,7 +233,7 @@ def test_rounding_favours_no_device() -> None:
 
 
 def test_samples_of_a_label_are_dealt_at_random() -> None:
-    """A device's samples have the mean rank of all samples of the label, so they are not simply the first."""
+    """A device's samples have the mean rank of all samples of the label, so they are not simply the first samples."""
     per_class, seeds = 400, 200
     labels = np.zeros(per_class, np.int64)
     means, weights = [], []
@@ -257,7 +257,7 @@ def test_samples_of_a_label_are_dealt_at_random() -> None:
     ],
 )
 def test_the_minimum_is_met_where_redrawing_would_never_end(counts: tuple[int, int], left: list[int]) -> None:
-    """With an alpha that gives each label to one device, 8 of 10 devices get their minimum from the largest."""
+    """With an alpha that gives each label to one device, 8 of 10 devices get their minimum from the large devices."""
     labels = np.repeat([0, 1], counts)
     assigned = Dirichlet(alpha=1e-6, min_samples=3).assign(labels, 10, 1, Streams(SEED))
     assert sorted(len(held) for held in assigned) == [3] * 8 + left
@@ -274,7 +274,7 @@ def test_the_minimum_changes_nothing_where_it_is_met_anyway() -> None:
 
 
 def test_the_minimum_moves_as_few_samples_as_possible() -> None:
-    """Devices below the minimum receive samples up to it, and the others can only give samples."""
+    """Devices below the minimum receive samples up to the minimum; other devices can only give samples."""
     labels, minimum = balanced(5, 200), 12
     plain = Dirichlet(alpha=0.1).assign(labels, 20, 1, Streams(SEED))
     topped = Dirichlet(alpha=0.1, min_samples=minimum).assign(labels, 20, 1, Streams(SEED))

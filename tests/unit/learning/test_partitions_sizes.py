@@ -37,11 +37,11 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     [
         (10, [1, 2, 7], [1, 2, 7]),
         (20, [1, 2, 7], [2, 4, 14]),
-        # the first gets the minimum, 1; the others share 9, and the odd sample goes to the first of them
+        # the first device gets the minimum, 1; the other devices share 9 samples, and the first of these gets 5
         (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
-        (11, [3, 3, 4], [3, 3, 5]),  # of 3.3, 3.3 and 4.4, the last has the largest remainder
+        (11, [3, 3, 4], [3, 3, 5]),  # 3.3, 3.3 and 4.4: the last number has the largest remainder
         (1, [0.1], [1]),
     ],
 )
@@ -56,7 +56,7 @@ def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[flo
     counts = _shared_out(total, w)
     assert counts.sum() == total
     assert counts.min() >= 1
-    # devices above the minimum share the rest in proportion
+    # devices above the minimum share the other samples in proportion to their weights
     above = counts > 1
     if above.any():
         exact = counts[above].sum() * w[above] / w[above].sum()
@@ -107,7 +107,7 @@ def test_each_device_has_exactly_its_number_of_labels(partition: ByWeight) -> No
 
 
 def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
-    """50 devices with 2 of 10 labels are 10 devices per label; each has 200 / 10 samples per label, 40 in total."""
+    """With 2 of 10 labels per device, 50 devices are 10 per label; each has 2 x 200 / 10 = 40 samples."""
     labels = np.repeat(np.arange(10), 200)
     dealt = LabelCount(labels_per_device=2).assign(labels, 50, 1, Streams(SEED))
     assert {len(held) for held in dealt} == {40}
@@ -134,7 +134,7 @@ def test_labels_are_chosen_at_random() -> None:
 
 
 def test_sizes_follow_the_weights_with_few_labels() -> None:
-    """As small devices come last, the weights of a label's holders add up to the mean sum, within the median weight.
+    """Small devices come last, so the weights of a label's holders sum to the mean, within the median weight.
 
     No device outweighs that sum, and rounding changes the size of the smallest device, 200 samples, by 0.25 %.
     """
@@ -260,7 +260,7 @@ def test_concentration_of_a_mix(alpha: float, counts: list[int]) -> None:
 
 
 def test_who_draws_last_is_chance() -> None:
-    """Devices draw in random order, so the last one, which gets the remaining labels, may have any id."""
+    """Devices draw in random order, so the last device, which gets the remaining labels, may have any id."""
     labels, runs, last = np.repeat(np.arange(10), 500), 10, 5
     distinct = []
     for seed in range(runs):

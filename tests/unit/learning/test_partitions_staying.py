@@ -88,7 +88,7 @@ def test_two_shards_deal_everything_evenly(counts: list[int], devices: int, bund
     held = dealt(with_constants(TwoShard, bundles=bundles)(), labels, devices, seed)
     np.testing.assert_array_equal(held.sum(axis=0), counts)
     expect_even(held)
-    holders = (held > 0).sum(axis=0)  # number of shards of the label's bundle
+    holders = (held > 0).sum(axis=0)  # the number of shards of a label's bundle
     assert holders.min() >= 2 * devices // real
     assert holders.max() <= -(-2 * devices // real)
     # bundles differ by at most one in their number of labels, and a device has two bundles
@@ -302,7 +302,7 @@ def test_rings_have_equally_many_devices() -> None:
         ByZone(zones="rings", count=3), shuffled_labels([24] * 3, SEED), 6, SEED, positions_m=positions
     )
     label = held.argmax(axis=1)
-    rings = [2, 0, 0, 1, 2, 1]  # the distances by ring: 10 40 | 60 90 | 120 250
+    rings = [2, 0, 0, 1, 2, 1]  # distances per ring: 10 40 | 60 90 | 120 250
     assert (held > 0).sum() == 6
     assert [label[rings.index(ring)] for ring in rings] == label.tolist()
 
@@ -354,7 +354,7 @@ def test_zones_deal_the_labels_they_have(
 
 
 def test_neighbouring_zones_share_labels() -> None:
-    """With 8 labels and 4 zones of 3, zones begin at 0, 2, 4, 6, so each shares one label with the next."""
+    """With 8 labels and 4 zones of 3 labels, zones begin at 0, 2, 4, 6, so each zone shares a label with the next."""
     positions = around([45, 135, 225, 315])
     held = (
         dealt(ByZone(labels_per_zone=3), shuffled_labels([30] * 8, SEED), 4, SEED, positions_m=positions) > 0

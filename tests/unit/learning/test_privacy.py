@@ -79,7 +79,7 @@ def test_epsilon_agrees_with_an_accountant(
 
 
 def test_epsilon_by_its_definition() -> None:
-    """For n = 2 updates, delta is the integral of one density's excess over e^epsilon times the other density."""
+    """For n = 2 updates, delta integrates the excess of one density over e^epsilon times the other density."""
     noise, delta = 1.5, 1e-3
     mu, epsilon = math.sqrt(2) / noise, epsilon_of(noise, 2, delta)
     crossing = epsilon / mu + mu / 2
@@ -115,7 +115,7 @@ SENT_IN_VAIN = [
 
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
 def test_devices_that_add_noise_are_charged_per_upload(keys: list[str], vain: set[str], ran: Run) -> None:
-    """Each device's epsilon counts all its uploads in devices.csv, including those never aggregated."""
+    """Each device's epsilon counts all its uploads in devices.csv, including uploads that are never aggregated."""
     path = ran(BY_DEVICES, "radio.bandwidth_hz=2.0e+5", *keys)
     devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
     sent = devices[devices.uplink_start_s.notna()]

@@ -75,12 +75,12 @@ def test_cross_entropy_and_accuracy_from_their_definitions() -> None:
     assert float(classes.loss(logits, y, "sum")) == pytest.approx(sum(expected))
     assert float(classes.loss(logits, y, "mean")) == pytest.approx(sum(expected) / 2)
     assert classes.total(logits, y) == 1
-    # a model that knows nothing has a perplexity of the number of tokens
+    # the perplexity of a model that guesses is the number of tokens
     assert task("next_token").further(np.log(81.0)) == {"perplexity": pytest.approx(81.0)}
 
 
 def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
-    """R2 is 0 for predicting the test targets' mean, 6, and 1 for predicting the targets, 3 and 9."""
+    """R2 is 0 if the mean of the test targets, 6, is predicted, and 1 if the targets, 3 and 9, are predicted."""
     x = np.zeros((3, 1), np.float32)
     data = Data.unscaled(
         Split(x, np.array([2, 4, 6], np.float32)), Split(x[:2], np.array([3, 9], np.float32)), ("y",)
@@ -93,7 +93,7 @@ def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
 
     assert r2(3, 9) == pytest.approx(1)
     assert r2(6, 6) == pytest.approx(0, abs=CLOSE)
-    assert r2(3, 6) == pytest.approx(0.5)  # half of the mean's squared error
+    assert r2(3, 6) == pytest.approx(0.5)  # half of the squared error of the mean
     assert r2(0, 0) == pytest.approx(1 - (9 + 81) / 18)
     assert fitted.loss(torch.zeros(2, 1), y, "none").tolist() == pytest.approx([3 / 8, 25 * 3 / 8])
     assert fitted.scaling() == pytest.approx((4, std))
@@ -102,7 +102,7 @@ def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
 
 
 def test_several_labels_by_hand() -> None:
-    """F1 is 2/3 if {a, b} is predicted for {a}, 0 if {} for {b}, and 1 if {} for {}; losses are means."""
+    """F1 is 2/3 for predicting {a, b} for {a}, 0 for {} for {b}, and 1 for {} for {}; losses are means."""
     outputs = torch.tensor([[1.0, 2.0], [-1.0, -1.0], [-3.0, -1.0]])
     y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     several = task("multi_label")

@@ -42,7 +42,7 @@ def sessions(kept: list[Saved]) -> list[int]:
 
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
-    """Only warm starts with `first_two_as_previous` open with exactly the last model, and add no loss term."""
+    """Only warm starts with `first_two_as_previous` open exactly with the last model and add no loss term."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
     cases = itertools.product(([], [last]), (None, GRADIENT))
     openings = [warm_start.opening(last.model, *case).model for case in cases]
@@ -118,7 +118,7 @@ def test_the_pilot_is_the_mean_of_the_pilot_sessions() -> None:
 
 
 def test_the_pilot_by_exponential_weights() -> None:
-    """By (J 30) with P = 3, the weights are beta^2, beta (1 - beta), 1 - beta."""
+    """By J (30) with P = 3, the weights are beta^2, beta (1 - beta), 1 - beta."""
     beta = 0.6
     expected = [beta**2 * a + beta * (1 - beta) * b + (1 - beta) * c for a, b, c in [(1, 3, 8), (2, 6, 4)]]
     found = Similarity(pilot_model="ema", beta=beta).pilot(FINALS, CURRENT)
@@ -127,7 +127,7 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 
 def test_the_pilot_of_good_sessions() -> None:
-    """Good sessions have at least 0.85 of the best accuracy: if 0.9 is the best, 0.8 is good, and 0.5 is not."""
+    """Good sessions have at least 0.85 of the best accuracy: if 0.9 is the best, 0.8 is good, but 0.5 is not."""
     everyone = Similarity().pilot(FINALS, CURRENT).tolist()
     for share, pilot in ((0.85, [5.5, 5.0]), (1, [8.0, 4.0]), (0, everyone)):
         good = with_constants(Similarity, good_share=share)(pilot_model="good")
@@ -148,7 +148,7 @@ def test_history_keeps_the_newest() -> None:
 
 
 def test_diverse_keeps_what_lies_apart() -> None:
-    """Of the two most similar sessions, 0.0 and 0.1, the older is removed."""
+    """The older of the two most similar sessions, 0.0 and 0.1, is removed."""
     diverse = Similarity(history=3, retention="diverse")
     assert sessions(diverse.retain(saved([0.0], [5.0], [0.1], [9.0]))) == [3, 4, 5]
     assert sessions(diverse.retain(saved([0.0], [5.0], [9.0], [5.2]))) == [2, 4, 5]
@@ -169,7 +169,7 @@ def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
     return Similarity(scale=scale), [mu[0] + 2 * mu[2], mu[1] + 2 * mu[2]], weights
 
 
-# warm start; model and weights with which it opens by hand, given CURRENT, SAVED and GRADIENT
+# warm start, and the opening model and weights derived by hand from CURRENT, SAVED and GRADIENT
 OPENINGS: list[tuple[WarmStart, list[float], dict[int, float]]] = [
     (Previous(), [9.0, 9.0], {4: 1.0}),
     (Continuous(), [9.0, 9.0], {4: 1.0}),

@@ -127,7 +127,7 @@ def departures(rates: list[list[float]], hours: list[float], begin_hour: float =
 
 
 def test_departures_by_hand() -> None:
-    """Two trips an hour from 8:00 to 9:00, four from 9:00 to 10:00, and none at other times are six trips a day."""
+    """Two trips an hour from 8:00 to 9:00, four from 9:00 to 10:00, and no other trips are six trips a day."""
     one = departures([[0, 0], [2, 0], [1, 3], [0, 0]], [0, 8, 9, 10])
     times_h = np.array([7.0, 7.0, 7.0, 8.5, 9.5, 12.0, 0.0])
     exponential = np.array([0.5, 4.0, 7.0, 0.5, 3.0, 12.5, 1e-12])
@@ -147,7 +147,7 @@ def test_nobody_leaves_an_area_without_trips() -> None:
 
 
 def shares(movement: Movement, time_s: float) -> np.ndarray:
-    """Return the share of devices in each area of NEAR; a walking device reaches one within milliseconds."""
+    """Return the share of devices in each area of NEAR; a walking device reaches an area within milliseconds."""
     return np.bincount(np.rint(movement.positions_m(time_s)[:, 0]).astype(int), minlength=4)[1:] / DEVICES
 
 
@@ -164,7 +164,7 @@ def test_two_areas_follow_their_rate_equation() -> None:
 
 
 def test_trips_by_the_hour_and_to_several_destinations() -> None:
-    """In an hour with rates of one trip to b and two to c, all but exp(-3) of the devices leave; then none moves."""
+    """With one trip an hour to b and two to c, all but exp(-3) of the devices leave in an hour; then none move."""
     flows = [
         {"from_hour": 0, "trips_per_hour": {}},
         {"from_hour": 8, "trips_per_hour": {"a": {"b": 1, "c": 2}}},

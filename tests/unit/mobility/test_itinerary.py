@@ -17,7 +17,7 @@ from tests.tools.constants import made
 PEOPLE = 1_000
 STANDARD_ERRORS = 4
 DAY_S = 86_400.0
-WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s, so at 8:15 all have left and none has arrived
+WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s: at 8:15 all have left, none have arrived
 TO_WORK: dict[str, Any] = {"leave": "8:00", "to": "work", "spread_min": 15, "days": "weekdays"}
 BACK: dict[str, Any] = {"leave": "17:30", "to": "home", "days": "weekdays"}
 COMMUTE: dict[str, Any] = {"addresses": {"work": WORK_M}, "plan": [TO_WORK, BACK]}
@@ -127,7 +127,7 @@ def test_time_0_may_be_any_hour_of_the_same_days(begin_hour: str | float) -> Non
 
 
 def test_who_is_still_on_the_way_sets_out_again_on_arrival() -> None:
-    """If a trip takes 83 minutes and the trip home is due after 60, the person turns back on arrival."""
+    """If a trip takes 83 minutes and the trip home is due after 60 minutes, the person turns back on arrival."""
     plan = [{"leave": 22, "to": "work"}, {"leave": 23, "to": "home"}]
     movement = start(
         1, addresses={"home": (0, 0), "work": WORK_M}, plan=plan, speed_min_m_s=1, speed_max_m_s=1
@@ -163,7 +163,7 @@ def test_another_place_leaves_people_their_habits_and_spots() -> None:
 
 
 def test_other_people_leave_ones_own_way_as_it_is() -> None:
-    """A person's path does not depend on other people, to the last digit, even if it is under way at time 0."""
+    """A person's path does not depend on other people, to the last digit, even if a trip has begun before time 0."""
     one, many = (start(people, begin_hour="8:20") for people in (3, 200))
     for hour in (0.0, 0.1, 9.2, 24.3):
         assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])
@@ -240,7 +240,7 @@ def test_people_who_never_come_home_are_noted() -> None:
 
 
 def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
-    """If all people leave and a share of 0.8 returns, 0.2 of them are stranded."""
+    """If all people leave and 80 % of them return, 20 % are stranded."""
     (note,) = notes_of(plan=[TO_WORK, {**BACK, "share": 0.8}])
     stranded = int(note.split(" of ")[0].split()[-1])
     assert abs(stranded - 0.2 * PEOPLE) < STANDARD_ERRORS * math.sqrt(0.2 * 0.8 * PEOPLE)
@@ -248,7 +248,7 @@ def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
 
 
 def test_an_address_without_a_way_to_the_others_is_noted() -> None:
-    """The mill's street (y = 50) does not meet the longer street (y = 0), and is the nearer one above y = 25."""
+    """The mill's street (y = 50) does not meet the longer street (y = 0), and is the nearest street above y = 25."""
     home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
     commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
     (note,) = notes_of(100, streets=[home_street, own_street], **commute)
@@ -261,6 +261,6 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
 
 
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
-    """A street of 14 m in the mill's corner is the nearest one to only a few spots, so no note is written."""
+    """A street of 14 m in the mill's corner is the nearest street to only a few spots, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
     assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

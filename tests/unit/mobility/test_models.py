@@ -40,7 +40,7 @@ def test_static_devices_stay() -> None:
 
 
 def test_static_devices_may_be_as_likely_at_any_distance() -> None:
-    """If 4,000 devices are placed by distance, each of ten equally wide rings has a tenth; bearings do not change."""
+    """If 4,000 devices are placed by distance, each of ten equally wide rings has 400; bearings do not change."""
     ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
     drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
     how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}
@@ -146,7 +146,7 @@ def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
 
 
 def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
-    # no device turns at junctions, so each goes back and forth on its street of 400 m
+    # no device turns at junctions, so each device goes back and forth on its street of 400 m
     model = Straight(speed_min_m_s=10, speed_max_m_s=10)
     movement = start(model, 100)
     first = movement.positions_m(0.0)
@@ -207,13 +207,13 @@ QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s"
 
 def test_attraction_follows_the_hours() -> None:
     model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
-    movement = start(model, 100, seed=2)  # a seed whose two work places are far apart
+    movement = start(model, 100, seed=2)  # with this seed, the two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
     # hours 7, 15 and 23 are seven hours after a change of the rhythm, 35 times the mean time between decisions
     home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
     assert np.array_equal(home, homes)
     assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0
-    # work places have a radius of 15 m, so devices are within 30 m of the first device or of one at the other place
+    # work places have a radius of 15 m, so devices are within 30 m of the first device or of `other`
     first = np.linalg.norm(work - work[0], axis=1) <= 30.0
     assert 0 < first.sum() < 100
     (other,) = np.flatnonzero(~first)[:1]

@@ -106,7 +106,7 @@ def test_a_long_gap_is_an_absence(write: Write) -> None:
         [[50, 4]],
     ]
     assert walk(path, 1, [3], max_gap_s=4) == [[[26, 0]]]
-    # the gap's distance and time do not count; the rest is 2 m and 4 m, in a second each
+    # the gap's distance and time do not count; the remaining distances are 2 m and 4 m, in a second each
     assert start(Trace(path=path, max_gap_s=3.9), 1).doppler_speeds_m_s() == pytest.approx([3.0])
     assert start(Trace(path=path), 1).doppler_speeds_m_s() == pytest.approx([54 / 6])
 
@@ -261,7 +261,7 @@ def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sumo_tables_in_parquet(tmp_path: Path) -> None:
-    """Parquet has the same samples as XML; the test needs pyarrow."""
+    """A Parquet file has the same samples as XML; the test needs pyarrow."""
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""Test that traces in the format of each program give the described positions, whatever the file's name."""
+"""Test that traces in the format of each program have the described positions, whatever the file's name."""
 
 import gzip
 from collections.abc import Callable
@@ -159,7 +159,7 @@ def test_t_drive(write: Write) -> None:
 
 
 def test_porto(write: Write) -> None:
-    """The taxi's second trip begins an hour later; in between the taxi is absent."""
+    """The taxi's second trip begins an hour later; between the trips the taxi is absent."""
     head = '"TRIP_ID","TAXI_ID","TIMESTAMP","MISSING_DATA","POLYLINE"\n'
     trip = '"1","20000001","1372636858","False","[[-8.618643,41.141412],[-8.618499,41.141376]]"\n'
     later = '"2","20000001","1372640458","False","[[-8.6,41.14],[-8.6,41.141]]"\n"3","5","1372640458","False","[]"\n'
@@ -192,7 +192,7 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
-    """begin_s may be a date in any time zone (UTC if it names none), or a date object made by the YAML reader."""
+    """begin_s may be a date in any time zone (by default UTC), or a date object made by the YAML reader."""
     path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
     texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
     for date in (*texts, *map(yaml.safe_load, texts), 1767598204):
@@ -227,7 +227,7 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
 
 
 def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
-    """Without ids, rows of three people would count as rows of one person, and two in three would be skipped."""
+    """Without ids, rows of three people would count as rows of one person, and two rows in three would be skipped."""
     rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
     path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
     with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):
@@ -353,7 +353,7 @@ $ns_ at 12.0 "$node_(0) setdest 7.0 19.0 5.0"
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_bonnmotion_is_the_same_movement(write: Write, packed: bool) -> None:
-    """BonnMotion's waypoints, in two or three dimensions, give the same movement as NS2's nodes."""
+    """BonnMotion's waypoints, in two or three dimensions, describe the same movement as NS2's nodes."""
     flat = "0 10 20 2 10 20 7 10 40 17 40 40 17 40 40\n0.0 0 0 100.0 0 0 110.0 0 10\n"
     high = "0 10 20 1 2 10 20 1 7 10 40 1 17 40 40 1\n0.0 0 0 1 100.0 0 0 1 110.0 0 10 2\n"
     expected, _ = started(write(NS2))
@@ -516,7 +516,7 @@ def test_each_form_can_be_read(write: Write, form: str) -> None:
 
 
 def test_changed_traces_are_read_or_refused_with_their_place(tmp_path: Path) -> None:
-    """Changed traces, a sample of those of `make fuzz`, raise nothing but an EdgeflError, which names the file."""
+    """Changed traces, a sample of the cases of `make fuzz`, raise nothing but an EdgeflError that names the file."""
     messages, cases = [], 100
     for number in range(cases):
         files = trace_case(2, number).files

@@ -202,7 +202,7 @@ DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
 @pytest.mark.parametrize(
     ("rings", "area_m2", "share"),
     [
-        # the last number is the share of homes in the park of 300 x 300 m
+        # share: part of the homes that is in the park of 300 x 300 m
         ([[DISTRICT], [GREEN]], 600**2, 0.25),
         ([[DISTRICT], [DISTRICT]], 600**2, 0.25),
         ([[square(-300, -300, 100, 100)], [square(-100, -100, 300, 300)]], 2 * 400**2 - 200**2, None),
@@ -214,7 +214,7 @@ DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
 def test_features_of_a_file_are_united(
     tmp_path: Path, rings: list[Any], area_m2: float, share: float | None
 ) -> None:
-    """Only the inner rings of a polygon are holes (RFC 7946, 3.1.6), not rings of another polygon."""
+    """Only a polygon's inner rings are holes (RFC 7946, 3.1.6), not the rings of other polygons."""
     region, notes = region_of(tmp_path, collection(*(({"name": "A"}, one) for one in rings)), "A")
     assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # the plane's error within 300 m
     assert not notes

@@ -15,7 +15,7 @@ from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
 
 ORIGIN = (11.12, 46.06)
-# a file in OpenCelliD's format has three cells at one mast, two at the next, and one at a third
+# a file in OpenCelliD's format has three cells at the first mast, two at the second, and one at the third
 OPENCELLID = """\
 LTE,262,1,1001,100001,0,11.1200,46.0600,1000,12,1,1418816528,1598948816,0
 LTE,262,1,1001,100002,0,11.1200,46.0600,1000,9,1,1418816528,1598948816,0
@@ -103,7 +103,7 @@ def test_azimuths_are_sectors(tmp_path: Path) -> None:
     assert one.layout.antenna_gain_dbi == 0
     plan = prepare(one)
     assert "layout.sites: masts.csv has 5 cells at 2 places: 2 sites with 4 sectors" in plan.notes
-    # the strongest sector is the first one 200 m north of the first mast, and the third 200 m south-south-west of it
+    # 200 m north of the first mast its first sector is strongest, and 200 m south-south-west of it the third sector
     gains = plan.world.gains
     power_db = gains.power_db(plan.world.cells_m[[0, 2, 3]] * 1.0)
     assert power_db.shape == (3, 4)

@@ -19,7 +19,7 @@ def parallel_radius_m(lat_deg: float) -> float:
 
 
 def test_a_degree_on_wgs_84() -> None:
-    """At 45 degrees north, a degree of latitude is 111.132 km and one of longitude 78.847 km, as in textbooks."""
+    """At 45 degrees north, a degree of latitude is 111.132 km, and of longitude 78.847 km, as in textbooks."""
     (north,) = LocalPlane(10.0, 44.5).to_m([[10.0, 45.5]])
     assert north == pytest.approx([0.0, 111_131.8], abs=0.1)
     (east,) = LocalPlane(10.0, 45.0).to_m([[10.001, 45.0]])
@@ -36,7 +36,7 @@ def test_distances_along_the_meridian_are_those_of_the_ellipsoid(lat_deg: float)
 @pytest.mark.parametrize("lat_deg", [-33.0, 5.0, 48.1, 70.0])
 @pytest.mark.parametrize("away_deg", [0.0, 0.05, 1.0, -2.5])
 def test_angles_are_kept(lat_deg: float, away_deg: float) -> None:
-    """Steps north and east have equal scale and a right angle, which with the meridian fixes the projection."""
+    """Steps north and east have equal scale and a right angle; with the meridian, this defines the projection."""
     plane, step = LocalPlane(11.0, lat_deg), 1e-4
     here = np.array([11.0 + away_deg, lat_deg + 0.3])
     ways = []
@@ -74,7 +74,7 @@ def test_what_is_far_away_is_refused(there: tuple[float, float]) -> None:
         ([[-0.4, 0.2], [0.3, -0.1]], False),
         ([[11.57, 48.13]], False),
         ([[11.57, 48.13], [11.57, 48.13]], False),
-        ([[11.57, 48.13], [13.4, 52.5]], False),  # two masts beside a path, in metres
+        ([[11.57, 48.13], [13.4, 52.5]], False),  # two masts next to a path, in metres
         ([[0, 0], [400, 0]], False),
         ([[100, 100], [100.5, 100.5]], False),  # too large for a latitude
         ([[200.1, 30], [200.2, 30]], False),  # too large for a longitude

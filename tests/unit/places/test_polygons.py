@@ -95,7 +95,7 @@ def test_points_are_uniform_in_area(name: str) -> None:
 
 
 def test_a_trapezoid_by_hand() -> None:
-    """A trapezoid of widths 1 below and 3 above has half of its area below (sqrt 5 - 1) / 2 of its height."""
+    """A trapezoid with a base of 1 and a top of 3 has half its area below (sqrt 5 - 1) / 2 of its height."""
     shape = trapezoids([[[(0, 0), (1, 0), (3, 2), (0, 2)]]])
     assert shape.areas_m2 == pytest.approx([4.0])
     height = (math.sqrt(5) - 1) / 2
@@ -141,7 +141,7 @@ def even_odd(rings: list[Any], points: np.ndarray) -> np.ndarray:
 
 
 def area_of_faces(shapes: list[list[Any]], cells: int) -> float:
-    """Return the area of the union on a lattice of 6 x 6, from the centres of small cells and no geometry library."""
+    """Return the area of the union on a lattice of 6 x 6, found from centres of small cells without any library."""
     middles = (np.stack(np.meshgrid(np.arange(cells), np.arange(cells)), -1).reshape(-1, 2) + 0.5) * 6 / cells
     middles += 1e-4 * np.array([np.pi, np.e])  # offsets keep centres off the diagonals
     inside = np.any([even_odd(rings, middles) for rings in shapes], axis=0)
@@ -152,7 +152,7 @@ def area_of_faces(shapes: list[list[Any]], cells: int) -> float:
 def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int) -> None:
     """The union of random polygons, which cross, share sides and retrace sides, has the area found by counting cells.
 
-    A side, at most 8.5 long, miscounts at most half of its cells of width 0.02; the 60 sides' errors vary in sign.
+    A side, at most 8.5 long, miscounts at most half of its cells of width 0.02; the errors of 60 sides vary in sign.
     """
     rng = np.random.default_rng(seed)
     shapes = [

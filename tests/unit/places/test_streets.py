@@ -43,7 +43,7 @@ def length_m(way: np.ndarray) -> float:
 
 
 def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
-    """Return the distance from a place to a street segment, and how far along it the closest point lies, in m."""
+    """Return the distance from a place to a street segment, and how far along it the closest point is, in m."""
     begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
     turned = (at - begin) / (end - begin) * abs(end - begin)
     along = min(max(turned.real, 0.0), abs(end - begin))
@@ -89,7 +89,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
         assert np.array_equal(alone, way), "it does not depend on the others"
-        # all steps between the first and the last lie on street pieces
+        # all steps between the first step and the last step are on streets
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
 
@@ -114,7 +114,7 @@ def test_lines_of_the_scenario_meet_where_they_cross() -> None:
 
 
 def test_the_longest_part_counts() -> None:
-    """The part with the greatest length in metres is kept, not that with the most pieces."""
+    """The part with the greatest length in metres is kept, not the part with the most pieces."""
     small = [np.array([(x, 500.0), (x + 5, 500)]) for x in range(0, 50, 5)]
     streets = StreetMap.of([*small, np.array([(0.0, 0), (300, 0)])])
     assert streets.lengths_m.tolist() == [300]
@@ -246,7 +246,7 @@ def ways_m(folder: Path, name: str, content: str, mode: Any) -> tuple[float, lis
     where = Places({}, EARTH.plane if source == "geojson" else None)
     streets = Streets.model_validate({source: {"path": folder / name}}).read(where)
     (way,) = streets.map_for(mode).ways(np.array([ROUND[0]]).T, np.array([ROUND[3]]).T)
-    streets.map_for(mode)  # a second call adds no second note
+    streets.map_for(mode)  # a second call adds no note
     return length_m(way), where.noted()
 
 
@@ -275,7 +275,7 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
     [
         # a footpath of OpenStreetMap between two roads is a short cut for pedestrians
         (tagged(({"highway": "primary"}, ROUND), ({"highway": "footway"}, SHORT)), 800.0, None),
-        # a private street is left out, and its neighbours end there
+        # a private street is left out, so the streets that meet it end there
         (
             tagged((PRIVATE, SHORT), ({"highway": "path"}, ROUND)),
             1800.0,
@@ -299,7 +299,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        # buildings are no streets, whether they are drawn as areas or as outlines
+        # buildings are not streets, whether they are drawn as areas or as outlines
         ("a.geojson", HOUSE, ("1 Polygon", "areas")),
         (
             "a.geojson",

@@ -17,7 +17,7 @@ learning:
 
 @pytest.fixture
 def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a scenario in a temporary folder, which becomes the current one."""
+    """Write a scenario in a temporary folder, which becomes the current folder."""
     (tmp_path / "digits.yaml").write_text(DIGITS)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "digits.yaml"

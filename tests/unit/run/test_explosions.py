@@ -65,7 +65,7 @@ def told(extremes: Extremes) -> list[str]:
 @pytest.mark.parametrize(
     ("slowest_s", "others_s", "is_told"),
     [
-        (HOPELESS_S + 1, HOPELESS_S, True),  # no server waits so long, however long rounds are
+        (HOPELESS_S + 1, HOPELESS_S, True),  # no server waits this long, however long rounds are
         (HOPELESS_S - 1, HOPELESS_S - 1, False),  # large models
         (LONG_S + 1, LONG_S / TIMES_THE_MEDIAN, True),
         (LONG_S + 1, 1.0, False),

@@ -49,7 +49,7 @@ def test_rounds_back_to_back_with_pauses() -> None:
 
 
 def test_devices_connect_in_the_first_round_only() -> None:
-    """Of a probe's two rounds, only the time to connect, at most access.setup_s, recurs in no later round."""
+    """Only the time to connect, at most access.setup_s, is in a probe's first round but not in later rounds."""
     access = {"preset": "nr", "access": {"setup_s": 0.36}}
     shape = scenario(radio=access, sessions={"name": "schedule", "count": 1, "rounds": 32})
     seen = probe(prepare(shape))
@@ -61,7 +61,7 @@ def test_devices_connect_in_the_first_round_only() -> None:
 
 
 def test_each_federation_has_rounds_of_its_own() -> None:
-    """The run ends with its longer federation: a, 3 x 10 rounds and pauses of 1 s, not b, 2 x 5 rounds every 8 s."""
+    """A run ends with its longest federation: a has 3 x 10 rounds and pauses of 1 s, b has 2 x 5 rounds every 8 s."""
     both = sections("""
         radio={sharing: dynamic, scheduler: equal_share}; sessions={name: schedule, count: 3, rounds: 10}
         rounds.pause_s=1; federations.a.share=0.5; federations.b={share: 0.5, rounds: {every_s: 8, pause_s: 0}}

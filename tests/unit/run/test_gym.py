@@ -1,4 +1,4 @@
-"""Test a run as a Gymnasium environment: by Gymnasium's checker, beside a plain run, and with wrong calls."""
+"""Test a run as a Gymnasium environment: by Gymnasium's checker, against a plain run, and with wrong calls."""
 
 import copy
 import pickle
@@ -51,7 +51,7 @@ def test_made_by_its_name_alone_it_is_the_quickstart() -> None:
 
 
 def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
-    """By default, shares are fixed for a round, which an agent that sets shares needs; dynamic sharing is refused."""
+    """By default, shares are fixed for a round, as an agent that sets shares needs; dynamic sharing is refused."""
     usual = {key: value for key, value in SMALL.items() if key != "radio"}
     env = RoundEnv(usual)
     assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
@@ -188,7 +188,7 @@ def pickled(env: RoundEnv) -> RoundEnv:
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
 def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> None:
-    """A copy has its own run; an environment whose run has begun cannot be copied, as the run is in a thread."""
+    """A copy has its own run; an environment whose run has begun cannot be copied, as that run is in a thread."""
     env = RoundEnv(SMALL)
     other = again(env)
     assert env.reset(seed=1)[1] == other.reset(seed=1)[1]
@@ -201,7 +201,7 @@ def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> N
 
 
 def test_a_run_that_failed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed run, a further step or close must not wait for its thread, which has ended."""
+    """After a failed run, another step or close must not wait for the run's thread, which has ended."""
     env = RoundEnv(SMALL)
     env.reset(seed=1)
     with monkeypatch.context() as patched:

@@ -67,7 +67,7 @@ def test_cells_that_never_aggregated_are_named() -> None:
 
 
 def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
-    """Notes name their federation: b's deadline is before any update, which does not affect a in the same cell."""
+    """Notes name their federation: the deadline of b, before any update, does not affect a in the same cell."""
     told = notes_of(
         tmp_path,
         radio={"sharing": "dynamic", "scheduler": "equal_share"},
@@ -236,7 +236,7 @@ def test_a_warm_start_without_effect(
     assert [said in note for note in found] == ([True] if said else [])
 
 
-# In free space without shadowing a transfer has some 20 bit/s/Hz, and takes a second, so that padding is small.
+# In free space without shadowing, a transfer has some 20 bit/s/Hz and takes a second, so padding is negligible.
 LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 
 
@@ -274,7 +274,7 @@ def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> Non
 def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
     efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
-    # the band is in use from 0 to 3 s and 5 to 6 s, and half of that time serves the downlink
+    # the band is in use from 0 to 3 s and from 5 to 6 s; half of this time serves the downlink
     efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)
     assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 

@@ -78,7 +78,7 @@ def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
 
 
 def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: Path) -> None:
-    """If the number of sessions is unknown, populations, pilot sessions and probes are not checked against it."""
+    """Populations, pilot sessions and probes are not checked against a number of sessions that is unknown."""
     overrides = [
         "duration_s=5",
         "sessions={name: interval, length_s: 2}",
@@ -184,7 +184,7 @@ def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
-    """Rehearsing a round leaves the count of clamped links at 0, and samples dealt as for the run's first session."""
+    """After a rehearsed round, the count of clamped links is 0, and samples are dealt as for the first session."""
     moving = ["cell.min_distance_m=200", "devices.mobility=random_waypoint"]
     run = prepare(scenario.load(digits, [*moving, "learning.partition.overlap=0.0"]), device="cpu")
     assert run.world.gains.clamped == 0
@@ -227,7 +227,7 @@ def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) 
 def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
     """Rayleigh fading lowers a rate, here 4 bit/s/Hz or more, by at most 0.83 bit/s/Hz (Euler's constant over ln 2).
 
-    A round of 200 Mbit each way therefore takes longer than the note on the deadline says, by less than a third.
+    A round of 200 Mbit each way therefore takes up to a third longer than the note on the deadline says.
     """
     workload = ["learning=null", "workload={payload_bits: 2.0e+8, flops_per_sample: 1}"]
     overrides = [*workload, "devices.count=1", "radio.preset=journal"]

@@ -65,7 +65,7 @@ def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
 
 
 def test_gaps_of_a_trace_lead_nowhere(tmp_path: Path) -> None:
-    """A device is absent during a trace's gap, so with the default limit to gaps it does not pass the cell."""
+    """A device is absent in a gap of its trace, so with the default limit to gaps it does not pass the cell."""
     passing = traced(tmp_path, "t,id,x,y\n0,a,-9000,0\n1,a,-8990,0\n400,a,9000,0\n401,a,9010,0\n")
     passing["mobility"]["max_gap_s"] = 1e9
     assert not outside(notes(passing, duration_s=401))
@@ -88,7 +88,7 @@ def test_a_trace_that_has_not_begun_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_device_that_passes_between_two_looks_is_noted(tmp_path: Path) -> None:
-    """A visit from 95 to 105 s, at 50 m/s, is missed by samples 1e6 s / 999 = 1,001 s apart, and noted."""
+    """Samples 1e6 s / 999 = 1,001 s apart miss a visit from 95 to 105 s, at 50 m/s, so the device is noted."""
     fast = "t,id,x,y\n0,a,-5000,0\n400,a,15000,0\n"
     (note,) = outside(notes(traced(tmp_path, fast), duration_s=1e6))
     assert "1,000 times" in note
@@ -104,7 +104,7 @@ def test_people_who_live_and_work_elsewhere() -> None:
 
 
 def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out() -> None:
-    """Two slow walkers visit few of seven cells; servers of other cells would wait, and the run would fail."""
+    """Two slow walkers visit few of seven cells; the servers of other cells would wait, and the run would fail."""
     walk = {"name": "random_waypoint", "speed_min_m_s": 0.1, "speed_max_m_s": 0.2}
     town: dict[str, Any] = {"devices": {"count": 2, "mobility": walk}, "rounds": {"max_wait_s": 20}}
     layout = {"rings": 1, "isd_m": 400}

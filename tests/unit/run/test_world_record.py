@@ -125,7 +125,7 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
-    """Devices below the lowest CQI, in a cell of 2 km, have empty cells, and do not change other devices' costs."""
+    """Devices below the lowest CQI, in a cell of 2 km, have no costs, and do not change other devices' costs."""
     text = (
         "cell: {radius_m: 2000}\ndevices: {count: 20, mobility: static}\n"
         f"radio: {{monitoring: {{coverage_margin_db: none}}, sharing: {sharing}}}"

@@ -56,7 +56,7 @@ class Training:
 
 
 class FakeLearner:
-    """A learner whose numbers depend on all earlier calls, like those of training.
+    """A learner whose numbers depend on all earlier calls, as the results of training do.
 
     Attributes:
         trained: number of rounds that were trained, not replayed.

@@ -1,4 +1,4 @@
-"""Test that a run's files are read with their written types, or give an error with file, place and remedy."""
+"""Test that a run's files are read with their written types, or cause an error with file, place and remedy."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def test_a_damaged_claim_has_no_owner(content: str, tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_one_message(tmp_path: Path) -> None:
-    """Where a file is expected, a folder or a link to itself, unreadable even for root, gives one message."""
+    """A folder or a link to itself in place of a file, unreadable even for root, causes one message."""
     (tmp_path / "run.json").mkdir()
     (tmp_path / "rounds.csv").symlink_to("rounds.csv")
     os.symlink("1.json", tmp_path / "1.json")

@@ -57,7 +57,7 @@ def test_what_is_no_choice(devices: Any) -> None:
 
 
 def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_path: Path) -> None:
-    """If runs with all rows of devices and with a third of them are compared, a note names the missing rows."""
+    """If a run with all rows of devices and a run with a third are compared, a note names the missing rows."""
     simulate(scenario(name="whole"), tmp_path / "whole")
     simulate(scenario(name="thinned", record={"devices": 3}), tmp_path / "thinned")
     runs = load_runs(tmp_path)
@@ -133,10 +133,10 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
 
 
 def test_the_sinr_by_hand(tmp_path: Path) -> None:
-    """A device in line of sight is 100 m from its site, and 200 m from an interferer active in a quarter of slots."""
+    """A device in line of sight is 100 m from its site, and 200 m from a site that sends in a quarter of slots."""
     trace = tmp_path / "t.csv"
     trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
-    # max_wait_s ends the other cell's wait for devices, as none ever enters that cell
+    # max_wait_s ends the other cell's wait for devices, as no device ever enters that cell
     two_sites = sections(f"""
         layout.sites=[[0, 0], [300, 0]]; rounds.max_wait_s=5; record.positions_s=1
         devices={{count: 1, mobility: {{name: trace, path: {trace}}}}}; radio.neighbour_load=0.25
@@ -158,7 +158,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
 
 
 def test_writing_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if not installed
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     file = tmp_path / "a.yaml"
     file.write_text(
         "name: a\ndevices: {count: 1}\nsessions: {name: schedule, count: 1, rounds: 1}\n"

@@ -188,7 +188,7 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
 def test_a_dead_claim_leaves_no_process_of_another_machine(run: RunDirectory) -> None:
     process = {**this_process(), "host": platform.node() + "-2"}
     for claimed in (True, False):
-        # a dead claim means that the heartbeat has stopped, whatever the clocks show
+        # if a claim is dead, the heartbeat has stopped, whatever the clocks show
         assert is_there({**process, "heartbeat": ago(-1.0)}, claimed=claimed) is not claimed
 
 

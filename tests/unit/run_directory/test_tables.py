@@ -25,7 +25,7 @@ class Row:
 
 
 def as_csv(name: str, values: list[Any]) -> list[str]:
-    """Write a column by the csv module, with a second column so that empty cells are not quoted."""
+    """Return a column as the csv module writes it, with a second column so that empty cells are not quoted."""
     timed = name.endswith("_s")
     texts = []
     for value in values:
@@ -91,7 +91,7 @@ def test_further_columns_come_with_the_first_rows(table: Table) -> None:
 
 
 def test_columns_that_do_not_fit_are_refused(table: Table) -> None:
-    """A further column with a name in use, with a different length, or after the first rows is refused."""
+    """An additional column is refused if its name is in use, its length differs, or rows are already written."""
     with refused_at("", "outcome"):
         table.write_columns({"outcome": [0.5]}, {"device": [3]})
     with refused_at("", "[1, 2]", kind=ValueError):

@@ -1,4 +1,4 @@
-"""Test that each row of the table of incompatible settings gives an error at its place, with a valid remedy."""
+"""Test that each row of the table of incompatible settings causes an error at its place, with a valid remedy."""
 # ruff: noqa: E501 - a row of the table stays on one line
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ def test_degrees_are_refused_at_their_key(place: str, sections: dict[str, Any]) 
 
 
 def test_the_same_places_in_metres_are_named() -> None:
-    """The remedy gives the projected metres: at 48.13 degrees north, 0.01 degrees are 744 m and 1,112 m."""
+    """The remedy states the projected metres: at 48.13 degrees north, 0.01 degrees are 744 m and 1,112 m."""
     x, y = LocalPlane(*MUNICH).to_m(TRIANGLE)[2]
     assert (x, y) == pytest.approx((0.01 * 111_320 * np.cos(np.radians(48.14)), 1112), rel=3e-3)
     areas = {"a": {"polygon": {"points_m": TRIANGLE}}}

@@ -29,7 +29,7 @@ from tests.refusals import refused_at
 WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
 SMALL = {"name": "small", "devices": {"count": 4}, "sessions": {"name": "schedule", "count": 1, "rounds": 1}}
 LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
-# keys of a preset that may be null, and the keys that this requires
+# key of a preset that may be null -> other keys that a null requires
 MAY_BE_NONE: dict[str, dict[str, Any]] = {
     "radio.tdd": {},
     "radio.monitoring.t310_s": {"radio.link.rates": "shannon"},
@@ -75,7 +75,7 @@ def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str,
     read = again(with_null, tmp_path)
     assert value_of(with_null, key) is value_of(read, key) is None
     assert dump(read) == dump(with_null)
-    # a run stays the same if another version's preset has other values
+    # a run stays the same if the preset has other values in another version
     other = next(one for one in PRESETS if one != preset)
     (tmp_path / "scenario.yaml").write_text(dump(with_null).replace(f"preset: {preset}", f"preset: {other}"))
     assert value_of(load(tmp_path / "scenario.yaml"), key) is None
@@ -308,7 +308,7 @@ def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> No
     """A key whose description cites J is set by a preset or explained in the docstring of presets."""
     decided = set(KEYS) | {"radio.preset"}
     words = set(re.findall(r"[a-z_]+", presets.__doc__ or ""))
-    reasons = words - {key.partition(".")[0] for key in KEYS}  # a section's name explains no key
+    reasons = words - {key.partition(".")[0] for key in KEYS}  # the name of a section explains no key
     undecided = [
         dotted
         for dotted, description in described()

@@ -17,7 +17,7 @@ RUN: dict[str, Any] = sections("""
     name=rates; devices.count=6; sessions={name: schedule, count: 2, rounds: 4}
     learning={dataset: digits, partition: iid, model: logistic, local: {steps: 1}}
 """)
-# schedule, further keys, and the first round with a rate of 0
+# schedule, other keys, and the first round with a rate of 0
 ZERO = rows("""
 {name: polynomial, rounds: 3} |  | 4
 {name: cosine, rounds: 7} |  | 8
@@ -59,7 +59,7 @@ def notes_about_rates(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
-    """Neither the model nor c_k changes at all, so a later session with a rate above 0 continues from them."""
+    """Neither the model nor c_k changes, so a later session with a rate above 0 continues with both."""
     keys = [
         f"learning.algorithm={algorithm}",
         "learning.local.lr_schedule={name: polynomial, rounds: 3}",

@@ -1,4 +1,4 @@
-"""Test that each invalid scenario gives an error at its key, before any file is written."""
+"""Test that each invalid scenario causes an error at its key, before any file is written."""
 # ruff: noqa: E501 - a row is a line
 
 from pathlib import Path

@@ -112,7 +112,7 @@ TRACE = "t,id,x,y\n0,a,20,20\n9,a,30,30\n"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a folder with a scenario and its trace, and make another folder the current one."""
+    """Make a folder with a scenario and its trace, and make another folder the current folder."""
     (tmp_path / "home/traces").mkdir(parents=True)
     (tmp_path / "home/small.yaml").write_text(SCENARIO)
     (tmp_path / "home/traces/a.csv").write_text(TRACE)

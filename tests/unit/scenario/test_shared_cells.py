@@ -92,7 +92,7 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 
 
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
-    """A federation's own learning or workload replaces the scenario's as a whole; otherwise the scenario's holds."""
+    """A federation's learning or workload replaces the whole section of the scenario, which otherwise is used."""
     own = within(LEARNING, {"local": {"lr": 0.5}})
     of_all = within(LEARNING, {"local": {"batch": 7}})
     some = scenario(workload=None, learning=of_all, federations__b={"classes": ["meter"]})
@@ -134,7 +134,7 @@ def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
 
 
 def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:
-    """If the scenario's rounds have a deadline and b's have none, the written scenario says so."""
+    """If the scenario's rounds have a deadline and the rounds of b have none, the written scenario says so."""
     rules = {"deadline_s": None, "pause_s": 2.0}
     made = scenario(rounds__deadline_s=5.0, federations__b={**BASE["federations"]["b"], "rounds": rules})
     (tmp_path / "again.yaml").write_text(dump(made))
@@ -210,7 +210,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 
 
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
-    """In `nr`, with overlapping rounds in a, the tables of both servers agree, and devices keep their federation."""
+    """With the `nr` preset and overlapping rounds in a, both servers' tables agree, and devices stay in a or b."""
     run = simulate(
         sections("""
             name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}

@@ -46,7 +46,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
     gains = world(radio={"propagation": {"shadowing_std_db": 0}}).gains
-    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second is below the path loss's smallest distance
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second place is below the smallest distance
     key = (1, "train", 1)
     first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
     assert np.array_equal(first.gains_db, again.gains_db)
@@ -61,7 +61,7 @@ def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
 
 
 def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
-    """Return [places, sites] the world's shadowing, as the difference from the same world without shadowing."""
+    """Return the world's shadowing [places, sites], as the difference from the same world without shadowing."""
     propagation, found = {"shadowing": "spatial", "site_correlation": site_correlation}, []
     for further in ({"shadowing_std_db": 0}, {}):
         made = world(layout={"rings": rings, "isd_m": 200}, radio={"propagation": {**propagation, **further}})
@@ -72,7 +72,7 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
 
 @pytest.mark.parametrize("site_correlation", [0.0, 0.5, 1.0])
 def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: float) -> None:
-    """Over a disc of 300 m, two sites' shadowing correlates as set, by default by 0.5 (TR 36.942, TR 36.814)."""
+    """Over a disc of 300 m, the shadowing of two sites correlates as set, by default 0.5 (TR 36.942, TR 36.814)."""
     angle, radius = np.random.default_rng(1).random((2, 20_000))
     positions_m = 300 * np.sqrt(radius)[:, None] * np.exp(2j * np.pi * angle)[:, None].view(float)
     shadowing = shadowing_db(site_correlation, 1, positions_m) / UMi().shadowing_std_db(True)
@@ -82,12 +82,12 @@ def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: flo
     pairs = [(shadowing[:, i] * shadowing[:, j]).mean() for i in range(7) for j in range(i)]
     assert 4 * error < 0.14
     assert np.mean(pairs) == pytest.approx(site_correlation, abs=4 * error)
-    # a common field does not change the standard deviation, whose error is that of n normal numbers, 1 / sqrt(2 n)
+    # a common field does not change the standard deviation, whose error is 1 / sqrt(2 n), as for n normal numbers
     assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
 
 
 def gains_of_pair(**radio: Any) -> np.ndarray:
-    """Return [places, 2] the gains of nr towards two sites 300 m apart, from places equally far from both."""
+    """Return the gains [places, 2] with `nr` from places that are equally far from two sites 300 m apart."""
     across = np.stack([np.full(60, 150.0), np.linspace(-120, 120, 60)], axis=1)
     radio = within({"preset": "nr", "propagation": {"shadowing_std_db": 0}}, radio)
     made = world(layout={"sites": [[0, 0], [300, 0]], "radius_m": 450}, radio=radio)

@@ -73,7 +73,7 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
 
 
 def test_answers_miss_as_rarely_as_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If earlier results decide on more seeds, final intervals still miss the true difference, 0, in at most 5 %."""
+    """If earlier results decide on more seeds, at most 5 % of the final intervals miss the true difference, 0."""
     first = plan(written(tmp_path))
     # added runs need no plan
     monkeypatch.setattr("edgefl.studies.adding_seeds.pairs", lambda first, added: first)

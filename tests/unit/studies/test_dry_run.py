@@ -38,7 +38,7 @@ def last_line(study: Path, out: Path, seeds: tuple[int, ...] = ()) -> str:
 
 
 def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path: Path) -> None:
-    """Three variants with two seeds, plus up to ten seeds for two variants, are 6 to 26 runs of 100 to 200 s."""
+    """Three variants with two seeds, and up to ten more seeds for two variants, are 6 to 26 runs of 100 to 200 s."""
     told = last_line(study, tmp_path / "out")
     assert "up to a budget of 12: 6 to 26 runs, 10 min to 87 min on one core, 6.0 MB to 52 MB on disk" in told
     study.write_text(NARROW + GRID)
@@ -52,7 +52,7 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
 def test_similar_cases_share_a_probe_when_time_is_up(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once probes have taken too long, a case gets the forecast of the most similar probed case."""
+    """When probes have taken too long, other cases get the forecast of the most similar probed case."""
     probed: list[int] = []
     asked: list[int] = []
 
@@ -111,7 +111,7 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
 def test_cases_with_equal_first_rounds_share_a_probe(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cases with equal first rounds share a probe, e.g. with different warm starts, unused in the pilot session."""
+    """Cases with equal first rounds share a probe: e.g. with different warm starts, unused in the pilot session."""
     probed: list[RunPlan] = []
 
     def note(run: RunPlan) -> Probe:
@@ -151,7 +151,7 @@ def test_answered_questions_add_none(study: Path, tmp_path: Path, capsys: pytest
 
 
 def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a mean of 0.5 devices in a cell of 1 km2, a seed places none with probability 0.6.
+    """With a mean of 0.5 devices in a cell of 1 km2, a seed places no device with probability 0.6.
 
     Without the dry run, a study would find this only when it runs that seed. The other seeds are probed and counted.
     """

@@ -1,4 +1,4 @@
-"""Test the parts of studies on Ray that need no cluster; tests/end_to_end/test_ray.py uses one."""
+"""Test the parts of studies on Ray that need no cluster; tests/end_to_end/test_ray.py uses a cluster."""
 
 import json
 import platform
@@ -50,7 +50,7 @@ def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float,
 
 
 def test_another_ones_claim_stays(tmp_path: Path) -> None:
-    """Another process's claim stays, as the process that ended had already lost its run to the other process."""
+    """Another process's claim stays, as the process that ended had already lost its run to this other process."""
     claimed(tmp_path, this_process(), number=2)
     assert run_locks.revoke(tmp_path, RUN, ELSEWHERE) == 0.0
     assert run_locks.held(tmp_path, RUN)

@@ -16,7 +16,7 @@ learning: {dataset: digits, model: logistic}
 STUDY = "name: small\nscenario: digits.yaml\nseeds: [1, 2]\n"
 ONE = "variants: {a: {}}\n"
 
-# key | other words in the error | keys of the study beside scenario, seeds and (by default) variants
+# key | other words in the error | keys of the study besides scenario, seeds and (by default) variants
 REFUSED = r"""
 variants.b.seed | `seeds` | variants: {a: {}, b: {seed: 5}}
 grid.seed.1.seed | `seeds` | grid: {seed: [1, 2]}

@@ -1,4 +1,4 @@
-"""Test which run of a study trains for which others and up to which session, and the order in which runs begin."""
+"""Test which run of a study trains for which other runs, up to which session, and the order in which runs begin."""
 
 import subprocess
 import sys
@@ -53,7 +53,7 @@ def start(name: str) -> str:
     ],
 )
 def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, tmp_path: Path) -> None:
-    """`previous` saves one session only, so no other run could continue from it; a run with probes can only lend."""
+    """`previous` saves one session only, so no other run could continue from it. A run with probes can only lend."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
     lender = Path(leads, "seed-0")
     assert plans[leads].lender is None
@@ -133,7 +133,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
 
 
 def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
-    """A run begins once its lender has written its snapshot, after the pilot session or two sessions later."""
+    """A run begins once its lender has written the snapshot for it, after the pilot session or two sessions later."""
     lender, one, two = (Path(name) for name in ("lender", "one", "two"))
     family = [lender, two, one]
     reuse = {

@@ -36,7 +36,7 @@ try:
 finally:
     print("held", int(peak_bytes()))
 """
-OFF = 0.25  # allowed error of the estimate relative to a run's memory
+OFF = 0.25  # allowed error of the estimate, relative to a run's memory
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def digits(tmp_path: Path) -> Path:
     ],
 )
 def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) -> None:
-    """The payload is 650 numbers of 32 bits, those of a logistic regression of 8 x 8 pixels and ten classes."""
+    """The payload is 650 numbers of 32 bits: a logistic regression of 8 x 8 pixels and ten classes."""
     checked = check(digits, overrides=[f"learning.algorithm={algorithm}"])
     assert f"bits per transfer: {said}" in summary(checked)
 

@@ -1,4 +1,4 @@
-"""Test that the codec contract detects codecs that understate their errors, or state none."""
+"""Test that the codec contract detects codecs that understate their errors, or do not state them."""
 
 import pytest
 

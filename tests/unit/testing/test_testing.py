@@ -116,7 +116,7 @@ class InPlace(FedAvg):
 
 
 class Drifting(FedAvg):
-    """An algorithm that moves the model although no device has moved."""
+    """An algorithm that changes the model although no device has changed its model."""
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         return updates.mean() + 1.0, state

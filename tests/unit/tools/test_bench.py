@@ -39,7 +39,7 @@ def test_rates_are_medians_of_interleaved_repeats() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
-    """After equally many rounds, all rivals have the same score on labels that a linear model can predict.
+    """After the same number of rounds, all rivals have the same score on labels that a linear model can predict.
 
     JAX is tested if it is installed.
     """

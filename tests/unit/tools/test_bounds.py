@@ -42,7 +42,7 @@ def test_torch_is_that_of_the_constraints() -> None:
 
 
 def test_every_run_time_dependency_declares_a_lower_bound() -> None:
-    """No job would test the lowest version of a dependency without a lower bound."""
+    """A dependency without a lower bound is an error, as no job would test its lowest version."""
     project = tomllib.loads((bounds.ROOT / "pyproject.toml").read_text())["project"]
     declared = {
         name

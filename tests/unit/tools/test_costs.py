@@ -11,7 +11,7 @@ FREE, CHEAP, DEAR = 0.0, SLOW_S, FIRST_S + 0.1
 
 
 def test_every_test_in_the_file_exists() -> None:
-    """Each test function in the file exists; `make costs` drops old cases, and renamed cases count as cheap."""
+    """Each test function in the file exists; `make costs` drops old cases, and renamed cases are considered cheap."""
     named: dict[str, set[str]] = {}
     for node in read():
         file, _, test = node.partition("[")[0].partition("::")

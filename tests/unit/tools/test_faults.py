@@ -26,7 +26,7 @@ def test_there_are_a_hundred_in_five_rooms() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_each_fits_the_code_and_has_a_check(fault: Fault) -> None:
-    """Each fault's code fragment exists, as otherwise the fault could not be injected, and each fault has a check."""
+    """Each fault's code fragment exists, without which it cannot be injected, and each fault has a check."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         fault.inject(monkeypatch)
     file, _, test = fault.check.partition("::")

@@ -1,4 +1,4 @@
-"""Test the command that runs everything on a GPU: after a failed step the others run, and results are kept."""
+"""Test the command that runs everything on a GPU: after a failed step, other steps run; results are kept."""
 
 from pathlib import Path
 

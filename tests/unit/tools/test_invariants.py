@@ -1,4 +1,4 @@
-"""Test that the check of a run's tables finds each kind of fault, and none in the golden runs."""
+"""Test that the check of a run's tables finds each kind of fault, and no fault in the golden runs."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import csv
@@ -37,7 +37,7 @@ def corrupted(tmp_path: Path, run: str, table: str, change: Callable[[list[Row]]
 
 
 def put(column: str, value: str, of: Choose = lambda row: True) -> Callable[[list[Row]], None]:
-    """Write a value into the last row chosen."""
+    """Write a value into the last of the chosen rows."""
 
     def change(rows: list[Row]) -> None:
         [row for row in rows if of(row)][-1][column] = value
@@ -46,7 +46,7 @@ def put(column: str, value: str, of: Choose = lambda row: True) -> Callable[[lis
 
 
 def double(of: Choose) -> Callable[[list[Row]], None]:
-    """Write the first row chosen twice."""
+    """Write the first of the chosen rows twice."""
 
     def change(rows: list[Row]) -> None:
         number = next(number for number, row in enumerate(rows) if of(row))
@@ -56,7 +56,7 @@ def double(of: Choose) -> Callable[[list[Row]], None]:
 
 
 def drop(of: Choose) -> Callable[[list[Row]], None]:
-    """Remove the first row chosen."""
+    """Remove the first of the chosen rows."""
 
     def change(rows: list[Row]) -> None:
         rows.remove(next(row for row in rows if of(row)))

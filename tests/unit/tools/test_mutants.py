@@ -76,7 +76,7 @@ def test_a_mutant_meets_its_modules_tests_first() -> None:
 
 
 def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mutant keeps its place in the draw if functions, lines or modules are added."""
+    """Adding functions, lines or modules does not change a mutant's place in the draw."""
     monkeypatch.setattr(mutating, "ROOT", tmp_path)
     (tmp_path / "channel").mkdir()
     (tmp_path / "channel" / "code.py").write_text(CODE)
@@ -91,7 +91,7 @@ def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch
 def test_tests_that_never_end_have_timed_out_and_those_that_always_take_long_say_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first group is slow without a mutant too; the second takes 5 s without, and times out with one."""
+    """The first group is slow even without a mutant; the second takes 5 s without a mutant, and times out with it."""
     groups = stages(mutant := Mutant("channel/fading.py", "doppler_hz", ""))
     usual_s = {tuple(groups[0]): None, tuple(groups[1]): 5.0}
 

@@ -29,7 +29,7 @@ def section(tmp_path, rows: list[dict]) -> str:  # type: ignore[no-untyped-def]
 
 
 def test_segments_are_shares_of_the_longest_bar(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """A phone uses 2 + (3 + 1) + 4 J and 2 J idle, 12 J in total, a meter 4 J; the longest bar is their sum, 16 J."""
+    """A phone uses 2 + (3 + 1) + 4 J plus 2 J while idle, a meter 4 J; the longest bar is the sum of 16 J."""
     phone = {"receive_j": 2.0, "transmit_j": 4.0, "circuit_j": 1.0, "compute_j": 4.0, "idle_j": 2.0}
     phone |= {"energy_j": 10.0, "total_j": 12.0, "class": "phone"}
     meter = {"transmit_j": 4.0, "energy_j": 4.0, "total_j": 4.0, "class": "<meter>"}

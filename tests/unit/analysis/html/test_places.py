@@ -136,7 +136,7 @@ def test_cells_are_counted_as_the_scenario_counts_them(
     [("all", "7 cells with a federation each"), ([0, 1, 2, 3, 4, 5], "7 cells (6 with a server)")],
 )
 def test_cells_without_a_round_are_counted(federations: str | list[int], where: str, tmp_path: Path) -> None:
-    """Two devices are in at most two cells, so the other cells have no round."""
+    """Two devices are in at most two cells, so all other cells have no rounds."""
     layout = {"rings": 1, "federations": federations}
     runs = load_runs(simulate({**RUN, "layout": layout}, tmp_path / "run", device="cpu"))
     assert runs.rounds["cell"].nunique() <= 2

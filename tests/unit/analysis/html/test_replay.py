@@ -12,8 +12,10 @@ RUN = SimpleNamespace(devices_recorded="all", simulated_s=100.0)
 
 
 def test_a_battery_falls_by_each_participation_and_by_what_idles() -> None:
-    """Device 0 has 40 J, uses 10 J each at 20 s and 60 s, and 10 J while idle in 100 s; device 1 uses half of its 20
-    J while idle; device 2 is on mains."""
+    """Device 0 has 40 J: it uses 10 J at 20 s, 10 J at 60 s, and 10 J while idle in 100 s.
+
+    Device 1 uses half of its 20 J while idle. Device 2 is on mains.
+    """
     ledger = pd.DataFrame(
         {
             "device": [0, 1, 2],

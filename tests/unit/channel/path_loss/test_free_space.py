@@ -1,4 +1,4 @@
-"""Free-space loss follows Friis's formula."""
+"""Test that free-space loss follows Friis's formula."""
 
 import math
 

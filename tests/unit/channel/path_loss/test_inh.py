@@ -1,4 +1,4 @@
-"""InH agrees with the table of TR 38.901 and with an independent simulator."""
+"""Test that InH agrees with the table of TR 38.901 and with an independent simulator."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Properties of every path-loss model."""
+"""Test properties of every path-loss model."""
 
 import math
 

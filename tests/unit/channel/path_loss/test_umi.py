@@ -1,4 +1,4 @@
-"""UMi agrees with two independent simulators (tests/golden/golden_umi.csv) and with its definition."""
+"""Test that UMi agrees with two independent simulators (tests/golden/golden_umi.csv) and with its definition."""
 
 import csv
 import math
@@ -16,8 +16,7 @@ from edgefl.channel.path_loss.umi import UMi
 GOLDEN = Path(__file__).parents[3] / "golden" / "golden_umi.csv"
 # ns-3 rounds c to 3e8 as edgefl does; only the rounding to six printed digits remains.
 NS3_TOLERANCE_DB = 1e-5
-# Sionna's exact c moves the breakpoint by 3e8 / 299,792,458 = 1.000692, and PL2 by at most 19 log10 of it,
-# 0.0057 dB.
+# Sionna's exact c moves the breakpoint by 3e8 / 299,792,458, and PL2 by up to 19 log10 1.000692 = 0.0057 dB.
 SIONNA_TOLERANCE_DB = 0.006
 HEIGHTS = {"bs_height_m": 10.0, "ut_height_m": 1.5}
 CARRIER_HZ = 3.5e9

@@ -66,7 +66,7 @@ FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0
     ("scheduler", "of", "shares"),
     [
         (EqualShare(), flows([1.0, 5.0, 9.0, 2.0]), [0.25] * 4),
-        # the least served flow, on a tie the one that joined first
+        # the least served flow, or on a tie the flow that joined first
         (RoundRobin(), flows([1, 1, 1], airtime=[2.0, 1.0, 1.0]), [0, 1, 0]),
         (MaxRate(), flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0]), [0, 0, 1]),
         (MaxRate(), EQUALLY_GOOD, [0, 1, 0, 0]),
@@ -94,7 +94,7 @@ def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flow
     shares = MinMaxLatency().shares(of)
     ends = of.remaining_bits / of.mean_rate(shares)
     assert ends.max() < ends.min() * (1 + TOGETHER)
-    # with any other split, close to this one or not, some flow ends later
+    # with any other split, close to this split or not, some flow ends later
     rng = np.random.default_rng(seed)
     for spread in (1e-4, 0.1, 3.0):
         other = shares * np.exp(spread * rng.standard_normal(len(of)))

@@ -110,7 +110,7 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
 
 @HOW
 def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
-    """A tail ends when the radio listens for the next transfer; with neither of the two, a device is idle."""
+    """A tail ends when the radio listens for the next transfer; without a tail or listening, a device is idle."""
     idle_w = 0.01
     rows, world = run(ACCESS, 0.3, devices={"idle_power_w": idle_w}, **how)
     power = world.simulation.network.power
@@ -138,10 +138,10 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
     acks_s: list[float] = []
     total = -(-bits // segment)
     now_s = 0.0
-    if total > 100:  # more than 100 segments are slow to compare
+    if total > 100:  # comparing more than 100 segments is slow
         total, bits = 100, 100 * segment
     while sent < total:
-        # send a window back to back, and the next window when the first acknowledgement of this one arrives
+        # send a window back to back, and the next window when the first acknowledgement of this window arrives
         burst = min(window, total - sent)
         begun_s = max(now_s, link_free_s)
         last_s = begun_s + (bits - sent * segment if sent + burst == total else burst * segment) / rate
@@ -154,7 +154,7 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
-    """A small model waits for one round trip; a large one waits until the window exceeds bandwidth times delay."""
+    """A small model waits for a round trip; a large model waits until the window exceeds bandwidth times delay."""
     rate, round_trip_s = 100e6, 0.02
     small, large = (slow_start_s(bits, rate, round_trip_s) for bits in (250_000, 21_000_000))
     assert small == pytest.approx(round_trip_s - 116_800 / rate)
@@ -170,7 +170,7 @@ def test_states_of_a_connection() -> None:
         (math.inf, sleeper, (0, 200 + 40), (0, 200)),
         (10.0, sleeper, (0, 200 + 40), (0, 200)),
         (0.05, sleeper, (0, 40), (0, 30)),
-        (0.105, sleeper, (0, 40), (0, 30)),  # in the on-duration that begins at 0.1
+        (0.105, sleeper, (0, 40), (0, 30)),  # within the on-duration that begins at 0.1
         (0.11, sleeper, (300, 40), (0, 30)),  # asleep from 0.108 until 0.26
         (0.26, sleeper, (0, 40), (0, 30)),
         (math.inf, awake, (0, 40), (0, 30)),
@@ -194,14 +194,14 @@ def test_a_deadline_ends_the_wait_for_access() -> None:
 
 
 def test_a_device_that_leaves_while_it_listens() -> None:
-    """A device pays for listening until it leaves; after it was switched off it has no connection."""
+    """A device pays for listening until it leaves."""
     rows, _ = run(ACCESS, 10.0, rounds=1, switches_s=[[0.0, 0.1]])
     assert [row.outcome for row in rows] == ["off_downlink"]
     assert rows[0].energy_rx_j == pytest.approx(LISTEN_W * 0.07)
 
 
 def test_a_broadcast_waits_for_its_last_listener() -> None:
-    """All devices begin to receive at the same time; a device that needs no setup rests longer before it listens."""
+    """All devices begin to receive at the same time; a device without a setup rests longer before it listens."""
     world = small_world(
         [50.0, 60.0],
         devices={"power": {**POWER, "release_s": 10.0}},
@@ -216,7 +216,7 @@ def test_a_broadcast_waits_for_its_last_listener() -> None:
     "server", [{"name": "synchronous"}, {"name": "fedasync"}, {"name": "fedbuff", "buffer": 1}]
 )
 def test_every_server_feels_it(server: dict[str, Any]) -> None:
-    """Under every server, two models take their time without access plus the access times of four transfers."""
+    """With every server, access delays two models by the access times of their four transfers."""
     ends_s = []
     for access in (None, ACCESS):
         world = small_world(
@@ -234,7 +234,7 @@ def test_every_server_feels_it(server: dict[str, Any]) -> None:
 
 
 def test_after_a_failed_link_a_device_has_no_connection() -> None:
-    """After an upload failed below the lowest rate, the next download begins with a setup before the release."""
+    """After an upload has failed below the lowest rate, the next download needs a setup even before the release."""
     rows, world = run(
         ACCESS,
         10.0,

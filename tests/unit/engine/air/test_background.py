@@ -28,14 +28,14 @@ SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_shar
 @pytest.mark.parametrize(
     ("scheduler", "file_ends", "learning_ends"),
     [
-        # the file is alone in slots 0 and 1; then the two alternate: the file gets 2, 4, 6, the transfer 3, 5, 7, 8
+        # the file is alone in slots 0 and 1; then both alternate: the file has slots 2, 4, 6, the transfer 3, 5, 7, 8
         (RoundRobin(), 7, 9),
-        # the learning transfer has slots 2 to 5, and the file has the others
+        # the learning transfer has slots 2 to 5, and the file has all other slots
         (LearningFirst(), 9, 6),
     ],
 )
 def test_a_file_of_5_slots_and_a_transfer_of_4(scheduler: Any, file_ends: int, learning_ends: int) -> None:
-    """A file of 5 slots and a transfer of 4 that arrives in slot 2 both carry log2(1 + 1) = 1 bit/s/Hz."""
+    """A file of 5 slots, and a transfer of 4 slots that arrives in slot 2, each carry log2(1 + 1) = 1 bit/s/Hz."""
     band = SharedBand(scheduler, Carrier(1e6, 1e-3, power="per_resource_block"))
     link: dict[str, Any] = {"snr_whole_band": 1.0, "fading": Steady()}
     band.add("file", 5e3, slot=0, background=True, **link)
@@ -65,7 +65,7 @@ BUSY = {"uplink_load": 0.8, "downlink_load": 0.5, "file_bits": 1_000_000}
 
 
 def test_with_priority_a_device_does_not_notice_the_others() -> None:
-    """With priority, a device's times, bits and joules equal those without background traffic; otherwise it waits."""
+    """With priority, background traffic changes no times, bits or joules of a device; otherwise the device waits."""
     assert parts("learning_first", BUSY) == parts("learning_first", None) == parts("proportional_fair", None)
     with_others, alone = parts("round_robin", BUSY), parts("round_robin", None)
     took = [[row.uplink_end_s - row.uplink_start_s for row in rows] for rows in (with_others, alone)]
@@ -77,7 +77,7 @@ def test_no_load_is_no_traffic() -> None:
 
 
 def test_users_are_in_their_cell() -> None:
-    """Users of a cell have it as their strongest cell, and lie within 120 m, as the hexagon's corner is at 115 m."""
+    """Users receive their cell as the strongest cell, and are within 120 m, as the hexagon's corner is at 115 m."""
     hexagons = {"rings": 1, "isd_m": 200.0}
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz

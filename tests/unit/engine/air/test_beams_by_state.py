@@ -52,7 +52,7 @@ def states(one: Any) -> dict[str, LargeScaleState]:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["one", "seven", "sectors"])
 def test_the_share_in_sight_is_that_of_the_two_gains_that_add_up(layout: dict[str, Any]) -> None:
-    """38.901, eq. (7.6-19): a soft gain is s^2 times the gain with line of sight plus 1 - s^2 times that without."""
+    """38.901, eq. (7.6-19): a soft gain is s^2 times the line-of-sight gain plus (1 - s^2) times the NLoS gain."""
     soft, in_sight, without = (states(world(state, layout)) for state in ("soft", "always", "never"))
     for way, state in soft.items():
         total, los, nlos = (db_to_linear(of[way].gains_db) for of in (soft, in_sight, without))
@@ -101,7 +101,7 @@ def test_walls_hide_the_direct_path() -> None:
     of = radio.gains.of_links(places_m, ids, np.zeros(COUNT, dtype=int))
     gain_db = 10 * np.log10(radio.budget.array_gain(of))
     assert gain_db == pytest.approx(np.where(inside, NLOS_DB, IN_SIGHT_DB), abs=1e-9)
-    # with this interference margin, some devices have a link only by the beam
+    # with this interference margin, some devices have a link only because of the beam
     covered, fewer = (
         radio_of(
             world("always", indoors=0.5, interference_margin_db=33.0, nlos_array_gain_db=nlos_db)
@@ -132,7 +132,7 @@ def test_without_a_second_number_all_links_have_one() -> None:
 
 
 def test_a_link_drawn_by_round_has_its_state_too() -> None:
-    """With shadowing drawn for each round, all links have line of sight or none has."""
+    """With shadowing drawn for each round, either all links or no links have line of sight."""
     for state, gain_db in (("always", IN_SIGHT_DB), ("never", NLOS_DB)):
         keys = {"array_gain_db": IN_SIGHT_DB, "nlos_array_gain_db": NLOS_DB}
         one = world_of(

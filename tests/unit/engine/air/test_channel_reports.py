@@ -144,7 +144,7 @@ def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has
     assert other.snr(2, "uplink") == 0.2 * 0.5
     books.at(0.4)
     assert other.snr(4, "downlink") == one.snr(1, "downlink") == 0.4
-    # the tick's values of all links are computed when the first transfer begins off the grid
+    # the values of all links at the tick are computed when the first transfer begins between two ticks
     assert books.surveys == [(0.2, [1], [1]), (0.2, [2, 4], [2, 2]), (0.4, [2, 4, 1], [2, 2, 1])]
 
 

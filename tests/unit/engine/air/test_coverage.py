@@ -174,7 +174,7 @@ def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
 
 
 def test_interference_takes_coverage_away() -> None:
-    """The mean interference of a second site 50 m behind, which always sends, moves the edge inwards."""
+    """A second site, 50 m behind the first, always sends; its mean interference moves the edge inwards."""
     down_w, other_m = SERVER_W / 1000, 50.0
 
     def sinr(distance_m: float, load: float) -> float:

@@ -37,7 +37,7 @@ def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict
 @pytest.mark.parametrize(
     ("count", "narrow", "expected"),
     [
-        (3, 1, [0.2, 0.4, 0.4]),  # a third exceeds the limit of one device, and the excess goes to the others
+        (3, 1, [0.2, 0.4, 0.4]),  # a third exceeds one device's limit, and the other devices get the excess
         (3, 3, [0.2, 0.2, 0.2]),  # all are limited, and two fifths stay unused
         (2, 1, [0.2, 0.8]),
         (10, 4, [0.1] * 10),  # no limit binds
@@ -51,7 +51,7 @@ def test_a_narrow_radio_has_at_most_its_part_and_the_others_the_rest(
 
 
 def test_a_transfer_takes_the_slots_of_20_mhz() -> None:
-    """Alone in a cell of 100 MHz, a 20 MHz device uses a fifth of it, with the full power of either direction."""
+    """Alone in a cell of 100 MHz, a 20 MHz device uses a fifth of the band, at full power in both directions."""
     small = small_world(
         [PLACE_M],
         learner=Scripted(work=(1, 0, BITS, BITS)),

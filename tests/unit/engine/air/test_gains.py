@@ -55,7 +55,7 @@ def test_a_link_beyond_the_border_has_the_gain_there_whoever_asks(
         assert state.gains_db == pytest.approx(there.gains_db, abs=SINGLE_DB)
         assert state.others == pytest.approx(there.others, rel=1e-3)
     assert all(state.gains_db == pytest.approx(at_border[0].gains_db, abs=SINGLE_DB) for state in at_border)
-    assert gains.beyond == counted + 2 * len(ids)  # by a round and by a survey
+    assert gains.beyond == counted + 2 * len(ids)  # once by a round and once by a survey
     # a measurement of all devices finds no cell there, as for an absent device
     assert np.isneginf(gains.power_db(beyond_m)).all()
 

@@ -104,7 +104,7 @@ def test_classes_have_cars_of_their_own() -> None:
 
 
 def test_a_time_before_is_found_again() -> None:
-    """Trip numbers are a function of time, like positions, so reading an earlier time again gives the same number."""
+    """Trip numbers are a function of time, like positions, so an earlier time always has the same number."""
     movement = Losses({"name": "random_waypoint", "pause_s": 5.0, **WALKERS}, count=50).world.movement
     forwards = [movement.trips(float(time_s)).number for time_s in range(0, 400, 50)]  # type: ignore[attr-defined]
     for place in (3, 0, 7):

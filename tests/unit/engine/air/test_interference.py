@@ -136,7 +136,7 @@ def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
 def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
     rule: str, p0_dbm: float | None
 ) -> None:
-    """An interferer sends at full power on half the band, which doubles its power per Hz, or under power control."""
+    """An interferer sends at full power on half the band, which doubles its power per Hz, or with power control."""
     small = Neighbours(budget={"uplink_power_over_share": rule, "uplink_p0_dbm": p0_dbm}).small.run()
     p0_w = None if p0_dbm is None else 10 ** (p0_dbm / 10) / 1000
     rows = [row for row in small.rows.of[DeviceRound] if row.device < 2]
@@ -185,7 +185,7 @@ def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_no
 
 
 def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
-    """The rise over thermal, mean of 10 log10(1 + I/N) in seven cells at load 0.3, equals that of a Monte Carlo."""
+    """The rise over thermal (mean 10 log10(1 + I/N)) of seven cells at load 0.3 equals the rise in a Monte Carlo."""
     sites = [(0.0, 0.0)] + [(500 * math.cos(a), 500 * math.sin(a)) for a in np.arange(6) * math.pi / 3]
     rng, load, slots = np.random.default_rng(11), 0.3, 20 * BLOCK
     places = [(x + 200 * c, y + 200 * s) for x, y in sites for c, s in rng.uniform(-0.7, 0.7, (10, 2))]
@@ -264,7 +264,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))
     slots = BITS / (10e6 * SLOT_S) / rate
     found = (row.downlink_end_s or 0.0) / SLOT_S
-    # n slots' bits have standard deviation sqrt(n) spread; divide by the rate to get slots, and add 1 for rounding up
+    # the bits of n slots have standard deviation sqrt(n) spread; bits / rate are slots; the 1 is for rounding up
     assert abs(found - slots) < 4 * math.sqrt(slots) * spread / rate + 1
     by_mean = BITS / (10e6 * SLOT_S) / math.log2(1 + signal / (1 + load * level))
     assert (mean.downlink_end_s or 0.0) / SLOT_S == pytest.approx(math.ceil(by_mean), abs=1e-6)

@@ -99,7 +99,7 @@ def test_hundreds_of_sites() -> None:
 
 @pytest.mark.parametrize("layout", [{"sites": TOWN}, {"rings": 1}, {}])
 def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, Any]) -> None:
-    """The cells of a site differ only in their panels' gain; the rest equals that of a site without panels."""
+    """The cells of a site differ only in their panels' gain; everything else is as for a site without panels."""
     with_sectors = world({**layout, "sectors": 3, "downtilt_deg": 6}, devices={"count": 200})
     without = world(layout)
     at_m = places(100)

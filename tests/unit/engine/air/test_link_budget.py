@@ -74,7 +74,7 @@ def test_both_directions_slot_by_slot(place_m: float) -> None:
     first = round((row.downlink_start_s or 0.0) / SLOT_S)
     ends = end_slot("downlink", first, table(down_snr, [1, 2, 3, 4]), BITS)
     assert row.downlink_end_s == pytest.approx(ends * SLOT_S, abs=1e-9)
-    # P0 is per 180 kHz, and so is scaled to the band; the path loss is measured without the beam
+    # P0 is per 180 kHz, so it is scaled to the band; the path loss is measured without the beam
     wanted_w = 10 ** ((-80 - 30) / 10) * HZ / 180e3 * 10 ** (0.8 * coupling_db / 10)
     up_snr = min(DEVICE_W, wanted_w) * 10 ** ((12 - coupling_db) / 10) * h2 / (N0_W_HZ * HZ * 10**0.5)
     first = round((row.uplink_start_s or 0.0) / SLOT_S)
@@ -87,7 +87,7 @@ def test_ddds_u_leaves_each_direction_its_symbols() -> None:
     down, up = (sum(FRAME.weights(direction)) / 5 for direction in ("downlink", "uplink"))
     assert down == pytest.approx((3 + 10 / 14) / 5)
     assert up == pytest.approx((1 + 2 / 14) / 5)
-    # a long transfer, of 25 Mbit at a constant rate, takes longer by that factor
+    # a long transfer, of 25 Mbit at a constant rate, takes longer by the inverse of the downlink's part
     _, with_tdd = world(30.0)
     _, without = world(30.0, tdd=None)
 
@@ -99,7 +99,7 @@ def test_ddds_u_leaves_each_direction_its_symbols() -> None:
 
 
 def test_beams_are_for_the_wanted_signal_only() -> None:
-    """A beam of 10 dB raises the SINR by 10 dB; 5 dBi at all sites raise it by less, as interference grows too."""
+    """A beam of 10 dB raises the SINR by 10 dB; 5 dBi at all sites raise the SINR less, as interference grows."""
     layout = {"sites": [[0, 0], [400, 0]], "radius_m": 300.0}
     sinr = {}
     for name, keys, gain in (

@@ -42,7 +42,7 @@ class Told(CountedDecider):
 
 
 def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
-    """Without fading, every upload above the threshold arrives, and none below it."""
+    """Without fading, every upload above the threshold arrives, and no upload below it."""
     decider = Told(count=4)
     world(None, rules={"selector": decider}).run()
     snr = decider._told[0].snr_up * 4  # full power on a quarter of the band
@@ -54,7 +54,7 @@ def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
 
 
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
-    """Uploads arrive with probability exp(-m / SNR) at full power on their share; lost ones cost the same."""
+    """At full power on their share, uploads arrive with probability exp(-m / SNR); lost uploads cost as much."""
     whole = world(None).run().rows
     decider = Told(count=4)
     rows = world(40.0, rules={"selector": decider}).run().rows
@@ -76,7 +76,7 @@ def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
 
 
 def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
-    """With the option, each update that arrives has weight 1 / exp(-m / SNR); without it, updates have no weight."""
+    """With `unbiased`, an update that arrives has the weight 1 / exp(-m / SNR); otherwise it has no weight."""
     decider = Told(count=4)
     run = world(40.0, rules={"selector": decider, "server": {"name": "synchronous", "unbiased": True}})
     run.run()

@@ -1,4 +1,4 @@
-"""Test that one survey of all devices serves every request at the same time."""
+"""Test that a single survey of all devices serves all requests at the same time."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ DEVICES, CELLS = 6, 3
 
 
 class Books:
-    """Power as a function of position, with a count of the positions measured."""
+    """Power as a function of position, with a list of how many positions each call measures."""
 
     def __init__(self) -> None:
         self.measured: list[int] = []

@@ -46,7 +46,7 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
                 assert type(has) is registry.get("power_models", given)
             else:
                 assert has == (TddSettings(**given) if key == "tdd" else given)
-    # of the bits, 0.86 x 0.97 are payload, and a tenth of the blocks is sent twice
+    # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks is sent twice
     assert filled.radio.link.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
@@ -180,7 +180,7 @@ def test_the_servers_joules_are_those_of_its_power() -> None:
         (
             {"budget": {"array_gain_db": 20.0}},
             (20.0, 15.0),
-        ),  # without line of sight 5 dB less, the difference of nr's own gains
+        ),  # without line of sight, the gain is 5 dB less, as with the gains of `nr`
         ({"budget": {"array_gain_db": 0.0}}, (0.0, 0.0)),
         ({"budget": {"nlos_array_gain_db": None}}, (14.5, None)),
         ({"preset": "journal"}, (0.0, None)),

@@ -64,7 +64,7 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
 
 
 def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
-    """On a fixed share and a static link, a transfer that is cut off has sent whole slots; the others continue."""
+    """On fixed shares and static links, a transfer that is cut off has sent whole slots; other transfers continue."""
     radio = radio_of()
     opened = opened_by(radio, [0, 1], 8_000_000)
     kept, cut = (radio.env.process(link.transfer("downlink", 8_000_000)) for link in opened)

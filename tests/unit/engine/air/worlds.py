@@ -1,4 +1,4 @@
-"""Make test worlds by changing sections of the smallest scenario, and a link that never fades."""
+"""Make test worlds by changing sections of the smallest scenario, and links that never fade."""
 
 from typing import Any
 

@@ -132,7 +132,7 @@ def test_who_did_not_measure_begins_anew() -> None:
 
 
 class ByHand:
-    """A device that filters, times and decides by the formulas, in loops, without the network's code."""
+    """A device that filters, times and decides by the formulas, without the network's vectorised code."""
 
     def __init__(self, rules: HandoverSettings, serving: int) -> None:
         self.rules, self.serving = rules, serving
@@ -172,7 +172,7 @@ class ByHand:
     ],
 )
 def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float]) -> None:
-    """Devices computed together hand over as each would alone, for four cells whose powers vary by 5 dB."""
+    """Devices computed together hand over as if computed alone, for four cells whose powers vary by 5 dB."""
     settings = HandoverSettings(**rules)
     devices, cells, measurements = 12, 4, 150
     steps_db = 2 * np.random.default_rng(5).standard_normal((measurements, devices, cells))
@@ -238,13 +238,13 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     assert (back.from_cell, back.cell) == (1, 0)
     assert back.time_s - out.time_s == pytest.approx(back_s - 0.4)
     assert back.detail == ("ping_pong" if ping_pong else "")
-    # time of stay starts at the end of the interruption
+    # the time of stay starts at the end of the interruption
     assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
 
 
 @pytest.mark.parametrize("since_s", [0.0, 0.41, 0.4 + TRIGGER_S + 0.02, 0.4 + TRIGGER_S + 0.049])
 def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
-    """A process is woken at the end of the interruption, also if it begins to wait during it."""
+    """A process is woken at the end of the interruption, even if it begins to wait during the interruption."""
     env, one, _ = network([0.4], HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 

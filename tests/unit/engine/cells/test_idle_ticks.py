@@ -62,7 +62,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
     passed = simulate(scenario, out=tmp_path / "passed")
     some = len(looks)
     looks.clear()
-    # as for a movement that does not state how long devices stay
+    # now no device stays for a known time, so no tick is skipped
     monkeypatch.setattr(Legs, "still_until_s", lambda self, time_s: time_s)
     whole = simulate(scenario, out=tmp_path / "whole")
     assert len(looks) == pytest.approx(600 * 2, abs=1)
@@ -75,7 +75,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
 
 
 def test_legs_tell_until_when_everybody_stays() -> None:
-    """No device moves at home or at work until the first one leaves; during the commute, one always moves."""
+    """No device moves at home or at work until the first device leaves; during the commute, some always move."""
     from tests.unit.mobility.test_itinerary import TO_WORK, at, start
 
     movement = start(people=50, plan=[TO_WORK, {"leave": "17:30", "to": "home"}])

@@ -59,7 +59,7 @@ def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float,
     [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # off between two measurements, or during many
 )
 def test_switching_off_ends_the_memory_of_the_filter(off_s: float, turn_s: float, on_s: float) -> None:
-    """With k = 19 the filter remembers seconds, but a device switched on in cell 1 has no old values of cell 0."""
+    """With k = 19 the filter remembers values for seconds, but forgets them when the device is switched off."""
     settings = HandoverSettings(l3_filter_k=19)
     rows = Cells(by_turns(turn_s), settings, switches_s=[0.0, off_s, on_s]).rows(until_s=6.0)
     assert rows == approx(("switched_off", off_s, 0), ("switched_on", on_s, 1))
@@ -142,7 +142,7 @@ def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
 
 
 def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
-    """Cell 1 is better from 0.4 s, and cell 2 better still from 1.0 s: at the part's end the target is cell 2."""
+    """Cell 1 is better from 0.4 s on, and cell 2 is best from 1.0 s on: at the part's end the target is cell 2."""
 
     def powers_db(time_s: float) -> list[float]:
         return [0.0, 10.0 if time_s > 0.39 else -10.0, 15.0 if time_s > 0.99 else -10.0]
@@ -153,7 +153,7 @@ def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
 
 
 def test_a_neighbour_must_have_been_better_for_the_time_to_trigger() -> None:
-    """Cell 1 enters at 1.8 s: the part's end at 2 s does not bring its trigger at 2.056 s forward."""
+    """Cell 1 enters at 1.8 s: the end of the part at 2 s does not bring the trigger at 2.056 s forward."""
     cells = Cells(by_turns(1.8), FINISH)
     cells.works_until(2.0)
     assert cells.rows() == approx(("handover", 1.8 + TRIGGER_S, 1))
@@ -182,7 +182,7 @@ def some(*walkers: int) -> Moving:
 
 @pytest.mark.parametrize(("walkers", "asked"), [((), 0), ((0,), 1), ((0, 2), 2), ((0, 1, 2), 4)])
 def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int) -> None:
-    """With cells at 0 and 30 m, walkers hand over at the same times as if standing devices were measured, too."""
+    """With cells at 0 and 30 m, walkers hand over at the same times as if all devices were measured."""
     rows: list[int] = []
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:

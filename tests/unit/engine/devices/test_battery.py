@@ -104,7 +104,7 @@ def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
 
 
 def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
-    """With 1 W in one of two slots and 0.6 W of recharge, the level falls by 0.4 J, and is full again each period."""
+    """With 1 W in every other slot and 0.6 W of recharge, the level falls by 0.4 J, and the battery is full again."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(10.0, recharge_w=0.6, return_share=0.5)
     battery.drain(0.0, 1.0, on)
@@ -115,7 +115,7 @@ def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
 
 
 def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
-    """A period takes 0.2 J, so of 99.9 J, 0.5 J are left after 497 periods, and last for a part of the next slot."""
+    """A period takes 0.2 J, so 0.5 J of 99.9 J are left after 497 periods; they last for a part of the next slot."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(99.9, recharge_w=0.4, return_share=0.5)
     battery.drain(0.0, 1.0, on)
@@ -124,7 +124,7 @@ def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() ->
 
 
 def test_a_battery_empties_in_the_slot_in_which_its_frame_begins() -> None:
-    """A load of 1 W that begins a quarter into a slot of 1 s empties a battery of 0.5 J three quarters into it."""
+    """A load of 1 W from a quarter of a slot of 1 s on empties a battery of 0.5 J at three quarters of the slot."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 2)
     battery = Battery(0.5, recharge_w=0.0, return_share=0.5)
     battery.drain(2.0, 0.0)

@@ -75,7 +75,7 @@ def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> No
 
 
 def test_a_latency_holds_at_the_clock_of_its_row(tmp_path: Path) -> None:
-    """1e9 FLOPs in 50 ms at 2 GHz are 10 FLOPs per cycle, and at half the clock they take twice as long."""
+    """1e9 FLOPs in 50 ms at 2 GHz are 10 FLOPs per cycle; with half the clock they take 100 ms."""
     path = written(tmp_path, "clock_ghz,latency_ms\n2,50\n")
     one = fleet(path, 1, latency_flops=1e9)
     assert one.device(0).flops_per_cycle == pytest.approx(10, rel=1e-12)

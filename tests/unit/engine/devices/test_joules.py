@@ -20,10 +20,10 @@ FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"},
 def drawn_world(
     seed: int, classes: bool = False, power: Any = "journal"
 ) -> tuple[SmallWorld, dict[str, Any]]:
-    """Return a world of three rounds and one to three devices, drawn so that all outcomes occur; and its settings.
+    """Draw a world of three rounds and one to three devices, in which all outcomes occur; return it and its settings.
 
-    Args: classes: two classes with batteries and one on mains, with one device each. power: the devices' radio power
-    model; those other than the journal's have their own circuits.
+    Args: classes: two classes with batteries and a class on mains, of one device each. power: the devices' radio
+    power model; models other than `journal` have their own circuits.
     """
     rng = np.random.default_rng(seed)
 
@@ -103,7 +103,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     ids=["journal", "phone_5g", "tr38840"],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-# no bits are received, and each round begins in the tail of the round before
+# no bits are received, and each round begins in the previous round's tail
 @example(seed=2574)
 @settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:

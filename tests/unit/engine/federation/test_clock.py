@@ -201,7 +201,7 @@ def test_sessions_of_an_interval() -> None:
 
 
 def test_sessions_begin_at_hours_and_the_hours_round_is_theirs() -> None:
-    """In a day of 24 s from 7:00 on, 8:00 is at 1 s and 9:00 at 2 s, and a round begins every half hour."""
+    """In a day of 24 s that begins at 7:00, 8:00 is at 1 s and 9:00 at 2 s; a round begins every half hour."""
     policy = Daily(at_hours=(8, 9), begin_hour=7, day_s=24.0)
     world = ran(rules={"every_s": 0.5}, policy=policy, duration_s=2.5)
     assert session_events(world.rows) == [

@@ -49,7 +49,7 @@ def world(selector: Any, policy: Any = None, **given: Any) -> Any:
 
 
 def test_what_is_expected_is_what_happens() -> None:
-    """Expected times and energies equal those of a round to within a slot per transfer, as links do not fade."""
+    """Expected times and energies are right to within a slot per transfer, as links do not fade."""
     decider = Asked()
     run = world(decider, devices=CIRCUITS).run()
     (first, _), (second, memory), _ = decider._told
@@ -105,9 +105,9 @@ ACCESS = {
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.25, 20.0], ids=["listening", "asleep", "released"])
 def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
-    """Times that a decider expects from a round's start and from computing's end, and energies, hold in all rounds.
+    """The times and energies that a decider expects, including access, are right in all rounds.
 
-    Rest, listening and transfer each begin or end at a slot boundary.
+    Rest, listening and transfers begin at slot boundaries, so that times may differ by a few slots.
     """
     near_s = 4 * SLOT_S
     decider, run_radio = Asked(), {"access": ACCESS}
@@ -128,7 +128,7 @@ def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
 
 
 def test_access_leaves_less_time_before_a_deadline() -> None:
-    """As `fedcs` plans uploads one after the other, fewer of the candidates meet the deadline with access times."""
+    """`fedcs` plans uploads one after the other, so fewer candidates meet the deadline with access times."""
     rng = np.random.default_rng(0)
     candidates = candidates_of(rng, list(range(12)), 0, up_bits=np.full(12, 1e5))
     fast = registry.get("selectors", "fedcs")(deadline_s=1.0)
@@ -142,7 +142,7 @@ def test_access_leaves_less_time_before_a_deadline() -> None:
 
 
 def test_a_decision_is_carried_out() -> None:
-    """On a share b with a fraction x of the power, a link has SNR x snr / b, from which time and energy follow."""
+    """On a share b of the band with a share x of the power, a link has SNR x snr / b; time and energy follow."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
     decider = Asked(fixed={"up_shares": shares, "power": power, "clock_hz": clock_hz})
     run = world(decider, devices=CIRCUITS).run()
@@ -331,7 +331,7 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(
 
 @pytest.mark.parametrize("selector", DECIDERS)
 def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
-    """A device at 1,900 m, where no bit arrives, has an equal share if it takes part, and fails; others complete."""
+    """A device at 1,900 m, where no bit arrives, gets an equal share if it takes part, and fails; others complete."""
     learner = Scripted(
         work=(1, 64_000, 100_000, 100_000),
         scalars={"loss_received": [2.0, 3.0, 1.0, 5.0], "update_norm": [1.0, 3.0, 2.0, 5.0]},

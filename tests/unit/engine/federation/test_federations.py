@@ -46,7 +46,7 @@ def test_who_waits_alone_is_given_up_after_the_patience() -> None:
 
 
 def test_nobody_is_given_up_while_another_works() -> None:
-    """Cell 1, waiting from 0 on, is not given up while cell 0 works, until 400 s and from 430 to 500 s."""
+    """Cell 1 waits from time 0 on, and is not given up while cell 0 works, until 400 s and from 430 s to 500 s."""
     env = simpy.Environment()
     federations = Federations(env, PATIENCE_S)
     federations.works(0)
@@ -67,7 +67,7 @@ def test_nobody_is_given_up_while_another_works() -> None:
 
 
 class Cells:
-    """Seven cells with a device near every site but one; devices in that cell are switched at given times."""
+    """Seven cells with a device near every site except the last, where devices are switched at given times."""
 
     def __init__(self, visits_s: Sequence[Sequence[float]] = (), on: bool = True, **rules: Any) -> None:
         sites_m = World(self.scenario(None, []), Streams(1)).sites_m
@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """Return a world of one device, on for 100 s from 0 and 300 s, and so off for four times the patience."""
+    """Return a world of one device that is on until 100 s, and from 300 s on, after four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],

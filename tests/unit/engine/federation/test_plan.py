@@ -95,7 +95,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=st.integers(0, 2**32 - 1),
     devices=classes(),
 )
-@example(  # the second round outlasts the run before it, so that the clock cannot reach its end in one wait
+@example(  # the second round is longer than the run before it, so the clock cannot reach its end in one wait
     distances_m=[10.0, 10.0, 10.0, 21.0, 37.0],
     works=[*[(0, 0, 0, 0)] * 3, (0, 187, 53858, 215409), (0, 0, 1, 0)],
     radio={
@@ -173,7 +173,7 @@ shared = st.fixed_dictionaries(
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
-    """Plans agree with processes if many devices begin and end in equal slots, and take turns at leftover blocks."""
+    """Plans agree with processes if many devices begin and end in the same slots, and take turns at spare blocks."""
     options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
     expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
@@ -181,7 +181,7 @@ def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
-    """Results equal those of processes to the last bit, and no link's fading stays in memory."""
+    """Results equal the processes' results to the last bit, and no link's fading stays in memory."""
     options: dict[str, Any] = {
         "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
     }

@@ -175,7 +175,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
 
 
 def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
-    """The receiver is on until T311 ends at 4.4 s, then the device is idle until 6 s; its battery agrees."""
+    """The receiver is on until T311 ends at 4.4 s; then the device is idle until 6 s. The battery's level agrees."""
     devices = {"idle_power_w": IDLE_W, "battery_j": 10.0}
     small = world((0.3, NOWHERE), rules={"deadline_s": 6.0}, devices=devices).run()
     part, (round_,) = row(small), small.rows.of[Round]
@@ -192,7 +192,7 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
 
 
 def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None:
-    """Of the attempts every 0.4 s from 1.8 s on, only those after a move measure, at 1.8 and 3.0 s."""
+    """Attempts are every 0.4 s from 1.8 s on, but only attempts after a move, at 1.8 and 3.0 s, measure."""
     small = world((0.3, NOWHERE), (2.9, NOWHERE - 1.0), rules={"deadline_s": 6.0})
     measured_s, network = [], small.simulation.network
     best_cell = network.best_cell
@@ -296,7 +296,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 
 def test_the_sites_send_while_there_is_a_link() -> None:
-    """With power per resource block, site 0 sends for 1.4 s, and site 1 as long as the rest takes."""
+    """With power per resource block, site 0 sends for 1.4 s, and site 1 until the transfer ends."""
     small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]

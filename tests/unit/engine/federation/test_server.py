@@ -190,7 +190,7 @@ def test_nobody_ever_comes_back() -> None:
 
 
 def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
-    """Device 0 leaves during round 1 and returns, so no member has changed, and the session has full length."""
+    """Device 0 leaves during round 1 and returns, so no member has changed, and the session has its full length."""
     policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
     world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
     assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
@@ -212,7 +212,7 @@ def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> N
     assert participants[0] == (0,)
     assert (0, 2) in participants
     starts = {r.session: r.start_s for r in reversed(world.rows.of[Round])}
-    # one arrival is more than 60 % of the single member, so the session ends with the round in which device 2 arrives
+    # one arrival changes more than 60 % of one member, so the session ends with the round in which device 2 arrives
     assert starts[2] >= 0.05
     assert second.devices == "0 2"
 
@@ -280,7 +280,7 @@ def test_a_device_switched_off_is_cut_off() -> None:
 
 
 def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
-    """With energy for downlink, computing and half of the upload, a battery is empty half way through the upload."""
+    """With energy for downlink, computing and half of the upload, a battery is empty halfway through the upload."""
     planned = expected_stages(World([50.0]), 0, sharing=1)
     half_s = planned[4] + (planned[5] - planned[4]) / 2
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])
@@ -589,7 +589,7 @@ def test_power_per_resource_block_divides_the_power() -> None:
     full = World([240.0, 241.0]).run()
     spread = World([240.0, 241.0], radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
-        # half the power on half the band gives the SNR of the whole band, and half of the bits
+        # half the power on half the band has the SNR of the whole band, and half of the bits
         slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
         assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
         assert row.uplink_end_s - row.uplink_start_s > rival.uplink_end_s - rival.uplink_start_s

@@ -81,8 +81,7 @@ def test_a_weight_counts_while_both_send() -> None:
 
     Federation a receives its model by slot 800, trains until 960, and uploads 2 Mbit alone until 1360. The rest takes
     1 Mbit / 3,750 = 267 slots shared with b, until 1627. Federation b receives 1 Mbit by slot 800 and the rest alone
-    by 1200, trains until 1360, uploads 267 x 1,250 bits until 1627, and the other 2,666,250 bits alone in 534 slots,
-    until 2161.
+    by 1200, trains until 1360, uploads 267 x 1,250 bits until 1627, and 2,666,250 bits alone until 2161.
     """
     rows, _ = two(weights=(3.0, 1.0))
     assert ends_s(rows) == pytest.approx([1627 * SLOT_S, 2161 * SLOT_S], abs=EXACT)
@@ -92,7 +91,7 @@ def test_a_weight_counts_while_both_send() -> None:
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (100.0, 1.0), (0.01, 1.0)])
 def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[float, float]) -> None:
-    """As b transfers no bits, a has the whole band at any weights."""
+    """Federation b transfers no bits, so a has the whole band at any weights."""
     rows, _ = two(weights=weights, work_of_b=(1, 640, 0, 0))
     assert ends_s(rows) == pytest.approx([COMPUTE_S, MODEL_S + COMPUTE_S + MODEL_S], abs=EXACT)
 
@@ -101,7 +100,7 @@ def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[fl
     ("rule", "a_s", "b_s"),
     [
         ("full", 0.4, 0.6),  # each share has full power while in use
-        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # shares divide one power like the band
+        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # power is divided like the band
     ],
 )
 def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:
@@ -123,7 +122,7 @@ def test_a_device_belongs_to_one_federation_for_good() -> None:
 
 
 def test_a_deadline_of_one_is_not_the_others() -> None:
-    """b gives up at its deadline of 0.5 s during its download, and a has the band alone from then on.
+    """Federation b gives up at its deadline of 0.5 s during its download; from then on a has the band alone.
 
     Until then a has half of the band and receives 2.5 of 3 Mbit; the rest takes 100 slots, until 0.55 s.
     """
@@ -157,7 +156,7 @@ def test_columns_of_many_devices_are_divided_among_their_federations() -> None:
 
 
 def test_tiers_are_of_a_federations_own_devices() -> None:
-    """The meters of b have two speeds, both slower than a's phones, and form two tiers of one device each.
+    """The meters of b have two speeds, both slower than the phones of a, and form two tiers of one device each.
 
     If tiers were formed over all devices, both meters would be in one slow tier, and its rounds would wait for both.
     """

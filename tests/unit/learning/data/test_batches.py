@@ -86,7 +86,7 @@ def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
         (0, 4, 1, []),
         (15, 128, 1, [15, 15, 15, 15, 15]),
         (6, 4, 1, [4, 2, 4, 2, 4]),
-        # as batch norm needs two samples, a last batch of one is left out, and a single sample is taken twice
+        # batch norm needs two samples: a last batch of one sample is left out, and a single sample is used twice
         (5, 4, 2, [4, 4, 4, 4, 4]),
         (1, 4, 2, [2, 2, 2, 2, 2]),
     ],

@@ -87,7 +87,7 @@ def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
         seen = [set(y.tolist()) for y in threads.map(lambda _: split.y, range(4))]
     assert seen == [{7, 8, 9}] * 4
     assert sorted(made) == [7, 8, 9]
-    pool.bring([4])  # `lap` is the first to read these samples
+    pool.bring([4])  # `lap` reads these samples first
     assert (split.lap(0).y.tolist(), made[3:]) == ([4] * 5, [4])
 
 
@@ -127,7 +127,7 @@ def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # at the peak, a stream has 4 seed words of 8 bytes, 4 more while they are mixed, and Python lists of all words
+    # at the peak, a stream has 4 seed words of 8 bytes, 4 words more during mixing, and Python lists of all words
     assert peak / many <= 8 * 8 * 8
 
 

@@ -68,7 +68,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """With P = 1, session 1 is the pilot, later ones have probes; from session 4 on the similar session dominates."""
+    """With P = 1, session 1 is the pilot, and later sessions have probes; from 4 on the similar one dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):
@@ -136,7 +136,7 @@ def test_the_first_model_is_a_function_of_the_seed_alone() -> None:
 
 
 def test_loss_of_the_zero_model_is_log_c() -> None:
-    """Zero weights give uniform probabilities, so the cross-entropy is exactly log C."""
+    """With zero weights, probabilities are uniform, so the cross-entropy is exactly log C."""
     one = learner()
     tensors, facts = one.state()
     one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)
@@ -182,7 +182,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
 
 
-# test all warm starts with MOON, which adds a term to the loss, and HypCluster, which has several models
+# all warm starts are tested with MOON, which adds a term to the loss, and HypCluster, which has several models
 PAIRS = [
     *((name, "similarity") for name in registry.names("algorithms")),
     *(
@@ -206,7 +206,7 @@ def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: 
 
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 def test_probes_leave_no_trace(algorithm: str) -> None:
-    """Session 2 opens with the current model in any case, so probes do not change a bit of its final model."""
+    """With or without probes, session 2 opens with the current model, so its final model is the same to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
         one = learner(algorithm=algorithm, warm_start=warm_start)
@@ -216,7 +216,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
 
 @pytest.mark.parametrize("name", ["scaffold", "feddyn"])
 def test_the_second_probe_round_knows_the_first(name: str) -> None:
-    """A probe keeps its devices' vectors between its rounds, so its second round differs from a first round."""
+    """A probe keeps its devices' vectors between its rounds, so the second round differs from the first round."""
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
     probe = next(begin(one, 2, longest=3))
@@ -290,7 +290,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
 
 
 def test_the_check_leaves_a_good_construction_alone() -> None:
-    """As session 4 has the labels of session 2, its constructed model beats session 3's model, and is kept."""
+    """Session 4 has the labels of session 2, so its constructed model beats the previous model, and is kept."""
     starts = []
     for check in (False, True):
         one = learner(warm_start={**SURE, "check": check})
@@ -327,7 +327,7 @@ def test_iterations_of_local_epochs_depend_on_the_data() -> None:
 
 
 def test_what_is_processed_is_booked() -> None:
-    """Each of e = 5 steps uses all D samples if D < B; with more samples, an epoch's last batch is smaller."""
+    """Each of e = 5 steps uses all D samples if D < B; if D > B, the last batch of an epoch is smaller."""
     steps = 5
 
     def processed(held: int) -> int:
@@ -361,7 +361,7 @@ def test_what_is_processed_is_booked() -> None:
     ],
 )
 def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], beside: int) -> None:
-    """A further model's forward pass counts as a third, so e B samples count as e B (1 + models / 3), rounded up."""
+    """A reference model's forward pass counts as a third: e B samples count as e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
         one = learner(cost={"booked": booked}, **changes)
@@ -375,7 +375,7 @@ def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], besi
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """A check costs two models down, two tests, two losses up, or, as in the journal, a model each way and a step."""
+    """A check is booked as two models down, two tests and two losses up, or as a model each way and a step (J)."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)
@@ -403,7 +403,7 @@ def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
 
 
 class Uneven(Staying):
-    """A partition in which device 4 has no data, and from session 2 on no device has any."""
+    """A partition in which device 4 has no data, and from session 2 on no device has data."""
 
     def key(self, session: int) -> int:
         return min(session, 2)
@@ -473,7 +473,7 @@ def test_batch_norm_refuses_batches_of_one() -> None:
 
 
 def test_one_step_probes_are_a_gradient() -> None:
-    """For one step without momentum over all of each device's data, G_s is -lr times the gradient at w_pilot."""
+    """If devices take one step without momentum over all their data, G_s is -lr times the gradient at w_pilot."""
     one = learner(
         local={"steps": 1, "batch": 10_000, "momentum": 0.0}, partition={"name": "iid", "overlap": 0.0}
     )

@@ -38,7 +38,7 @@ class Stop(NamedTuple):
     session: int
     stage: int  # number of the stage, from 0 on
     round: int  # number within the stage, from 1 on
-    earlier: int  # rounds of the same phase in the session's earlier stages, which count in a round's number
+    earlier: int  # rounds of the same phase in the session's earlier stages, which are included in a round's number
     aggregated: bool
 
 
@@ -89,7 +89,7 @@ def arrived(ids: list[int]) -> list[int]:
 
 
 def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> Iterator[Stop]:
-    """Play all sessions, or those from a stop on, and yield each stop; log all answers of the learner."""
+    """Play all sessions, or the sessions from a stop on, and yield each stop; log all answers of the learner."""
     learner = cell.one
     for number in range(at.session if at else 1, sessions + 1):
         resumed = at if at and number == at.session else None
@@ -148,7 +148,7 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
     assert all(as_bytes(*states) == written for *states, written in taken)
 
 
-# algorithms and warm starts have separate states, so few pairs are enough; MOON and `continuous` both add loss terms
+# algorithms and warm starts have separate states, so few pairs are enough; MOON and `continuous` each add a loss term
 PAIRS = [
     *((name, "checked") for name in registry.names("algorithms")),
     *((name, warm_start) for name in ("fedavg", "moon", "hypcluster") for warm_start in WARM_STARTS),
@@ -174,7 +174,7 @@ def test_statistics_and_dropout_go_on_too() -> None:
 
 
 def test_cells_that_share_what_devices_keep_go_on_together() -> None:
-    """A device's control variate from one cell is used in the other cell, also after a restart."""
+    """A device's control variate from one cell is used in the other cell, even after a restart."""
     how = settings("scaffold", "previous")
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:
@@ -197,7 +197,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
 
 
 def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
-    """A snapshot between an aggregation and its test contains what the test needs."""
+    """A snapshot between an aggregation and its test contains all that the test needs."""
     how = settings("fedavg", "previous", theory=1)
     cell, fresh = Cell(how), Cell(how)
     stage = next(cell.one.session(SessionStart(1, tuple(range(DEVICES)), longest=ROUNDS)))

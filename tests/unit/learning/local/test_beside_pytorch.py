@@ -84,7 +84,7 @@ def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
         "local": {"batch": 8, "lr": 0.05, "momentum": 0.9},
         "algorithm": algorithm,
     }
-    # each step rounds a weight of order 1 by EPS / 2, which momentum multiplies by 1 / (1 - rho)
+    # each step rounds a weight of order 1 by EPS / 2; momentum multiplies this error by 1 / (1 - rho)
     return Case(learning, loss, mu=float(algorithm == "fedprox"), close=50 / (1 - 0.9) * EPS / 2)
 
 
@@ -130,7 +130,7 @@ def inputs(data: SplitInMemory, rows: np.ndarray, views: np.ndarray | None) -> T
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM device by device
 @pytest.mark.parametrize("name", CASES)
 def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
-    """Stacked and sequential training and PyTorch agree, also if devices' batches differ in size."""
+    """Stacked and sequential training agree with PyTorch, even if devices' batches differ in size."""
     case = CASES[name]
     learner, stacked = case.trained(local={"batching": "stacked"})
     _, sequential = case.trained(local={"batching": "sequential"})

@@ -120,7 +120,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 
 
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
-    """Make local training that uses this kernel in place of the one it would choose."""
+    """Make local training that uses this kernel instead of the kernel that it would choose."""
     train = training(model, **options)
     train._kind = lambda task: kind
     return train
@@ -129,7 +129,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        # as algorithms do not depend on models, all are tested with one model, and one of each kind with all models
+        # as algorithms do not depend on models, only one algorithm of each kind is tested with all models
         *((name, Plain()) for name in ALGORITHMS),
         *(
             (name, model)
@@ -186,7 +186,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
-    """A device has the same model trained alone or among others, with its momentum, batches, masks and statistics."""
+    """A device has the same model alone or among other devices, with momentum, batches, masks and statistics."""
     train = training(model, batching="stacked", memory_bytes=10**9)
     earlier = start_of(train) + 0.1
 
@@ -227,7 +227,7 @@ def test_statistics_move_as_in_training_mode() -> None:
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # at a rate of 0, batch norm's inputs are fixed
+    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # at rate 0, batch norm's inputs stay equal
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -252,7 +252,7 @@ def test_statistics_are_averaged_like_parameters() -> None:
 
 
 def test_dropout_masks_are_the_devices_own() -> None:
-    """Another seed changes the model of its device only."""
+    """Changing a device's seed changes only this device's model."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
     first = ends(train, fedavg(train, plan))
@@ -267,7 +267,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
 
 @pytest.mark.parametrize("model", [Logistic(), Mlp2()], ids=name_of)
 def test_a_model_with_gradients_of_its_own_is_trained_by_these(model: Model) -> None:
-    """A model's own gradients are used even with further terms of the loss."""
+    """A model's own gradients are used even if the loss has additional terms."""
     train = training(model)
     start = start_of(train)
     previous = {"previous": lambda devices: start.expand(len(devices), -1)}
@@ -295,7 +295,7 @@ def kind_of(train: LocalTraining, times: int) -> type:
 def test_the_choice_is_by_layers_sizes_and_processor() -> None:
     """Small dense models are stacked; convolutions on a CPU, and recurrent layers anywhere, train sequentially.
 
-    If a round has few devices, or memory suffices for few, devices train sequentially, too.
+    If a round has few devices, or memory suffices for few devices, they train sequentially, too.
     """
     assert kind_of(training(Plain()), 2) is Stacked
     assert kind_of(training(Plain()), 1) is OneByOne
@@ -315,7 +315,7 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
 def test_the_choice_knows_all_layers_of_our_models(name: str) -> None:
-    """As all layers are known, all models except the LSTM and the bag of embeddings are stacked on a GPU."""
+    """All layers are known, so all models except the LSTM and the bag of embeddings are stacked on a GPU."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     module = model.build(INPUT.get(name, model.typical_input), CLASSES)
     stacked = choose(module, 1, torch.device("cuda")) == "stacked"
@@ -353,9 +353,9 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     """Chunks of one, some, or all devices differ by rounding only, as BLAS rounds differently for other shapes.
 
     A sum of n products errs by at most 6 sqrt(n) 2^-24 of the sum of their sizes, in all but 2n exp(-18) of cases
-    (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`. A probability errs by half of that, as
-    its slope by each logit is at most 1/4. A gradient errs by this plus the error of its sum over the batch, times an
-    input. SGD adds gradients with momentum's weights, and two results are compared, which gives the factor 2.
+    (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). So logits err by `logit`, and a probability by half of `logit`,
+    as its slope by each logit is at most 1/4. A gradient errs by this plus the error of its sum over the batch, times
+    an input. SGD adds gradients with momentum's weights. The factor 2 is for the two compared results.
     """
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
@@ -425,11 +425,11 @@ class Smooth(Plain):
     [
         (Smooth(last=False), Smooth(last=False), 4),
         (Smooth(last=False), Smooth(last=True), 4),
-        (Convolutions(), Convolutions(), 8),  # batch norm and several layers round more often
+        (Convolutions(), Convolutions(), 8),  # more roundings, in batch norm and layers
     ],
 )
 def test_bf16_is_float32_to_rounding(batching: str, model: Model, read_as: Model, roundings: int) -> None:
-    """Updates agree up to a few roundings of inputs, as parameters stay in float32."""
+    """Updates agree up to a few roundings of the inputs, as parameters remain in float32."""
     updates = []
     for one, bf16 in ((model, False), (read_as, True)):
         # with batch norm, the exact updates are always trained sequentially

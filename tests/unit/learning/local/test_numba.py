@@ -1,4 +1,4 @@
-"""Test that Numba trains the same models as PyTorch up to rounding, with equal bytes for any threads and resume."""
+"""Test that Numba trains PyTorch's models up to rounding, with equal bytes for any threads and after a resume."""
 
 import json
 import sys
@@ -46,7 +46,7 @@ MEAN, STD = (np.array(of)[:, None, None] for of in ([90.0, 110.0, 130.0], [50.0,
 
 
 def trained(model: Model, x: np.ndarray = X, **options: Any) -> Tensor:
-    """Return the local models after some rounds; from round 2 on, each device starts from its local model."""
+    """Return the local models after some rounds; from round 2 on, each device starts from its own local model."""
     split = SplitInMemory(Split(x, Y), MEAN, STD, torch.device("cpu"))
     torch.manual_seed(0)
     module = model.build((CHANNELS, SIDE, SIDE), CLASSES)
@@ -114,7 +114,7 @@ def test_without_numba_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 class Tanh(Mlp2):
-    """A user's model that derives from a shipped one but has a different activation function."""
+    """A user's model that derives from a shipped model but has a different activation function."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)

@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
-    """Batches of 22, 45 and 90 samples have width 96; once the device with 90 is done, the others have width 48."""
+    """Batches of 22, 45 and 90 samples have width 96; after the device with 90 is done, the width is 48."""
     trained(FedProx(), [150, 173, 90])
     assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
 
@@ -77,7 +77,7 @@ def test_padding_does_not_matter(algorithm: Algorithm, monkeypatch: pytest.Monke
 
 
 def test_small_products_keep_padding(asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small products keep their padding, as BLAS has other kernels for small shapes, with other rounding."""
+    """Small products keep their padding, as BLAS uses other kernels for small shapes, which round differently."""
     monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
     trained(FedProx(), [150])
     assert asked == [(1, 128)] * 4
@@ -87,7 +87,7 @@ def test_small_products_keep_padding(asked: list[tuple[int, ...]], monkeypatch: 
 def test_blocks_do_not_matter(
     algorithm: Algorithm, asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Devices read in pairs, with the width of a pair's larger batch, have the same models as if read together."""
+    """Devices read in pairs, with the width of the larger batch, have the same models as devices read together."""
     held = [150, 173, 90, 130]
     together = trained(algorithm, held)
     asked.clear()

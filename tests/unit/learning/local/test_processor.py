@@ -50,7 +50,7 @@ learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flop
 def test_slow_bf16_is_noted(
     precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run with bfloat16 on such a CPU has a note in run.json and on the screen."""
+    """A run with bfloat16 on a CPU without the instructions has a note in run.json and on the screen."""
     monkeypatch.setattr(processor, "has_bf16", lambda: has)
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO % precision)
@@ -63,7 +63,7 @@ def test_slow_bf16_is_noted(
 
 
 def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None:
-    """A run turns off TF32, PyTorch's default in convolutions, and nondeterminism, whatever was set before."""
+    """A run turns off TF32 (PyTorch's default in convolutions) and nondeterminism, whatever was set before."""
     of_cudnn = torch.backends.cudnn
     torch.backends.cuda.matmul.allow_tf32 = of_cudnn.allow_tf32 = of_cudnn.benchmark = True
     of_cudnn.deterministic = False
@@ -75,7 +75,7 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
 
 
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
-    """On a GPU index_add_ is avoided, as it adds in any order; on a CPU both ways give the same bits."""
+    """On a GPU, index_add_ is avoided, as it adds in any order; on a CPU both ways have the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
     with FakeTensorMode(), Operations() as called, torch.device("cuda"):
         add_rows(torch.zeros(9, 3), torch.zeros(50).long(), torch.zeros(50, 3))

@@ -1,4 +1,4 @@
-"""Test that convolutions give the same results in both memory orders, and which order is chosen."""
+"""Test that convolutions return the same results in both memory orders, and which order is chosen."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_order_by_model_and_device(gain: Any, torch_device: torch.device, work: 
     "model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2(), Resnet18()], ids=repr
 )
 def test_outputs_are_the_same_to_rounding(model: Any, shape: tuple[int, ...]) -> None:
-    """Outputs agree in both orders, and all convolutions return channels-last images, even of grey inputs."""
+    """Outputs agree in both orders, and all convolutions return channels-last images, even for grey images."""
     torch.manual_seed(0)
     module = model.build(shape, 10).eval()
     x = torch.randn(4, *shape)

@@ -144,7 +144,7 @@ def test_a_header_that_is_no_object_is_refused(tmp_path: Path) -> None:
     ids=lambda wrong: str(wrong)[:60],
 )
 def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
-    """A file whose header describes a model that is too large gives an error before memory is allocated."""
+    """A file whose header describes a model that is too large is refused before memory is allocated."""
     path = tmp_path / "x.safetensors"
     inputs = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b"]}
     save_file({"weight": torch.zeros(2, 4)}, path, metadata={"edgefl": json.dumps({"inputs": inputs})})

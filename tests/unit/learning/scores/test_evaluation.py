@@ -54,7 +54,7 @@ def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
-    """Outputs agree with the module's up to the rounding of a sum of D products with the largest inputs."""
+    """Outputs agree with the module's outputs up to the rounding of a sum of D products with the largest inputs."""
     split = images(channels)
     # with standard deviations per channel, inputs are scaled before the product
     data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
@@ -117,7 +117,7 @@ def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
     y = split.y[kept]
     losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(y)), y]
     assert accuracy == (logits.argmax(1) == y).mean()
-    # an error of a logit, about 1e-6 as above, changes a loss by at most twice this error
+    # an error of a logit, about 1e-6 as above, changes a loss by at most twice as much
     assert loss == pytest.approx(losses.mean(), abs=2 * 64 * EPS * 255 / STD * np.abs(weights).sum(1).max())
 
 

@@ -49,7 +49,7 @@ def test_macro_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
 
 
 def test_auc_is_the_share_of_pairs_in_order() -> None:
-    # each row occurs twice, with different labels, so that outputs are tied too
+    # each row occurs twice, with different labels, so that some outputs are equal
     logits, y = torch.cat([LOGITS, LOGITS]), torch.cat([Y, Y.roll(1)])
     outputs, areas = logits.softmax(1), []
     for label in sorted(set(y.tolist())):

@@ -57,7 +57,7 @@ def test_one_cell_has_the_bytes_that_it_has_without_a_cloud() -> None:
 
 
 def test_two_means_every_second_round() -> None:
-    """An exchange of models every second round gives other results than an exchange in every round."""
+    """An exchange of models in every second round has other results than an exchange in every round."""
     cells = [list(range(3)), list(range(3, DEVICES))]
     seldom, often = trained(cells, every=2), trained(cells)
     assert torch.equal(seldom[0], seldom[1])

@@ -31,7 +31,7 @@ PLAYED: dict[Any, Any] = {}
 
 
 def play(algorithm: str, rounds: int = ROUNDS, parameters: dict[str, Any] | None = None, **how: Any) -> Any:
-    """Train with all devices but one in turn and a lost update in every third round, and return the stage."""
+    """Train with all devices but one, in turn, and with a lost update in every third round; return the stage."""
     chosen = settings(algorithm, "previous", cost={"payload": "exchanged"}, **how)
     if parameters:
         chosen = chosen.model_copy(update={"algorithm": chosen.algorithm.model_copy(update=parameters)})
@@ -107,7 +107,7 @@ def test_special_cases_of_fedavg_hold_with_a_downlink_codec(algorithm: str, code
 
 
 def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another_model() -> None:
-    """The next model is w plus the mean of devices' changes from their own starts, which all differ from w."""
+    """The next model is w plus the mean of the devices' changes from their own starts, which all differ from w."""
     stage = play("fedavg", 2, downlink_codec={"name": "top_k", "share": 0.05})
     ids = [id_ for id_ in ALL if stage.federation.model.devices.has(HELD, [id_])[0]]
     before = model_of(stage)
@@ -122,7 +122,7 @@ def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_differences_are_their_codecs_memory(codec: str) -> None:
-    """CA2FL's devices keep h_k and no residual, as h_k serves as the codec's memory."""
+    """CA2FL's devices keep h_k and no residual: h_k serves as the codec's memory."""
     stage = play("ca2fl", 3, uplink_codec=codec)
     names = ("residual", "estimate", "factor")
     assert not any(stage.federation.model.devices.has(f"uplink codec: {name}", ALL).any() for name in names)
@@ -130,7 +130,7 @@ def test_differences_are_their_codecs_memory(codec: str) -> None:
 
 
 def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
-    """With overlapping rounds, a device's change is moved to the uncoded model of its round, here of three rounds."""
+    """With overlapping rounds, here three, a device's change is applied to the uncoded model of its round."""
     stage = play("fedavg", 6, downlink_codec={"name": "top_k", "share": 0.05})
     model = stage.federation.model
     updates = []

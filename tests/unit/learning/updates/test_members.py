@@ -21,13 +21,13 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # of float32 sums of a dozen vectors over ten rounds; without `join`, errors are 0.01 or more
+ROUNDING = 3e-6  # error of sums of a dozen vectors over ten rounds; 0.01 or more without `join`
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
-    standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their device
+    standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their devices
     given = {"partition": standing, "local": {"steps": 3, "lr_power": 0}, "algorithm": algorithm, **changes}
     return digits_cell.learner(populations=populations, **given)
 
@@ -146,7 +146,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     own = stage.trainer.device_data
     new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
     assert stage.facts.opening.labels == own.labels([0, 1])
-    # the new device's labels count in the last round too, although it has left, as it was a member in this session
+    # the new device has left by the last round, but its labels still count, as it was a member in this session
     for round_, (ids, members) in enumerate(
         (([0], [0, 1]), ([0, new], [0, 1, new]), ([1], [0, 1, new])), start=1
     ):
@@ -173,7 +173,7 @@ def test_devices_remember_with_equal_data(algorithm: Algorithm, name: str, overl
 
 
 def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
-    """With new data, MOON has no previous model and no term, so the first round of session 2 is FedAvg's."""
+    """With new data, MOON has no previous model and no term, so session 2 begins with a round of FedAvg."""
     finals = []
     for algorithm in (Moon(mu=5.0), "fedavg"):
         one = learner(algorithm, partition={"name": "dirichlet", "alpha": 0.3, "overlap": 0.0})
@@ -185,7 +185,7 @@ def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
 
 
 def test_rows_are_seen_with_the_data_they_are_of() -> None:
-    """A device's state is visible only with its data, so after a handover to a cell with other data it has none."""
+    """A device's state is visible only with its data, so in a cell with other data the device has no state."""
     states = DeviceStates(4, CPU)
     first, second = states.of(lambda: 1), states.of(lambda: 2)
     missing = torch.tensor([-1.0, -1.0])
@@ -278,7 +278,7 @@ def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Algorithm, name: str) -> None:
-    """A round trained again keeps its newcomers' `join`, even if one has moved to another cell's session."""
+    """A round that is trained again keeps its newcomers' `join`, even if a newcomer has moved to another cell."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
     there = learner(algorithm, data=one.trainer.training_data, cell=1)

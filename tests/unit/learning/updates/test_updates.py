@@ -118,7 +118,7 @@ def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> No
 
 
 def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count() -> None:
-    """After updates of FedAT's fast, fast, slow and middle tier, counts are (2, 1, 1), and weights (1, 1, 2) / 4."""
+    """After updates of the fast, fast, slow and middle tier, counts are (2, 1, 1), and weights (1, 1, 2) / 4."""
     tiers = Weighing(Staleness("constant", tiers=(0, 0, 1, 1, 2, 2)))
     model = trained_model()
     opening = as_float64(model)
@@ -126,7 +126,7 @@ def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers
     local |= train(model, [2, 3], 2)
     train(model, [0, 1], 3)
     model.aggregate([0, 1], HELD, tiers)
-    # the fast tier's count is the weight of the slow tier, which has made no model yet
+    # the count of the fast tier is the weight of the slow tier, which has not made a model yet
     assert np.abs(as_float64(model) - opening).max() < ROUNDING
     fast = train(model, [0, 1], 4)
     model.aggregate([0, 1], HELD, tiers)
@@ -189,7 +189,7 @@ def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
 
 
 def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
-    """A dropped device, whose samples have NaN, keeps the model that it received, whether one or all are dropped."""
+    """A dropped device, whose samples have NaN, keeps the received model, whether one device or all are dropped."""
     for lost in ([2], FIRST):
         x = X.astype(np.float32)
         x[np.concatenate([OWN[id_] for id_ in lost])] = np.nan
@@ -205,7 +205,7 @@ def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times: int) -> None:
-    """Pending updates are restored, except for those of the latest round if it can be trained again.
+    """Pending updates are restored, except for updates of the latest round if this round can be trained again.
 
     Before the round is trained again, another cell may take a snapshot, which contains the other updates.
     """
