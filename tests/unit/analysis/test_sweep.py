@@ -116,8 +116,8 @@ def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Wr
     assert both.keys == ("learning.local.lr", "radio.bandwidth_hz")
     noted = [note for note in both.notes if note.startswith("sites send with")]
     assert noted == [
-        "sites send with 2 dBm at 20 MHz, 10 dBm at 100 MHz and 20 dBm at 200 MHz: radio.budget.server_power_dbm follows"
-        " radio.bandwidth_hz unless it is set"
+        "sites send with 2 dBm at 20 MHz, 10 dBm at 100 MHz and 20 dBm at 200 MHz: radio.budget.server_power_dbm"
+        " follows radio.bandwidth_hz unless it is set"
     ]
     found = sweep(root, keys=["bandwidth_hz"], target=0.5)
     assert found.table["series"].tolist() == ["ours"] * 3 + ["slow"] * 3
