@@ -107,7 +107,7 @@ class SplitInMemory:
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
-            x, y = self.x, self.y  # make the samples before the copy, which would make them again
+            x, y = self.x, self.y  # make the samples before copying; otherwise the copy would make them again
             self._laps[number] = lap = copy.copy(self)
             lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
             lap.kinds = y[: self.count] if self.kinds is None else self.kinds
