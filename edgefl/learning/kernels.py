@@ -55,7 +55,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "use previous, average or similarity"
     if type(local.optimiser) is not Sgd or local.optimiser.state != "fresh":
-        yield "local.optimiser", "numba's code only takes steps of sgd with a fresh state", "use sgd"
+        yield "local.optimiser", "numba's code supports only sgd with `state: fresh`", "use sgd"
     for key in PLAIN:
         if getattr(local, key) != type(local).model_fields[key].default:
             yield f"local.{key}", f"numba's code does not support {key}", "leave it out"

@@ -18,8 +18,8 @@ class TwoShard(Staying):
     shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty.
     Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
-    Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; for more, McMahan et al.,
-    AISTATS 2017, who cut shards from samples sorted by label, so that a device may get two shards of one label.
+    Source: the journal paper, appendix E, and the early version, section 6 (10 devices); for more devices, McMahan
+    et al., AISTATS 2017, who cut shards from samples sorted by label, so a device may get two shards of one label.
     """
 
     bundles: ClassVar[int] = 10  # number of bundles, at most the number of labels

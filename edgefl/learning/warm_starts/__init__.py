@@ -46,7 +46,7 @@ class OpeningModel:
 class WarmStart(Component):
     """Base class of all warm starts. Pilot sessions 1 to P always start with the last session's model."""
 
-    # whether the warm start needs classes, so that it is an error for tasks without classes
+    # whether the warm start needs classes; with a task without classes, such a warm start is an error
     of_classes: ClassVar[bool] = False
 
     # whether sessions P + 1 and P + 2 train as with `previous`, because the first finds no saved model and the second
