@@ -314,7 +314,7 @@ class TrainingProcess:
                 self._works = False
                 if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
                     raise RuntimeError(
-                        f"{content.at}: the amounts of work after training differ from those reported before it"
+                        f"{content.at}: the amounts of work after training differ from the amounts reported before it"
                     )
         except BaseException as error:
             self._works, self._failure = False, error

@@ -18,7 +18,7 @@ _LENGTH = struct.Struct("!Q")
 
 @dataclass(frozen=True)
 class Question:
-    """A call of one of a run's learners, with everything that determines the answer."""
+    """A call to one of a run's learners, with everything that determines the answer."""
 
     learner: int
     at: Place

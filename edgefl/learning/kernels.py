@@ -44,7 +44,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
     local = settings.local
     if settings.model.hidden_widths() is None:
         name = registry.name_of("models", settings.model)
-        yield "model", f"{name} has layers of other kinds", "use logistic, mlp or mlp2"
+        yield "model", f"{name} is not a fully connected network with ReLU", "use logistic, mlp or mlp2"
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
         yield "task", f"{name} has a loss other than the cross-entropy", "use classification"

@@ -38,8 +38,8 @@ class InitialModel(Section):
     )
     partial: bool = Field(
         False,
-        description="load the tensors that fit, such as all but the last layer's, and draw the others from "
-        "the seed; otherwise a file that does not fit is an error",
+        description="load the tensors that fit, such as those of all layers but the last, and draw the other "
+        "tensors from the seed; otherwise a file that does not fit is an error",
     )
 
 
@@ -321,7 +321,7 @@ class LearningSettings(Section):
 
     @property
     def methods_on_models(self) -> tuple[Callable[..., Any], ...]:
-        """The methods of the optimiser and the codecs, which compute devices' models besides the algorithm."""
+        """The methods of the optimiser and the codecs, which, like the algorithm, compute devices' models."""
         codecs = (each for each in (self.uplink_codec, self.downlink_codec) if each is not None)
         return (self.local.optimiser.step, *(each.encode for each in codecs))
 

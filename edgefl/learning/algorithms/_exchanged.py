@@ -37,7 +37,7 @@ class Sent:
     """The uploads of k devices in a round, with notes and sizes.
 
     rows: the rows that `aggregate` receives instead of the local models, [k, M].
-    notes: extra notes by name, [k, ...], which are treated like those of `Received`.
+    notes: extra notes by name, [k, ...], which are treated like the notes of `Received`.
     bits: how many bits each device sends, [k] integers; by default the bits of `vectors_up` vectors.
     """
 
@@ -171,10 +171,10 @@ class Receivers(Protocol):
         """The random numbers of the round's devices; for `receive` only, because tests draw no random numbers."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """Return the vectors [K, M] that devices keep under this name; `missing` [M] for a device without one."""
+        """Return the vectors [K, M] that devices keep under this name, or `missing` [M] where there is none."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
-        """Return the notes [K] of this name from each device's last round; `missing` for a device without one."""
+        """Return the notes [K] of this name from each device's last round, or `missing` where there is none."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""

@@ -25,7 +25,7 @@ class FedDc(Scaffold):
     h_k and c_k stay with their device through sessions and cells. A session begins with h = 0, and the devices' h_k
     are shifted to mean 0, as in FedDyn, because an h left over from other devices would distort the model. c begins
     as the mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift is sent with the model
-    until an update of the device has arrived; `learning.cost.payload: exchanged` counts it.
+    until an update of the device has arrived; `learning.cost.payload: exchanged` counts the shift.
 
     At alpha = 0 nothing would bound the h_k, so they are omitted, and the algorithm is SCAFFOLD.
     """

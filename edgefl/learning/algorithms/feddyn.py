@@ -19,11 +19,11 @@ class FedDyn(FedAvg):
 
     h_k stays with its device through sessions and cells, as long as the device has the same data. In the paper the
     set of devices is fixed, and h is the mean of their h_k. Here a session begins with h = 0, and the h_k of the
-    devices present are shifted to mean 0, as an h left over from other devices would shift the model by h / alpha. A
-    device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
-    the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is sent with the model
-    until an update of the device has arrived; `learning.cost.payload: exchanged` counts it. A device that joins later
-    needs no shift, as its h_k is 0.
+    devices present are shifted to mean 0, because an h left over from other devices would shift the model by h /
+    alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h
+    becomes the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is sent with the
+    model until an update of the device has arrived; `learning.cost.payload: exchanged` counts the shift. A device
+    that joins later needs no shift, because its h_k is 0.
 
     The model moves by -h / alpha, and h sums all mean changes of the session. If local training moves only a small
     part of the way to its optimum (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to

@@ -21,9 +21,9 @@ class Scaffold(Algorithm):
     c_k stays with its device through sessions and cells, as long as the device has the same data. A session begins
     with c = mean of the c_k of the devices present; c is this mean again when a device joins, with c_k = 0 for a new
     device: an outdated mean would bias all steps until the session's end. (In the paper, the set of devices never
-    changes.) A device that leaves still counts with its last c_k, like one that is not selected; if it comes back
-    from another cell's session, it joins again. c and the change of c_k are sent with the model, which doubles the
-    payload if `learning.cost.payload` counts them.
+    changes.) A device that leaves still counts with its last c_k, like a device that is not selected; if it comes
+    back from another cell's session, it joins again. c and the change of c_k are sent with the model, which doubles
+    the payload if `learning.cost.payload` counts them.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
     With `learning.local.clip_norm` gradients are clipped; with `weight_decay` they include the decay.

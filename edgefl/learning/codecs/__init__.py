@@ -153,7 +153,7 @@ class Codec(Component):
         """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
         The default is the distortion's factor, which both ends know. A codec that sends a scale, such as a norm, may
-        multiply it by the best factor for each change: see `damping_of`.
+        multiply the scale by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 

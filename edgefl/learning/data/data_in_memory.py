@@ -127,7 +127,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Inputs of small data sets are cached, since every round's evaluation reads them; for large ones, return None.
+        Inputs of small data sets are cached, since every round's evaluation reads them; for large data, return None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()

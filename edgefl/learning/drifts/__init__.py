@@ -75,7 +75,7 @@ class Drift(Component):
 
     @property
     def sees_time(self) -> bool:
-        """Return whether the drifted share depends on simulated time rather than on rounds alone."""
+        """Whether the drifted share depends on simulated time rather than on rounds alone."""
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
 
     def notes(self, rounds: int) -> Iterator[str]:

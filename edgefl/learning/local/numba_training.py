@@ -1,9 +1,9 @@
 """Run SGD of fully connected networks, compiled by numba; a device's model stays in the cache during a round.
 
-Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
-[inputs, outputs] and weights of the last layer [outputs, inputs], so that all products run along lanes. Columns that
-fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number, because panels
-with a stride of a power of two would share few lines of the cache.
+Matrices are stored in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden
+layers [inputs, outputs] and weights of the last layer [outputs, inputs], so that all products run along lanes.
+Columns that fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number,
+because panels with a stride of a power of two would share few lines of the cache.
 """
 
 import numpy as np

@@ -24,8 +24,8 @@ COPIED_UP_TO = 10_000
 class Mlp2(Model):
     """One hidden layer with ReLU on the flattened input.
 
-    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper gives no width; our choice of 128
-    gives 9,098 parameters for 60 inputs and 10 classes. The paper also calls the task convex, which holds only for
+    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper states no width; our choice of 128
+    leads to 9,098 parameters for 60 inputs and 10 classes. The paper also calls the task convex, which holds only for
     `logistic`, the model of Li et al., MLSys 2020. Representation: the hidden layer.
     """
 

@@ -177,7 +177,7 @@ def deal_evenly(
 ) -> None:
     """Deal samples to devices at random by writing their owners; devices' counts differ by at most one.
 
-    The devices that get one sample more are drawn at random, so that totals of devices over many labels stay close.
+    The devices that get an extra sample are drawn at random, so that totals of devices over many labels stay close.
 
     Args:
         owner: owners of all samples [n], modified at `samples`.

@@ -51,7 +51,7 @@ def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     A device that has drawn bundle a twice swaps one of its shards with a random device without shards of a. Such a
     device exists as long as no bundle has more than N shards: if one device has two shards of a, the other N - 1
-    devices have at most N - 2. After each swap, one device fewer has a bundle twice, so the swapping ends.
+    devices have at most N - 2 such shards. After each swap, one device fewer has a bundle twice, so swapping ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

@@ -136,7 +136,7 @@ class Update:
 
 
 class Amounts(NamedTuple):
-    """The amounts of work of K devices in a round that are known before training, [K] each, as in `LocalResult`."""
+    """The amounts of work of K devices in a round, as far as known before training, [K] each, as in `LocalResult`."""
 
     steps: np.ndarray
     samples: np.ndarray
