@@ -1,10 +1,10 @@
-"""Train in a process beside the engine's, with results that are byte for byte those of a single process.
+"""Train in a second process beside the engine; results are the same, byte for byte, as with a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
-the learners and the journal as they are, the parent with the engine. From then on the parent forwards the engine's
+the learners and the journal, the parent with the engine. From then on the parent forwards the engine's
 calls to the learners through a socket, in the engine's order, so that every answer and every line of the journal is
 the same as in a single-process run. If training cannot change a round's amounts of work, the child reports them
-before it trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+before it trains: the engine then moves the round's bits while the child trains, and waits only when it needs a score.
 """
 
 import ctypes
@@ -45,9 +45,9 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """Return whether a run's training may move to a process of its own.
 
-    Libraries allow a fork on Linux only, and not once they use a GPU. Where PyTorch sees a GPU, even training on the
-    CPU starts a thread for the GPU, and PyTorch refuses gradients in a process forked afterwards. With one thread, a
-    second process gains nothing. A run with external components does not fork, as these may print.
+    The libraries allow a fork on Linux only, and only before they use a GPU. Where PyTorch sees a GPU, even training
+    on the CPU starts a thread for the GPU, and PyTorch refuses gradients in a process forked afterwards. With one
+    thread, a second process gains nothing. A run with external components does not fork, because they may print.
     """
     if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
         return False
@@ -68,7 +68,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if they arrive first."""
+    """A learner's answer, perhaps pending; `work` holds a round's amounts of work that arrive before the answer."""
 
     work: LocalRound | None = None
     is_there: bool = False
@@ -87,7 +87,7 @@ class _LearnerBeside(Answering):
 
 
 class TrainingProcess:
-    """The process in which a run's learners train, the engine's own process or later a child forked from it.
+    """The process in which a run's learners train: the engine's process at first, perhaps a forked child later.
 
     Use the result of `around` as a context manager: on exit, the process that writes the journal closes the journal.
 
@@ -115,7 +115,7 @@ class TrainingProcess:
         """Set the run's journal, and return this object.
 
         Args:
-            ready: whether the learners train; if not, they take recorded answers.
+            ready: whether the learners train; if not, they return recorded answers.
         """
         self._journal, self._ready = journal, ready
         return self
@@ -128,7 +128,7 @@ class TrainingProcess:
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
-        """Wrap a function for training to call, so that it runs in the process that began the run."""
+        """Wrap a function that training calls, so that it runs in the process that began the run."""
         self._functions.append(function)
         number = len(self._functions) - 1
 
@@ -141,13 +141,13 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Wrap a function for the process that began the run to call, so that it runs in the training process."""
+        """Wrap a function that the process that began the run calls, so that it runs in the training process."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
     def ask(self, question: messages.Question) -> Any:
-        """Return a learner's answer; the answer to `train` may still lack scalars, and reading these then waits."""
+        """Return a learner's answer; the answer to `train` may still lack scalars, and reading them then waits."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
         if self._socket is None:
@@ -194,7 +194,7 @@ class TrainingProcess:
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
         parent = os.getpid()
-        with warnings.catch_warnings():  # Python warns of forking with threads, but these are idle
+        with warnings.catch_warnings():  # Python warns about forking with threads, but these threads are idle
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
@@ -261,7 +261,7 @@ class TrainingProcess:
             kind, content = messages.read(self._socket)
         except (EOFError, OSError) as gone:
             raise EdgeflError(
-                f"{self._path}: the process that trains has ended, possibly for lack of memory; continue the run with"
+                f"{self._path}: the training process has ended, possibly for lack of memory; continue the run with"
                 f" edgefl resume {self._path}"
             ) from gone
         if kind == "told":
@@ -314,7 +314,7 @@ class TrainingProcess:
                 self._works = False
                 if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
                     raise RuntimeError(
-                        f"{content.at}: the amounts of work after training differ from those reported before it"
+                        f"{content.at}: the amounts of work after training differ from the amounts reported before it"
                     )
         except BaseException as error:
             self._works, self._failure = False, error
@@ -324,14 +324,14 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send a round's amounts of work before its training, unless the round repeats one of an interrupted run."""
+        """Send a round's amounts of work before its training, unless it repeats a round of an interrupted run."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work
             self._reply("work", work)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Handle SIGUSR1: interrupt the child's current call, or its next one."""
+        """Handle SIGUSR1: interrupt the child's current call, or its next call."""
         self._stops = True
         if self._works:
             interrupt(signal.SIGINT)

@@ -45,7 +45,7 @@ def available_cores() -> int:
 
 
 def may_have_gpu() -> bool:
-    """Return whether PyTorch may find a `cuda` GPU; PyTorch is not loaded."""
+    """Return whether PyTorch may find a `cuda` GPU, without loading PyTorch."""
     if sys.platform != "linux":
         return sys.platform != "darwin"
     return any(path for name in _GPUS for path in Path("/dev").glob(name))
@@ -135,7 +135,7 @@ def _of_one(
     """Build the learners of one federation, or stand-ins that train nothing.
 
     Args:
-        before: memory needs of the other federations' learners that are already built.
+        before: memory needs of the learners already built for other federations.
     """
     learning, workload, training = world.sections.learning, world.sections.workload, None
     if workload is not None:
@@ -231,7 +231,7 @@ def _of_cells(
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:
-    """Return hashes of files, and numba's version, on which training depends besides scenario, data and code."""
+    """Return what training depends on besides scenario, data and code: hashes of files, and numba's version."""
     further = {}
     if settings.initial is not None:
         further["learning.initial"] = hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()

@@ -26,15 +26,15 @@ AT_THE_END = ("last", "personal")  # models that are kept only at the end of a r
 
 
 class ModelKeeper:
-    """Write the models of a run's cells into the folder `models` of the run's, or a federation's, directory.
+    """Write the models of a run's cells into the folder `models` of the run's directory or a federation's directory.
 
     `cell0.safetensors` is the last model of cell 0; with `-best` it is the best model, with `-round40` the model
     after the cell's 40th round of the global model. For `-served` and `-personal` see
     `edgefl.learning.federation.kept_models`.
 
     Args:
-        learners: a federation's directory, relative to the run's -> cell -> the learner that trains with PyTorch;
-            empty if no models are kept.
+        learners: a federation's directory, relative to the run's directory -> cell -> the learner that trains with
+            PyTorch; empty if no models are kept.
     """
 
     def __init__(

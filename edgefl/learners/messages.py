@@ -18,7 +18,7 @@ _LENGTH = struct.Struct("!Q")
 
 @dataclass(frozen=True)
 class Question:
-    """A call of one of a run's learners, with everything that determines the answer."""
+    """A call to one of a run's learners, with everything that determines the answer."""
 
     learner: int
     at: Place
@@ -58,7 +58,7 @@ def _exactly(pipe: socket.socket, length: int) -> bytearray:
 def carried(error: BaseException) -> BaseException:
     """Return an error that another process can raise, with this process's traceback unless the user caused it."""
     if not isinstance(error, EdgeflError | Interrupted):
-        error.add_note(f"in the process that trains:\n{''.join(traceback.format_exception(error))}")
+        error.add_note(f"in the training process:\n{''.join(traceback.format_exception(error))}")
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

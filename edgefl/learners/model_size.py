@@ -1,8 +1,8 @@
 """Compute the size of a learner for the checks before a run, without loading PyTorch.
 
-Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size, and no other
-setting of `learning` must be checked with tensors, the data and the partition are built as in a run, and the model's
-size comes from its formula; a conformance test compares formula and module.
+Loading PyTorch takes longer than all other work of `edgefl validate`. Loading is unnecessary if the model states its
+size, and no other setting of `learning` must be checked with tensors: the data and the partition are then built as in
+a run, and the model's size comes from its formula. A conformance test compares formula and module.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def of(
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
-    return dict.fromkeys(world.served, one) if one else None  # one size, as all cells deal the same samples
+    return dict.fromkeys(world.served, one) if one else None  # all cells deal the same samples
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:

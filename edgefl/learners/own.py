@@ -55,7 +55,7 @@ class Assignment:
         streams: random generators by name, shared by all cells: `streams("batches", device, session)` returns one.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
-        populations: device ids of each standing population that takes turns; by default one with all devices.
+        populations: device ids of each population that takes turns; by default one population of all devices.
         sessions: number of sessions; None if only the run's duration limits their number.
         workload: the scenario's workload, with its numbers of steps and of samples in a batch.
     """

@@ -17,7 +17,7 @@ Learners = Mapping[str, Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """The trained parts of a run, and the torch device; without training no journal is kept, as a rerun is as fast.
+    """The trained parts of a run, and the torch device; without training, no journal is kept: a rerun is as fast.
 
     further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
     cell. score: name of the models' score. needs: lower bounds of the memory that training needs. precisions:

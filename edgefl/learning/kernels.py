@@ -44,7 +44,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
     local = settings.local
     if settings.model.hidden_widths() is None:
         name = registry.name_of("models", settings.model)
-        yield "model", f"{name} has layers of other kinds", "use logistic, mlp or mlp2"
+        yield "model", f"{name} is not a fully connected network with ReLU", "use logistic, mlp or mlp2"
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
         yield "task", f"{name} has a loss other than the cross-entropy", "use classification"
@@ -55,7 +55,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "use previous, average or similarity"
     if type(local.optimiser) is not Sgd or local.optimiser.state != "fresh":
-        yield "local.optimiser", "numba's code only takes steps of sgd with a fresh state", "use sgd"
+        yield "local.optimiser", "numba's code supports only sgd with `state: fresh`", "use sgd"
     for key in PLAIN:
         if getattr(local, key) != type(local).model_fields[key].default:
             yield f"local.{key}", f"numba's code does not support {key}", "leave it out"

@@ -10,8 +10,8 @@ def lengths(
 ) -> list[int]:
     """Draw each device's number of epochs, or steps: `asked`, or, for a straggler, uniform from 1 to `asked` - 1.
 
-    Stragglers are drawn in each round, and their updates count like all others. To drop stragglers instead, let fewer
-    devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
+    Stragglers are drawn in each round, and their updates count like all other updates. To drop stragglers instead,
+    let fewer devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 50 or 90 % of ten
     devices are stragglers), as in the paper's public code.

@@ -38,8 +38,8 @@ class InitialModel(Section):
     )
     partial: bool = Field(
         False,
-        description="load the tensors that fit, such as all but the last layer's, and draw the others from "
-        "the seed; otherwise a file that does not fit is an error",
+        description="load the tensors that fit, such as those of all layers but the last, and draw the other "
+        "tensors from the seed; otherwise a file that does not fit is an error",
     )
 
 
@@ -61,7 +61,7 @@ class LocalSettings(Section):
     one_pass: bool = Field(
         False,
         description="whether a round's steps end after one pass over a device's samples, in training and in probe "
-        "rounds: 300 samples in batches of 128 make 3 steps, the last of 44 samples, even if steps "
+        "rounds: 300 samples in batches of 128 make 3 steps, the last with 44 samples, even if steps "
         "is 5",
     )
     lr: float = Field(
@@ -92,7 +92,7 @@ class LocalSettings(Section):
         description="optimiser of the local steps; its state is reset in each round, or kept",
     )
     momentum: float = Field(
-        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; restarts each round unless kept"
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; reset each round unless state is kept"
     )
     weight_decay: float = Field(
         0.0,
@@ -114,9 +114,9 @@ class LocalSettings(Section):
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
-        description="train devices together or one by one; auto: together, except for models with recurrent "
-        "layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices; which is faster "
-        "depends on the model, the batch size and the processor or GPU",
+        description="stacked: devices train together; sequential: one by one; auto: stacked, except for models with "
+        "recurrent layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices. Which "
+        "is faster depends on the model, the batch size and the processor or GPU",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
@@ -176,9 +176,9 @@ class EvaluationSettings(Section):
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
         (),
         max_length=4,
-        description="further test scores of the global model, columns of rounds.csv: top-5 accuracy, mean F1 over "
-        "labels, mean area under the ROC curve of each label against the others, and perplexity, "
-        "the exponential of the loss",
+        description="additional test scores of the global model in rounds.csv. top5: top-5 accuracy; macro_f1: mean "
+        "F1 over labels; auc: mean area under the ROC curve of each label against all other labels; perplexity: the "
+        "exponential of the loss",
     )
     scores_every: int | None = Field(
         None,
@@ -221,10 +221,10 @@ class CostSettings(Section):
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
-        description="samples that count in computing time and energy. processed: those in a device's mini-batches, "
+        description="samples that count in computing time and energy. processed: samples in a device's mini-batches, "
         "counted twice with a personal model (fewer than e B if the device holds fewer than B or an epoch's last "
-        "batch is short); all: also those of forward passes for early stopping, for the choice of a "
-        "model, or for a comparison or distillation, each as a third of a sample; nominal: e B (J 27, 28)",
+        "batch is short); all: also samples of forward passes for early stopping, for the choice of a model, or for "
+        "a comparison or distillation, each counted as a third of a sample; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
@@ -254,8 +254,8 @@ class LearningSettings(Section):
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
-        description="codec of the downlink, which then sends, instead of the whole model, the change since the model"
-        " that the device last received; null: the whole model is sent",
+        description="codec of the downlink, which then sends the change since the model from which the device's last"
+        " aggregated update was trained, instead of the whole model; null: the whole model is sent",
     )
     privacy: PrivacySettings | None = Field(
         None,
@@ -321,7 +321,7 @@ class LearningSettings(Section):
 
     @property
     def methods_on_models(self) -> tuple[Callable[..., Any], ...]:
-        """The methods of the optimiser and the codecs, which compute devices' models besides the algorithm."""
+        """The methods of the optimiser and the codecs, which, like the algorithm, compute devices' models."""
         codecs = (each for each in (self.uplink_codec, self.downlink_codec) if each is not None)
         return (self.local.optimiser.step, *(each.encode for each in codecs))
 

@@ -11,7 +11,7 @@ Job = TypeVar("Job")
 
 
 class ThreadPool:
-    """A pool of threads, including the caller's, in which each free thread takes the next job.
+    """A pool of threads, including the calling thread, in which each free thread takes the next job.
 
     PyTorch's operations run single-threaded in these threads, so that results do not depend on the number of threads.
     """

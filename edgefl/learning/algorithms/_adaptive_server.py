@@ -16,7 +16,7 @@ class AdaptiveServer(FedAvg):
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), with v+ by each algorithm's rule, and
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2
     (no bias correction). Reddi et al.'s Delta weights devices equally (`weighting: equal`); the default weights
-    devices by data size, as do all algorithms here, so that only the update rules differ.
+    devices by data size, as do all algorithms here, so that algorithms differ only in their update rules.
 
     m and v are reset at the start of each session, because they follow the previous session's path, on which the
     opening model need not lie. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau grows,

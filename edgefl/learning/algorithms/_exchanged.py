@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 ServerState = Mapping[str, Tensor]
 # vectors that k devices keep: name -> [k, M]
 Vectors = Mapping[str, Tensor]
-# name, among the vectors of `correct`, of the gradients [k, M] at the received model, with `whole_gradients`
+# key of the gradients [k, M] at the received model, which `correct` receives if `whole_gradients` is True
 RECEIVED_GRADIENT = "received gradient"
 # an algorithm's notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
@@ -37,7 +37,7 @@ class Sent:
     """The uploads of k devices in a round, with notes and sizes.
 
     rows: the rows that `aggregate` receives instead of the local models, [k, M].
-    notes: extra notes by name, [k, ...], which are treated like those of `Received`.
+    notes: extra notes by name, [k, ...], which are treated like the notes of `Received`.
     bits: how many bits each device sends, [k] integers; by default the bits of `vectors_up` vectors.
     """
 
@@ -104,12 +104,12 @@ class Updates(_AtARate):
     rows: what the devices sent, [K, M]: their local models, unless the algorithm's `upload` returns something else.
     start, iterations, travel: values of each device, as in `Trained`; if coding changed the models on the downlink
         (`received`), start is the model before coding, and the rows are shifted by the difference.
-    lr: local learning rate, or [K] one rate per device if the updates were trained in different rounds. shares: [K]
+    lr: local learning rate, or [K] one rate per device if the updates come from different rounds. shares: [K]
     each device's share of all samples of the K devices, sum 1. coverage: these devices' share of the samples of all
     devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the server.
     local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
-    has them. received: [M] or [K, M] the models that devices actually received; None if these are `start`. staleness:
-    if rounds overlap, how many models were made since the oldest of these updates began to train.
+    are the local models. received: [M] or [K, M] the models that devices actually received; None if they received
+    `start`. staleness: if rounds overlap, how many models were made since the oldest update's training began.
     """
 
     rows: Tensor
@@ -130,8 +130,7 @@ class Updates(_AtARate):
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
-        """Return the weighted sum [M] of received minus local models, even if devices sent other rows; `weights` is
-        [K]."""
+        """Return the sum of (received - local) [M], weighted by `weights` [K], even if devices sent other rows."""
         local = self.rows if self.local is None else self.local
         received = self.start if self.received is None else self.received
         if received.dim() == 1:
@@ -147,7 +146,7 @@ class Members(Protocol):
     """The devices of a session as an algorithm sees them, through the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
-        """Return the mean [M] of a kept vector, weighted by data size; a device that never kept one counts as 0."""
+        """Return the mean [M] of a kept vector, weighted by data size; a device without this vector counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
         """Add `by` [M] to the vector of this name on each device."""
@@ -165,18 +164,17 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device, bool [K], was present at the session's start, and no update of it has arrived
-        since."""
+        """Whether each device [K] was present at the session's start, and no update of it has arrived since."""
 
     @property
     def rng(self) -> Chance:
-        """The random numbers of the round's devices; available in `receive` only, because tests draw nothing."""
+        """The random numbers of the round's devices; for `receive` only, because tests draw no random numbers."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """Return the vectors [K, M] that devices keep under this name; `missing` [M] for a device without one."""
+        """Return the vectors [K, M] that devices keep under this name, or `missing` [M] where there is none."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
-        """Return the notes [K] of this name from each device's last round; `missing` for a device without one."""
+        """Return the notes [K] of this name from each device's last round, or `missing` where there is none."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 class RareVerbs:
     """Base class of `Algorithm` with the methods and declarations that few algorithms override, in call order."""
 
-    # whether the algorithm needs classes, so that it is an error for tasks without classes
+    # whether the algorithm needs classes; with a task without classes, such an algorithm is an error
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
@@ -29,8 +29,8 @@ class RareVerbs:
     one_round: ClassVar[bool] = False
     # whether updates must count in full if rounds overlap, so that a server that weights updates is an error
     as_sent: ClassVar[bool] = False
-    # whether a device sends the difference from what the server has decoded so far, so that the next difference has
-    # the coding error, and error feedback needs no memory
+    # whether a device sends the difference from what the server has decoded so far, so that the next difference
+    # includes the coding error, and error feedback needs no memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
@@ -102,7 +102,7 @@ class RareVerbs:
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         """Return whether each device ends local training after an epoch; called if devices hold out data.
 
-        It is not called for devices without held-out samples or without further steps.
+        It is not called for devices without held-out samples or without remaining steps.
 
         Args:
             epoch: number of the epoch that each device has just completed, [k], counted from 1.

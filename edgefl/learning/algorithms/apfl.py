@@ -12,11 +12,11 @@ from edgefl.learning.tensors import Tensor
 class Apfl(FedAvg):
     """Mix the global model with each device's own model v_k, and test the device with the mixture.
 
-    Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: besides w_k, which is trained as in
-    FedAvg, v_k is trained on the same mini-batches, by the gradient of the loss at alpha v_k + (1 - alpha) w_k with
-    respect to v_k, which is alpha times the gradient at this mixture. v_k stays with its device, and starts as the
-    first model that the device receives. Devices exchange the same data as in FedAvg, so the global model is
-    FedAvg's; the column `accuracy_personal` shows the gain of personal models.
+    Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: w_k is trained as in FedAvg. On the same
+    mini-batches, v_k is trained to lower the loss of the mixture alpha v_k + (1 - alpha) w_k; the gradient with
+    respect to v_k is alpha times the gradient at the mixture. v_k stays with its device, and starts as the
+    first model that the device receives. Devices exchange the same vectors as in FedAvg, so the global model is the
+    same as in FedAvg; the column `accuracy_personal` shows the gain of personal models.
 
     Left out: learning alpha on each device, which is an option in the paper; FLASH also uses a fixed alpha.
 

@@ -17,7 +17,7 @@ class Ca2fl(Algorithm):
     h_k+ = Delta_k for k in S.
 
     Thus even a device whose updates seldom arrive counts in every model. Means are weighted by data size. The paper's
-    server keeps h_k; here the device keeps h_k and sends Delta_k - h_k, which gives the same numbers and bits. An
+    server keeps h_k; here the device keeps h_k and sends Delta_k - h_k, which leads to the same numbers and bits. An
     update that is lost in the uplink is missing from h_k at both ends, so the next difference includes it. h_k is 0
     for a device that is new in the session, and for all devices when a session begins, because earlier changes belong
     to a model other than the opening model.

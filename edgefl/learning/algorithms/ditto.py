@@ -1,4 +1,4 @@
-"""Ditto trains a personal model near the global model on each device."""
+"""Ditto trains a personal model close to the global model on each device."""
 
 from typing import ClassVar
 
@@ -12,9 +12,9 @@ from edgefl.learning.tensors import Tensor
 class Ditto(FedAvg):
     """Train a personal model v_k on each device, pulled to the received model w, and test the device with v_k.
 
-    Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k, which takes as many steps as
-    the local model, on the same mini-batches. v_k stays with its device, and starts as the first model received.
-    Transfers and the global model are those of FedAvg; `accuracy_personal` shows the gain of personal models.
+    Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k. v_k takes as many steps as the
+    local model, on the same mini-batches; it stays with its device, and starts as the first model received. Transfers
+    and the global model are the same as in FedAvg; `accuracy_personal` shows the gain of personal models.
 
     With lambda = 0 each device trains alone, as in `local_only`. The larger lambda, the closer v_k stays to w;
     without momentum, steps are stable up to lr_factor x learning.local.lr x lambda = 2. lr_factor multiplies the

@@ -14,18 +14,18 @@ class FedDc(Scaffold):
 
     Gao et al., FedDC, CVPR 2022: local loss plus alpha/2 |w_k + h_k - w|^2 and the gradient correction
     <c - c_k, w_k>; h_k+ = h_k + w_k - w, and w+ = mean of the w_k plus h, the mean of the h_k over all devices of
-    the session. Two points follow the authors' public code: c and c_k are SCAFFOLD's (the paper uses the last round's
-    mean steps instead), and h is a mean over all devices even if only some take part. (The mean over the round's
-    participants, another reading of the paper's sum, would disturb the model by the participants' h_k, which are of
-    size gradient / alpha.) All means are weighted by data size; if devices have equally much data, this is the
-    paper's method. The authors' code divides alpha and c by a device's weight instead, uses the plain mean of the
-    h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is what the server
-    decodes after a codec or clipping.
+    the session. Two points follow the authors' public code: c and c_k are computed as in SCAFFOLD (the paper uses the
+    last round's mean steps instead), and h is a mean over all devices even if only some take part. (The mean over the
+    round's participants, another reading of the paper's sum, would disturb the model by the participants' h_k, which
+    are of size gradient / alpha.) All means are weighted by data size; if all devices have the same amount of data,
+    this is the paper's method. The authors' code divides alpha and c by a device's weight instead, uses the plain
+    mean of the h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is
+    what the server decodes after a codec or clipping.
 
     h_k and c_k stay with their device through sessions and cells. A session begins with h = 0, and the devices' h_k
     are shifted to mean 0, as in FedDyn, because an h left over from other devices would distort the model. c begins
     as the mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift is sent with the model
-    until an update of the device has arrived; `learning.cost.payload: exchanged` counts it.
+    until an update of the device has arrived; `learning.cost.payload: exchanged` counts the shift.
 
     At alpha = 0 nothing would bound the h_k, so they are omitted, and the algorithm is SCAFFOLD.
     """

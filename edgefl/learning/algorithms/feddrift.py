@@ -23,7 +23,7 @@ class FedDrift(Clustered):
     A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one model;
     each device is assumed to know the first opening model. devices.csv reports the model that each device trains, and
     the lowest loss. Models continue from session to session. A device takes its remembered loss to the next cell, and
-    may mistake that cell's models for a new concept, as a loss does not show whether data or models changed.
+    may mistake that cell's models for a new concept, because a loss does not show whether data or models changed.
 
     The default delta of 1.0 is our choice; losses have no natural scale, so set it for each task. Left out: a second
     test in the authors' code, for a drop of the highest accuracy.

@@ -24,11 +24,11 @@ class Fedl(Algorithm):
 
     Dinh, Tran et al., FEDL, IEEE/ACM Trans. Networking 29(1), 2021. G estimates the gradient of the global loss at w:
     it is the mean, by data size, of the gradients that the participants of the last round sent with their local
-    models, each at its own local model. Except for the local steps, gradients are over all samples of a device; they
-    are computed without dropout, and with fixed batch statistics. Two vectors are sent in each direction.
-    `learning.cost.payload` counts both, and `learning.cost.booked: all` counts the passes for gradients.
+    models, each computed at its own local model. Except for the local steps, gradients are over all samples of a
+    device; they are computed without dropout, and with fixed batch statistics. Two vectors are sent in each
+    direction, which `learning.cost.payload` counts; `learning.cost.booked: all` counts the passes for gradients.
 
-    A session's first round has no G, and therefore plain SGD steps, as in the authors' code, where a round has
+    A session's first round has no G, and therefore takes plain SGD steps, as in the authors' code. There, a round has
     `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and 40, and
     0.2 to 4 for full batches. With mini-batches the correction is not 0 at the optimum.
 

@@ -10,12 +10,12 @@ class FedNova(Algorithm):
     """Divide each device's change by its number of steps, so that devices with many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with tau_eff = sum_k p_k a_k; a_k
-    (`travel`) is the sum of the steps' weights in the change: the number of steps, or with local momentum, more than
-    that. Optimisers other than SGD have no such a_k, and are errors. Left out: the paper's server momentum, and the
-    paper's a_k for proximal local losses.
+    (`travel`) is the sum of the steps' weights in the change: the number of steps, or a larger number with local
+    momentum. Optimisers other than SGD have no such a_k, and are errors. Left out: the paper's server momentum, and
+    the paper's a_k for proximal local losses.
 
-    With equal a_k the algorithm is FedAvg: with `learning.local.steps` all devices take equally many steps; with
-    `learning.local.epochs`, devices with more data take more steps.
+    With equal a_k the algorithm is FedAvg: with `learning.local.steps` all devices take the same number of steps;
+    with `learning.local.epochs`, devices with more data take more steps.
     """
 
     one_round: ClassVar = True

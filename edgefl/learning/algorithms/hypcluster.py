@@ -13,8 +13,8 @@ class HypCluster(Clustered):
     """Keep C global models; each device trains the model that fits its training data best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
-    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The columns cluster and
-    lowest_loss of devices.csv report the model that a device trains, and its loss.
+    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one model. The columns cluster
+    and lowest_loss of devices.csv report the model that a device trains, and its loss.
 
     Model 0 starts as the opening model; the other models start as the opening model plus normal noise of standard
     deviation `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models

@@ -15,15 +15,15 @@ class Scaffold(Algorithm):
     c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the session.
     a_k is the number of local steps, or with momentum, the total weight of these steps in x - y_k. (With the number
     of steps instead, c_k would overshoot: at 5 steps of momentum 0.9, its error grows 1.6-fold each round.) All means
-    are weighted by data size, like the model's, so that c is the gradient of the same objective; if devices have
-    equally much data, this is the paper's method.
+    are weighted by data size, as is the mean of the models, so that c is the gradient of the same objective; if all
+    devices have the same amount of data, this is the paper's method.
 
     c_k stays with its device through sessions and cells, as long as the device has the same data. A session begins
     with c = mean of the c_k of the devices present; c is this mean again when a device joins, with c_k = 0 for a new
     device: an outdated mean would bias all steps until the session's end. (In the paper, the set of devices never
-    changes.) A device that leaves still counts with its last c_k, like one that is not selected; if it comes back
-    from another cell's session, it joins again. c and the change of c_k are sent with the model, which doubles the
-    payload if `learning.cost.payload` counts them.
+    changes.) A device that leaves still counts with its last c_k, like a device that is not selected; if it comes
+    back from another cell's session, it joins again. c and the change of c_k are sent with the model, which doubles
+    the payload if `learning.cost.payload` counts them.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
     With `learning.local.clip_norm` gradients are clipped; with `weight_decay` they include the decay.

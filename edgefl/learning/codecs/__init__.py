@@ -153,7 +153,7 @@ class Codec(Component):
         """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
         The default is the distortion's factor, which both ends know. A codec that sends a scale, such as a norm, may
-        multiply it by the best factor for each change: see `damping_of`.
+        multiply the scale by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 
@@ -169,9 +169,9 @@ class FeedbackCodec(Codec):
     """Base class of codecs with optional error feedback, which adds a message's error to the next change.
 
     A device compresses w = change + residual, and keeps w minus the decoded message as the new residual, so messages
-    and residual sum to the sum of all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With error
-    feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the bound
-    of compress().
+    and residual add up to the sum of all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
+    error feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the
+    bound of compress().
     """
 
     error_feedback: bool = Field(True, description="add the errors of earlier messages to the next change")

@@ -16,7 +16,7 @@ class Ef21(Codec):
 
     g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; values are sent uncompressed.
     Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. g_k is the estimate after the device's last aggregated update.
-    With share 1, results are those without a codec, bit for bit; on the downlink, EF21 is the same as top_k.
+    With share 1, results are the same as without a codec, bit for bit; on the downlink, EF21 is the same as top_k.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")

@@ -19,7 +19,7 @@ class PowerSgd(Codec):
     tensors no larger than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers
     average P before they compute Q; here each device encodes its change independently.
 
-    With a random orthonormal Q of m rows and r columns, the mean error is at most 1 - r / m of |A|^2: the squared
+    With a random orthonormal Q of m rows and r columns, the mean error is at most (1 - r / m) |A|^2: the squared
     norm of the sent matrix is |P' A|^2 >= |P' A Q|^2 = |A Q|^2, on average r / m |A|^2.
     """
 

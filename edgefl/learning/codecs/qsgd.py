@@ -13,9 +13,9 @@ class Qsgd(FeedbackCodec):
     """Send a change's norm, and each number's sign and one of s levels, rounded at random without bias.
 
     A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
-    with probability p, the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed
-    length: ceil(log2(2 s + 1)) bits for a number, and the norm uncompressed. The variance is (|v| / s)^2 times the
-    sum of p (1 - p). Left out: Elias codes, whose length depends on the change.
+    with probability p, where p is the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of
+    fixed length: ceil(log2(2 s + 1)) bits for a number, and the norm uncompressed. The variance is (|v| / s)^2 times
+    the sum of p (1 - p). Left out: Elias codes, whose length depends on the change.
 
     Derivation of omega, where M is the bucket's size if each bucket has a norm: p (1 - p) is at most x - x^2 up to x
     = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers are

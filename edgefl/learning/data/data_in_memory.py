@@ -107,7 +107,7 @@ class SplitInMemory:
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
-            x, y = self.x, self.y  # make the samples before the copy, which would make them again
+            x, y = self.x, self.y  # make the samples before copying; otherwise the copy would make them again
             self._laps[number] = lap = copy.copy(self)
             lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
             lap.kinds = y[: self.count] if self.kinds is None else self.kinds
@@ -127,7 +127,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Inputs of small data sets are cached, since every round's evaluation reads them; for large ones, return None.
+        Inputs of small data sets are cached, since every round's evaluation reads them; for large data, return None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The data of devices with one group each; a round's samples are loaded together and replace the last round's.
+    """The data of devices with one group each; each round loads its samples together, replacing earlier samples.
 
     A session's devices are assumed to have all labels, because looking up their labels would generate all devices'
     samples.

@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class DeviceData:
-    """The training samples of each device by a partition, dealt again for a session if the partition requires it.
+    """The training samples that a partition deals to devices, once or, if the partition requires it, in each session.
 
     Several populations keep their data: if the partition deals samples again in each session, population g
     permanently has the samples of session g. (A partition that never changes deals to all devices together.)
@@ -21,7 +21,7 @@ class DeviceData:
         labels: labels of the training data [samples].
         devices: number of devices of the run, present or not.
         inputs: the devices' positions and the samples' groups, for partitions that need them.
-        populations: device ids of each population, ascending; with at most one, all devices are one population.
+        populations: device ids of each population, ascending; with at most one population, all devices belong to it.
 
     Raises:
         EdgeflError: the partition cannot divide these data.

@@ -1,4 +1,4 @@
-"""Generate the samples of the groups that train on demand, and keep them on the torch device."""
+"""Generate the samples of groups on demand, and keep them on the torch device."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +12,10 @@ from edgefl.learning.finite import require_finite
 
 
 class SamplePool:
-    """Generate the samples of requested groups, and keep those of the last request in memory.
+    """Generate the samples of requested groups, and keep the samples of the last request in memory.
 
     Args:
-        split: the split whose samples are replaced by those of requested groups; at first it holds group 0.
+        split: the split whose samples are replaced by the samples of requested groups; at first it holds group 0.
         threads: threads that generate samples; the samples do not depend on their number.
     """
 

@@ -1,4 +1,4 @@
-"""Hold out training samples from all devices for choosing settings, so that test data serve for results only."""
+"""Hold out training samples from all devices for choosing settings, so that test data are used for results only."""
 
 from dataclasses import replace
 

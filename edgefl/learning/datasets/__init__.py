@@ -59,13 +59,13 @@ class SamplesByGroup(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """A data set in memory, with the mean and std by which models see a sample x as (x - mean) / std.
+    """A data set in memory; models see a sample x as (x - mean) / std.
 
     by_group: access to the training samples on demand, if they do not fit in memory; `train` then contains only the
         samples of group 0, as an example. None if `train` contains all training samples.
     mean, std: mean and standard deviation of the training samples in raw units, float32; scalar [], or one value per
-        channel in a shape that broadcasts over a sample. For tokens they are 0 and 1, so that token ids stay exact in
-        float32.
+        channel in a shape that broadcasts over a sample. For tokens, mean is 0 and std is 1, so that token ids stay
+        exact in float32.
     num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
     label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.

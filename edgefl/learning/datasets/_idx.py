@@ -10,7 +10,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._images import labelled_images
 
-IDX_UINT8 = 0x08  # type code of unsigned bytes, the only one that image sets use
+IDX_UINT8 = 0x08  # type code of unsigned bytes, the only type that image sets use
 
 
 def read_idx(

@@ -15,9 +15,9 @@ class Digits(Dataset):
     """1,500 training and 297 test images, 8x8 uint8 (0 to 16), 10 classes of about 180.
 
     The test samples are the last 297 in the order of the source. Neighbours in this order tend to share a writer, so
-    the test samples contain handwriting that is not in the training samples: logistic regression reaches .91 on them,
-    and .96 to .98 on random splits of the same sizes. Mean and standard deviation are scalars over the pixels of the
-    training samples.
+    the test samples contain handwriting that is not in the training samples: logistic regression has an accuracy of
+    .91 on them, and .96 to .98 on random splits of the same sizes. Mean and standard deviation are scalars over the
+    pixels of the training samples.
 
     Source: test part of Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998 (CC BY 4.0), as in
     scikit-learn's `load_digits` (BSD 3-Clause, copyright the scikit-learn developers), converted to uint8.

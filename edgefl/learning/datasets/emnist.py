@@ -15,7 +15,7 @@ from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
-MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # small letters like capitals
+MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # look-alikes of capitals
 # split -> (its characters in the order of the labels, numbers of training samples and of test samples)
 SPLITS = {
     "byclass": (ALL, 697_932, 116_323),
@@ -34,11 +34,12 @@ ARCHIVE = Archive(
 
 
 class Emnist(FileDataset):
-    """Images of handwritten characters, 28x28 uint8 (0 to 255), upright like MNIST's (the files transpose them).
+    """Images of handwritten characters, 28x28 uint8 (0 to 255), upright as in MNIST (the files transpose them).
 
-    The split determines classes and samples (training + test): byclass 62 classes, 697,932 + 116,323 samples; bymerge
-    47 classes (small letters like capitals are merged), the same samples; balanced 47 classes, 112,800 + 18,800;
-    letters 26 classes (cases merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
+    The split determines classes and samples (training + test). byclass: 62 classes, 697,932 + 116,323 samples;
+    bymerge: the same samples in 47 classes (small letters that look like capitals are merged); balanced: 47 classes,
+    112,800 + 18,800; letters: 26 classes (cases merged), 124,800 + 20,800; digits: 10 classes, 240,000 + 40,000;
+    mnist: 10 classes, 60,000 + 10,000.
 
     Mean and standard deviation are scalars over all pixels. Source: Cohen, Afshar, Tapson and van Schaik, IJCNN
     2017; 560 MB. The files do not identify the writers; `femnist` does. Only the md5 of the archive is published, so

@@ -20,7 +20,7 @@ class Femnist(FileDataset):
     """Images of handwritten digits, capitals and small letters with their writers, 28x28 uint8, 62 classes.
 
     The samples are those chosen by LEAF's preprocessing, up to about 800,000 images by 3,550 writers. Groups are the
-    writers. Ink is dark on white paper, the opposite of EMNIST. Mean and standard deviation are scalars over all
+    writers. The ink is dark and the paper white, unlike in EMNIST. Mean and standard deviation are scalars over all
     pixels. Source: Caldas et al., LEAF, arXiv 1812.01097: .json files with `users`, `num_samples` and `user_data`
     {user: {x: [784 numbers, 0 to 1 or 0 to 255], y: labels}} in the folders `train` and `test`. LEAF draws samples at
     random, so there is no md5 to check. Reading all samples takes several gigabytes of memory.

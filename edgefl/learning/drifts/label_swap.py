@@ -11,7 +11,7 @@ from edgefl.learning.drifts import Drift
 class LabelSwap(Drift):
     """Swap labels i and i + 1 for even i; with an odd number of labels, the last label does not change.
 
-    Inputs do not change, so a perfect model becomes wrong on every drifted sample (except those of an unpaired last
+    Inputs do not change, so a perfect model becomes wrong on every drifted sample (except samples of an unpaired last
     label). Panchal et al., FLASH, ICML 2023, section 5.1, after Tahmasbi et al., DriftSurf, 2020.
     """
 

@@ -53,8 +53,8 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
-            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give each its number"
-            " of inputs, an argument of build()",
+            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give each layer"
+            " its number of inputs, an argument of build()",
             ("learning", "model"),
         )
     if not any(parameter.requires_grad for parameter in module.parameters()):
@@ -87,7 +87,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     if task.of_classes and found[-1] < classes:
         raise EdgeflError(
             f"the model returns {found} for one sample, but there are {classes} classes: it must return at least one"
-            " output for each",
+            " output per class",
             ("learning", "model"),
         )
     return outputs

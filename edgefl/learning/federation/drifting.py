@@ -142,7 +142,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Average accuracy and loss over models; `shares`: each model's weight, and drifted share of its devices."""
+    """Average accuracy and loss over models; `shares`: each model's weight, and the drifted share of its devices."""
     tests = [
         (part * weight, tester.evaluate(model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

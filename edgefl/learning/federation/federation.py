@@ -66,7 +66,7 @@ class Progress:
     if no session is open. round: the last round that has begun. members: devices that were present when the session
     began, or have taken part since then. labels: the labels that members hold; models are tested on these labels.
     probed: whether a probe's update has arrived. opening: facts about the opening model, set when training begins.
-    measured: columns that `learning.theory` gave for the last aggregation. models: number of models made in this
+    measured: columns that `learning.theory` computed for the last aggregation. models: number of models made in this
     session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
     ends.
     """
@@ -90,7 +90,7 @@ class Progress:
         """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.before + self.models  # count models, since a round that began may never make one
+        return self.before + self.models  # count models, since a round that has begun may never make a model
 
 
 @dataclass

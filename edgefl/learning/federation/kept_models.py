@@ -15,7 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return the origin of a learner's models: cell, session, phase, round of phase and run."""
+    """Return the origin of a learner's models: cell, session, phase, and the round within the phase and the run."""
     now = learner.federation.now
     at = now.round.at
     return {

@@ -256,7 +256,7 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self.federation, self.federation.now
         if self._is_pilot:
-            # test for every warm start, so that runs that differ only in the warm start can share pilot sessions
+            # test with every warm start, so that runs that differ only in the warm start can share pilot sessions
             tested = self.trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
             judged = self.trainer.validate(self.model, now.labels, now.round.moment, sorted(now.members)).get(
                 VALIDATION_SCORE, tested.accuracy

@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class RoundWork:
-    """The settings by which a cell draws the mini-batches of its rounds.
+    """The settings with which a cell draws the mini-batches of its rounds.
 
     how_booked: as in `CostSettings.booked`. cell: the cell's number. deal: key of the current deal of samples.
     smallest: smallest number of samples in a batch.
@@ -106,8 +106,8 @@ class RoundWork:
 
         Processed samples are those in the mini-batches of completed steps: for a device with D samples, D per local
         epoch, and D per step if D < B. Tested samples need only a forward pass (for early stopping, choice of a
-        model, or a loss term's reference models): `all` counts them as a third, rounded up, since a backward pass
-        counts as two forward passes. Losses that devices report cost nothing, as they come from the first step.
+        model, or a loss term's reference models): `all` counts a third of their number, rounded up, since a backward
+        pass counts as two forward passes. Losses that devices report cost nothing: the first step computes them.
         """
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())

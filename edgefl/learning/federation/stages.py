@@ -74,7 +74,7 @@ class _SessionStage:
         if self.overlapping is None:
             for model in models:
                 model.waiting = {}
-        # a round that does not train the global model uses the moment of the next round that does
+        # a round that does not train the global model uses the moment of the next round that trains it
         of_global = number if self.federation.model in models else 1
         if self.overlapping is not None:  # overlapping rounds use the moment of the next model
             progress.models = max(progress.models, now.models or 0)
@@ -120,8 +120,7 @@ class _SessionStage:
 
 @dataclass
 class Hooks:
-    """Functions that training calls. All stages of a learner share this object, since they may change during a
-    session.
+    """Functions that training calls, shared by all stages of a learner because they may change during a session.
 
     watch: called with every evaluation of the global model. foretell: as in `Trainer.train`.
     """

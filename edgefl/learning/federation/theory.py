@@ -40,7 +40,7 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES samples. Measuring takes as
     much wall time as about two passes over all participants' data. All participants started from one model; settings
-    with several models are errors together with `learning.theory`. The result is empty if no participant has data.
+    with several models cannot be combined with `learning.theory`. The result is empty if no participant has data.
     """
     positions = last.trained
     if last.batches is None or not positions:

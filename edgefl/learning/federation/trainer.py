@@ -97,7 +97,7 @@ class Trainer:
     def learning_rate(
         self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
     ) -> float:
-        """Return the devices' learning rate that the schedule gives for a round.
+        """Return the devices' learning rate in a round, according to the schedule.
 
         Args:
             longest: maximum number of rounds in the session, or None if the session has no maximum.
@@ -203,7 +203,7 @@ class Trainer:
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
-        """Compute the extra metrics in the settings for a model [M + Q] on these labels' test data."""
+        """Compute the extra metrics that the settings name for a model [M + Q] on these labels' test data."""
         names = self.settings.evaluation.metrics
         if not names:
             return {}

@@ -102,7 +102,7 @@ class ChunkTraining:
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # these steps use the local models before their update
+            if personal is not None:  # personal steps use the local models from before the local step
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
@@ -161,7 +161,7 @@ class _PersonalModels:
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Step the first devices' personal models with the prepared gradients, before these devices' local models."""
+        """Step the first devices' personal models with the prepared gradients, before stepping the local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
@@ -176,7 +176,7 @@ class _PersonalModels:
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Write the personal models into the round's result, with the statistics of the gradients' passes."""
+        """Write the personal models into the round's result, with the statistics that the gradient passes updated."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         _put(self._result, positions, self._rows)

@@ -69,7 +69,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     """Count the FLOPs of one sample's forward and backward pass (one multiply-add counts as two).
 
     PyTorch's FLOP counter counts matrix products, convolutions and attention. Left out, as usual: element-wise work
-    (biases, activations, normalisation, the softmax) and looking up embeddings.
+    (biases, activations, normalisation, the softmax) and look-ups of embeddings.
     """
     where = next(module.parameters()).device  # the model's torch device: a CPU, a GPU, or `meta`
     x = torch.zeros(1, *input_shape, device=where)

@@ -23,8 +23,8 @@ class LocalTask:
     previous: function of positions that returns the devices' last local models, [k, M + Q].
     personal: function of positions that returns the personal models to train besides the local models, [k, M + Q].
     optimiser: function of positions that returns optimiser state and steps so far, [k, V M + 1]; None: zeros.
-    terms: further terms of the local loss.
-    stop: early stopping that replaces the algorithm's.
+    terms: extra terms of the local loss.
+    stop: early stopping that replaces the algorithm's early stopping.
     """
 
     start: Tensor
@@ -44,11 +44,11 @@ class LocalTask:
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
-        """Return whether the local loss has further terms that use the models' outputs."""
+        """Return whether the local loss has extra terms that use the models' outputs."""
         return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
 
     def terms_of(self, positions: Sequence[int]) -> list[OutputTerm]:
-        """Return all further terms of the local loss, with reference models for devices at these positions."""
+        """Return all extra terms of the local loss, with reference models for devices at these positions."""
         previous = self.previous(positions) if self.previous else None
         algorithms_term = self.algorithm.term(self.received(positions), previous)
         return [*self.terms, *([algorithms_term] if algorithms_term else [])]
@@ -61,7 +61,7 @@ class LocalModels:
     rows: local models [K, M + Q].
     personal: personal models [K, M + Q], or None if the algorithm trains none.
     steps: local steps of each device [K].
-    tested: [K] for how many samples each device ran the forward pass only, for early stopping.
+    tested: [K] number of samples for which each device ran only the forward pass, for early stopping.
     optimiser: state of the optimiser and steps so far [K, V M + 1], or None if devices do not keep this state.
     """
 

@@ -194,7 +194,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """Number of values that a sample has in memory: its input, and the values that autograd keeps."""
+        """The number of values that a sample has in memory: its input, and the values that autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs

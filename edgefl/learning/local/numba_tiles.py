@@ -3,7 +3,7 @@
 Numba's own vectoriser does not keep the sums of a tile in registers. Vectors have the same length on every processor,
 and multiply-adds round once, so results do not depend on the processor either.
 
-Matrices [n, m] lie in panels of 16 columns, [m / 16, n, 16]. Addresses count bytes; strides count float32 values.
+Matrices [n, m] are in panels of 16 columns, [m / 16, n, 16]. Addresses count bytes; strides count float32 values.
 """
 
 from collections.abc import Callable

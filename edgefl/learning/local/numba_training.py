@@ -1,9 +1,9 @@
-"""Run SGD of fully connected networks compiled by numba, with a device's model in the cache for its round.
+"""Run SGD of fully connected networks, compiled by numba; a device's model stays in the cache during a round.
 
-Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
-[inputs, outputs] and those of the last layer [outputs, inputs], so that all products run along lanes. Columns that
-fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number, because panels
-with a stride of a power of two would share few lines of the cache.
+Matrices are stored in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden
+layers [inputs, outputs] and weights of the last layer [outputs, inputs], so that all products run along lanes.
+Columns that fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number,
+because panels with a stride of a power of two would share few lines of the cache.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from edgefl.learning.local.numba_tiles import LANES, copy, descent, dots, power_
 _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4), dots(5, 2)
 BYTES = 4  # bytes of a float32 value
 ROW = BYTES * LANES  # bytes of a panel's row
-AT_ONCE = 16  # panels multiplied at a time, so few that weights stay in the first-level cache
+AT_ONCE = 16  # panels multiplied at a time, few enough that weights stay in the first-level cache
 AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
 # Numba's cache notices changes of this file only: after editing `numba_tiles`, delete this file's cache entries.
@@ -141,7 +141,7 @@ def _forward(size, distance, dims, table, model, work):
 
 @compiled
 def _behind(layer, size, distance, dims, table, model, work):
-    """Compute the loss's gradients with respect to a hidden layer's activations from those of the next layer."""
+    """Compute the gradients for a hidden layer's activations from the gradients for the next layer's outputs."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, _, a, errors, _ = table[layer]
     into = table[layer - 1, 3]

@@ -10,7 +10,7 @@ BF16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
 def repeat_on_gpus() -> None:
-    """Make GPUs compute float32 without TF32, and convolutions give the same bits in each run.
+    """Make GPUs compute float32 without TF32, and compute convolutions with the same bits in each run.
 
     By default PyTorch lets cuDNN round the inputs of float32 convolutions to TF32's 10 bits, and choose algorithms
     that add in any order (PyTorch's pages CUDA semantics and Reproducibility).

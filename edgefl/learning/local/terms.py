@@ -1,4 +1,4 @@
-"""Run a module on a batch, and sum the further terms of the local loss."""
+"""Run a module on a batch, and sum the extra terms of the local loss."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outp
 def weighted(
     terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
 ) -> Tensor:
-    """Return the sum of the loss's further terms, in which each sample has its weight."""
+    """Return the sum of the loss's extra terms over all samples, each multiplied by the sample's weight."""
     total = weight.new_zeros(())
     outputs = Outputs(*(part.float() for part in outputs))
     for term, term_outputs in zip(terms, references, strict=True):

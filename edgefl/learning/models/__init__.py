@@ -46,7 +46,7 @@ class OutputTerm(ABC):
     def gradients(
         self, outputs: Outputs, references: Sequence[Outputs]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Compute the loss term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
+        """Compute the loss term's gradients at logits [..., B, C] and representation [..., B, F]; None means zero.
 
         The default uses automatic differentiation; a term that small models compute in every step may override it
         with explicit formulas.

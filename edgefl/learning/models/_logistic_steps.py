@@ -8,8 +8,8 @@ from torch import Tensor
 from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
 # Bytes of inputs read at a time on a CPU. Two successive products read the inputs, so most of a block should fit in
-# the second-level cache (1 to 2 MB): five devices with 128 images of 28x28. Further terms of the loss add work, so
-# that twice as large blocks (ten devices) pay off.
+# the second-level cache (1 to 2 MB): five devices with 128 images of 28x28. Extra terms of the loss add work, so that
+# blocks twice as large (ten devices) pay off.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 2_100_000, 4_100_000
 TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which one product uses the inputs
 
@@ -91,7 +91,7 @@ class LogisticSteps:
 class _Block:
     """A block of a chunk's devices, reused in every step.
 
-    Buffers and views are made once for all steps: two products take 0.03 ms per device, so every further call to
+    Buffers and views are made once for all steps: two products take 0.03 ms per device, so every additional call to
     PyTorch would be noticeable. Both products omit the padding after the last sample of the block's
     devices: x ends there, and delta is 0 in padding.
     """
@@ -109,7 +109,7 @@ class _Block:
         self._by_weights, self._by_bias = chunk.by_weights[own], chunk.by_bias[own]
         self._logits, self._delta = chunk.logits[own], chunk.delta[own]
         self._offset, self._by_offset = chunk.offset[own].unsqueeze(2), self._by_bias.unsqueeze(2)
-        self._parts = self._logits.split(self._classes, 1)  # logits of the local model and each reference
+        self._parts = self._logits.split(self._classes, 1)  # logits of local and reference models
         self._weight, self._cold = chunk.weight[:, own].unbind(), chunk.cold[:, own].unbind()
         self._x = self._flat = self._turned = self._logits
 
@@ -120,7 +120,7 @@ class _Block:
             self._turned = self._flat.transpose(1, 2)
         width, weight, delta = x.shape[1], self._weight[step], self._delta
         whole = width == self._batch
-        # compute the logits of the local models and of each reference
+        # compute the logits of the local models and of each reference model
         torch.baddbmm(
             self._offset,
             self._weights,
@@ -164,7 +164,7 @@ def logits_of(
     offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
-    at_once = -(-count // -(-count // at_once))  # makes blocks equally large
+    at_once = -(-count // -(-count // at_once))  # makes blocks of equal size
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
         x, out = read(begin, end).flatten(1), result[:, begin:end]

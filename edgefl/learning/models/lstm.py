@@ -28,12 +28,12 @@ class Lstm(Model):
     typical_classes: ClassVar = 90
 
     vocabulary: int = Field(
-        90, ge=2, le=10_000_000, description="number of embeddings; all token ids must be smaller"
+        90, ge=2, le=10_000_000, description="number of embeddings; token ids must be below this number"
     )
     embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")
     targets: Literal["last", "every"] = Field(
-        "last", description="positions at which a token is predicted: the last or every one"
+        "last", description="positions at which a token is predicted. last: only the last; every: all"
     )
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -84,6 +84,6 @@ class _LstmLayers(Recurrent):
         for first in range(0, len(self.weights), 3):
             # no slice, since a slice of a ParameterList has new parameters, which stacked training cannot update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
-        # train=True makes cuDNN keep what the backward pass needs, and changes nothing else, as there is no dropout
+        # train=True makes cuDNN keep what the backward pass needs, and changes nothing else without dropout
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs if self.every else outputs[:, -1]

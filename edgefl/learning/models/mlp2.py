@@ -24,8 +24,8 @@ COPIED_UP_TO = 10_000
 class Mlp2(Model):
     """One hidden layer with ReLU on the flattened input.
 
-    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper gives no width; our choice of 128
-    gives 9,098 parameters for 60 inputs and 10 classes. The paper also calls the task convex, which holds only for
+    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper states no width; our choice of 128
+    leads to 9,098 parameters for 60 inputs and 10 classes. The paper also calls the task convex, which holds only for
     `logistic`, the model of Li et al., MLSys 2020. Representation: the hidden layer.
     """
 
@@ -62,8 +62,8 @@ class Mlp2(Model):
         terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
         # Written by hand, because vmap and autograd took most of a step with such small products: with 60-128-10 and
-        # batches of 10, ten devices take 0.5 ms instead of 2.9, and one device 0.34 instead of 1.7. MOON's term makes
-        # a round of thirty devices 1.8 times as long, and with autograd 5.7 times as long.
+        # batches of 10, ten devices take 0.5 ms instead of 2.9 ms, and one device takes 0.34 ms instead of 1.7 ms.
+        # MOON's term makes a round of thirty devices 1.8 times as long, and with autograd 5.7 times as long.
         import torch
 
         result = torch.empty_like(rows)

@@ -13,8 +13,8 @@ class Resnet18(Model):
 
     11,573,066 parameters for RGB images of any size and 10 classes, 11,596,196 for 100 classes: the journal paper,
     Table I (CIFAR-10, CIFAR-100). He et al., CVPR 2016; the head follows Li, He and Song, CVPR 2021. Representation:
-    the 256 inputs of the last layer. Left out: the 3x3 stem that others use for 32x32 images, with which the
-    parameter counts would differ from the paper's.
+    the 256 inputs of the last layer. Left out: the 3x3 stem that others use for 32x32 images, which would change the
+    numbers of parameters.
     """
 
     typical_input: ClassVar = (3, 32, 32)

@@ -18,8 +18,8 @@ class SvhnCnn(Model):
 
     `journal`: 32, 32, pool, 64, 64, pool, 128, pool, with batch norm after each convolution: 667,178 parameters for
     3x32x32 images and 10 classes, the journal paper's Table I. The paper gives the numbers of parameters and of FLOPs
-    (60.7 million, 91.04 per parameter), but not the layers: the layers used here match the number of parameters
-    exactly, and the FLOPs nearly: a forward pass has 59.4 million in its matrix products.
+    (60.7 million, 91.04 per parameter), but not the layers. The layers used here match the number of parameters
+    exactly, and the FLOPs nearly: the matrix products of a forward pass have 59.4 million FLOPs.
 
     `early`: 32, pool, 64, pool, 128, pool, without batch norm: listing 2 of the early version as printed, 620,362
     parameters.

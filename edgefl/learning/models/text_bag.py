@@ -28,7 +28,7 @@ class TextBag(Model):
     typical_classes: ClassVar = 4
 
     vocabulary: int = Field(
-        30_522, ge=2, le=10_000_000, description="number of embeddings; all token ids must be smaller"
+        30_522, ge=2, le=10_000_000, description="number of embeddings; token ids must be below this number"
     )
     width: ClassVar[int] = 300  # length of an embedding
 

@@ -103,7 +103,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], i
     Raises:
         OSError: the file cannot be written.
     """
-    # a single entry, because the order of several would differ from process to process
+    # a single entry, because the order of several entries would differ from process to process
     taken = asdict(inputs)
     if (inputs.target_mean, inputs.target_std) == (0.0, 1.0):
         taken = {name: value for name, value in taken.items() if not name.startswith("target_")}

@@ -58,9 +58,9 @@ def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
 def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     """Check that stacked training updates all parameters of a module.
 
-    Stacked training passes the devices' parameters by name, while sequential training updates the module's own. A
-    parameter that the module wraps again while it runs, as a slice of an nn.ParameterList does, would be trained in
-    sequential training only.
+    Stacked training passes the devices' parameters by name, while sequential training updates the module's own
+    parameters. A parameter that the module wraps again while it runs, as a slice of an nn.ParameterList does, would
+    be trained in sequential training only.
 
     Args:
         x: inputs, as `example` returns them.

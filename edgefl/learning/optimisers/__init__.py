@@ -42,7 +42,7 @@ class Optimiser(Component):
 
     state: Literal["fresh", "kept"] = Field(
         "fresh",
-        description="state at the start of a device's round. fresh: zeros; kept: as its last arrived update left it",
+        description="a device's state when a round starts. fresh: zeros; kept: the state of its last arrived update",
     )
 
     @abstractmethod

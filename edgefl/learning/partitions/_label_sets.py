@@ -23,10 +23,10 @@ class RecurringLabels(Partition):
     (the conference paper's Table 12).
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels and together are all C labels. With either key, each session deals its
-    samples again: its population is new (D_k^(s) in the journal paper), and its devices keep nothing from earlier
-    sessions. With `devices.populations: 2` different devices have the labels A and B; both populations keep their
-    data and take turns.
+    are equally large, share overlap x C labels, and together contain all C labels. With either key, each session
+    deals its samples again: its population is new (D_k^(s) in the journal paper), and its devices keep nothing from
+    earlier sessions. With `devices.populations: 2` different devices have the labels A and B; both populations keep
+    their data and take turns.
 
     Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
     labels of a session then depend on the devices that are present.
@@ -59,13 +59,13 @@ class RecurringLabels(Partition):
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which labels are assigned to the two sets: random, drawn from the seed, or ascending",
+        description="order in which labels go to the two sets. random: drawn from the seed; ascending: by label",
     )
     label_sets: tuple[tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...], ...] | None = Field(
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: the labels of sessions 1, 2, ...; after the last set, the first follows",
+        description="instead of `overlap`: labels of sessions 1, 2, ...; after the last set, the first set follows",
     )
 
     @model_validator(mode="after")
@@ -177,7 +177,7 @@ def deal_evenly(
 ) -> None:
     """Deal samples to devices at random by writing their owners; devices' counts differ by at most one.
 
-    The devices that get one sample more are drawn at random, so that totals of devices over many labels stay close.
+    The devices that get an extra sample are drawn at random, so that totals of devices over many labels stay close.
 
     Args:
         owner: owners of all samples [n], modified at `samples`.

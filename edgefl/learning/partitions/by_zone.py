@@ -15,10 +15,10 @@ class ByZone(Staying):
     """Assign labels to zones; a device has the labels of its home zone, where it is at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
-    north), `rings` around the origin with equally many devices, or the `cells` of the layout (the nearest base
-    station at time 0). The labels, in random order, form a circle that the zones divide: zone z of Z begins at label
-    z C / Z and has `labels_per_zone` labels from there, so neighbouring zones share labels if `labels_per_zone` is
-    above C / Z. The devices of all zones with a label share its samples; counts differ by at most one. Labels of
+    north), `rings` around the origin with the same number of devices each, or the `cells` of the layout (the nearest
+    base station at time 0). The labels, in random order, form a circle that the zones divide: zone z of Z begins at
+    label z C / Z and has `labels_per_zone` labels from there, so neighbouring zones share labels if `labels_per_zone`
+    is above C / Z. The devices of all zones with a label share its samples; counts differ by at most one. Labels of
     zones without devices are not used.
     """
 

@@ -53,7 +53,7 @@ def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generat
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken
         shares = np.where(rest > 0, mix, 0.0)
-        if not shares.sum() > 0:  # if the labels of its mix are used up, take any others
+        if not shares.sum() > 0:  # if the labels of its mix are used up, take any other labels
             shares = rest.astype(float)
         taken += np.minimum(rng.multinomial(missing, shares / shares.sum()), rest)
     return taken

@@ -19,7 +19,7 @@ class Natural(Staying):
     """
 
     choice: Literal["random", "largest"] = Field(
-        "random", description="groups that become devices: random ones, or the largest in descending order"
+        "random", description="groups that become devices. random: at random; largest: the largest first"
     )
     min_samples: int = Field(
         1, ge=1, le=1_000_000_000, description="minimum number of a group's training samples"

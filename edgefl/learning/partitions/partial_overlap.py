@@ -7,7 +7,7 @@ from edgefl.learning.partitions.half import Half
 
 
 class PartialOverlap(Half):
-    """Divide the labels as `half` does, but into overlapping sets: with overlap 0.2, each has 60 % of all labels.
+    """Divide the labels like `half`, but into overlapping sets: with overlap 0.2, each set has 60 % of all labels.
 
     Samples of a common label are split equally between the two halves of the devices. With overlap 0 this is `half`.
     Source: the journal paper, appendix E; the early version, section 6.

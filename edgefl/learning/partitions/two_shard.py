@@ -18,8 +18,8 @@ class TwoShard(Staying):
     shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty.
     Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
-    Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; for more, McMahan et al.,
-    AISTATS 2017, who cut shards from samples sorted by label, so that a device may get two shards of one label.
+    Source: the journal paper, appendix E, and the early version, section 6 (10 devices); for more devices, McMahan
+    et al., AISTATS 2017, who cut shards from samples sorted by label, so a device may get two shards of one label.
     """
 
     bundles: ClassVar[int] = 10  # number of bundles, at most the number of labels
@@ -51,7 +51,7 @@ def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     A device that has drawn bundle a twice swaps one of its shards with a random device without shards of a. Such a
     device exists as long as no bundle has more than N shards: if one device has two shards of a, the other N - 1
-    devices have at most N - 2. After each swap, one device fewer has a bundle twice, so the swapping ends.
+    devices have at most N - 2 such shards. After each swap, one device fewer has a bundle twice, so swapping ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

@@ -42,8 +42,8 @@ def _macro_f1(logits: Tensor, y: Tensor) -> float:
 def _auc(logits: Tensor, y: Tensor) -> float:
     """Return the mean over all occurring labels of the area under the ROC curve, one label against all others.
 
-    The area is the probability that a sample of the label has a larger softmax output for it than a sample of another
-    label; equal outputs count half (Hanley and McNeil, 1982). NaN if only one label occurs.
+    The area is the probability that a sample of the label has a larger softmax output for this label than a sample of
+    another label; equal outputs count half (Hanley and McNeil, 1982). NaN if only one label occurs.
     """
     outputs, areas = logits.softmax(1), []
     for label in torch.unique(y).tolist():

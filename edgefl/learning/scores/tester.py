@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # a copy, since the original keeps its order
+            self._modules = [_with_same_tensors(module)]  # a copy, since the original keeps its memory order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -69,7 +69,7 @@ class ModelTester:
         while len(self._modules) < busy:
             self._modules.append(_with_same_tensors(self._modules[0]))
 
-        @torch.no_grad()  # again, since no_grad holds for one thread only
+        @torch.no_grad()  # again, since no_grad applies to one thread only
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():

@@ -69,7 +69,7 @@ class Task(Component):
         return float(in_double(self.scores(outputs, y)).sum())
 
     def further(self, loss: float) -> Mapping[str, float]:
-        """Return the values of the task's further `columns`, given the mean loss on the test data."""
+        """Return the values of the task's extra `columns`, given the mean loss on the test data."""
         return {}
 
     def scaling(self) -> tuple[float, float]:

@@ -34,7 +34,7 @@ class Arrivals:
 
     round: the updates' round; updates from several rounds are joined into a new round.
     positions: the updates' rows in the round.
-    shares: each device's share of the data of all K, [K].
+    shares: each device's share of the data of all K devices, [K].
     weights: factor of each update's change, besides its share, [K].
     staleness: how many versions the stalest update lags behind.
     base: the model from which an update's change is measured, as in `Staleness`; None: updates stay unchanged.

@@ -10,8 +10,8 @@ from torch import Tensor
 class CloudModels:
     """The last model that each cell has sent to the cloud, and its weight in the mean, a number of samples.
 
-    It counts the samples of all devices with updates that were aggregated since the cell sent its previous model: the
-    cell's whole data if all devices take part in every round. A model without samples is not kept.
+    The weight counts the samples of all devices with updates that were aggregated since the cell sent its previous
+    model: the cell's whole data if all devices take part in every round. A model without samples is not kept.
 
     Args:
         torch_device: torch device that stores the models.

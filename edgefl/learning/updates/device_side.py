@@ -66,7 +66,7 @@ class DeviceSide:
         return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
 
     def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
-        """Append statistics to models [M] or [k, M]: the statistics of the model `of`, or the devices' own."""
+        """Append statistics to models [M] or [k, M]: statistics of the model `of`, or the devices' own statistics."""
         _, statistics = self._training.layout.split(of)
         if self.keeps_statistics:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
@@ -178,7 +178,7 @@ class DeviceSide:
         """Report the amounts of work before a round trains, unless early stopping or the uploads may change them.
 
         Args:
-            tested: number of samples of which only the forward pass is run, as in `LocalResult`.
+            tested: number of samples for which only the forward pass is run, as in `LocalResult`.
         """
         count = len(batches.steps)
         if tell is not None and not len(batches.validation) and not self._changes_upload:

@@ -8,7 +8,7 @@ class Payload:
     """The rule for the size of a transfer, in bits.
 
     bits_per_parameter: how many bits each number of a transfer has.
-    exchanged: whether all vectors that the algorithm exchanges count, or one model, as in the journal paper.
+    exchanged: whether all vectors that the algorithm exchanges count, or only one model, as in the journal paper.
     """
 
     bits_per_parameter: int = 32

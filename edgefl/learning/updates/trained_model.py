@@ -31,7 +31,7 @@ from edgefl.rng import Streams
 
 
 class Diverged(Exception):
-    """An error about a model that is no longer finite: of `device`, or, if this is None, the aggregated model."""
+    """An error about a model that is no longer finite: the model of `device`, or if None, the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -42,7 +42,7 @@ class TrainedModel:
     """A model that is trained from round to round, the global model or the auxiliary model of probe rounds.
 
     Args:
-        devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
+        devices: storage of the devices' vectors, which a probe does not share with the global model.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if nothing is random.

@@ -26,7 +26,7 @@ HELD = "model received"  # name of the last model that a device received in a ro
 class Transfers:
     """Encode transfers of models, and store the vectors that devices keep for codecs.
 
-    Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent unencoded.
+    An algorithm's extra vectors, such as SCAFFOLD's control variates, and statistics are sent unencoded.
 
     Args:
         layout: layout of a model with its statistics.
@@ -87,7 +87,7 @@ class Transfers:
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         meant = received.start
         if meant.dim() == 1 and torch.equal(start, whole):
-            start = meant  # store one model, since all devices receive the same
+            start = meant  # store one model, since all devices receive the same model
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
         return replace(received, start=start, bits=bits + self._others(vectors)), meant
 
@@ -148,7 +148,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec, as bits are then constant."""
+        """Return the bits [1] of a normally distributed change; None without a codec: bits are then constant."""
         codec = self._uplink
         if codec is None:
             return None
@@ -176,7 +176,7 @@ class Transfers:
             name: change.new_zeros(len(change), size) for name, size in self._memory(key, codec).items()
         }
         coded = self._encoded(key, codec, change, memory, rng)
-        # with a memory, decoded changes are damped already
+        # with a memory, decoded changes are already damped
         with about("learning", key):
             rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
         return Coded(rows, coded.bits)

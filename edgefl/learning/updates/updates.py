@@ -136,7 +136,7 @@ class Update:
 
 
 class Amounts(NamedTuple):
-    """The amounts of work of K devices in a round that are known before training, [K] each, as in `LocalResult`."""
+    """The amounts of work of K devices in a round, as far as known before training, [K] each, as in `LocalResult`."""
 
     steps: np.ndarray
     samples: np.ndarray
@@ -174,7 +174,7 @@ class LocalResult:
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:
-    """Return copies of these updates, as one partial round for each of their rounds."""
+    """Return copies of these updates, grouped into one partial round for each round that they come from."""
     places: dict[int, list[int]] = {}
     for update in updates:
         places.setdefault(id(update.round), []).append(update.position)

@@ -46,11 +46,11 @@ class OpeningModel:
 class WarmStart(Component):
     """Base class of all warm starts. Pilot sessions 1 to P always start with the last session's model."""
 
-    # whether the warm start needs classes, so that it is an error for tasks without classes
+    # whether the warm start needs classes; with a task without classes, such a warm start is an error
     of_classes: ClassVar[bool] = False
 
-    # whether sessions P + 1 and P + 2 train as with `previous`, because the first finds no saved model and the second
-    # finds one, and the local loss has no extra term
+    # whether sessions P + 1 and P + 2 train as with `previous`: there is no saved model before the first session and
+    # one before the second, and the local loss has no extra term
     first_two_as_previous: ClassVar[bool] = False
 
     @property

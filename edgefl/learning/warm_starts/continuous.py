@@ -31,7 +31,7 @@ class Continuous(WarmStart):
     )
 
     classes: Literal["known", "all"] = Field(
-        "known", description="classes compared by distillation: those of the previous session, or all"
+        "known", description="distilled classes. known: classes of the previous session; all: all classes"
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from edgefl.learning.modules.parameters import TensorLayout
 
-# with `scale: auto`, a session at the median distance weighs e^-10 times as much as one at distance 0
+# with `scale: auto`, a session at the median distance weighs e^-10 times as much as a session at distance 0
 AUTO_EXPONENT = 10.0
 
 
@@ -44,8 +44,8 @@ class Similarity(WarmStart):
     )
     distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
         "two_norm",
-        description="distance between gradients: |G - G'|, 1 - cos(G, G'), or for unit_tensors |G/|G| - G'/|G'||"
-        " averaged over the weight tensors without biases, which is 0 to 2 for any model and learning rate",
+        description="distance between gradients. two_norm: |G - G'|; cosine: 1 - cos(G, G'); unit_tensors: |G/|G| -"
+        " G'/|G'|| averaged over the weight tensors without biases, 0 to 2 for any model and learning rate",
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: probe rounds per session")
     probe_share: float = Field(
@@ -56,14 +56,14 @@ class Similarity(WarmStart):
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of good sessions"
-        " (I), or the run's untrained first model (N, ablation)",
+        description="how the pilot model is made. mean: mean of the pilot sessions (J 16); ema: their moving average"
+        " (J 30); good: mean of the good sessions (I); random: the run's untrained first model (N, ablation)",
     )
     beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
     good_share: ClassVar[float] = 0.9  # sessions with this share of the best accuracy are good (I)
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
-        "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
+        "last", description="kept sessions. last: the latest; diverse: those with the most diverse gradients"
     )
     check: bool = Field(False, description="open with the previous model if a check round finds it better")
     _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of a gradient that are weight tensors
