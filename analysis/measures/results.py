@@ -87,7 +87,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant that costs are compared with, the reference or, without a reference, the first variant."""
+        """The variant with which costs are compared: the reference or, without a reference, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property
@@ -100,7 +100,7 @@ class Comparison(Found):
         """Return the simulated seconds that each variant needs to reach a target accuracy.
 
         Args:
-            target: an accuracy, or a share of the best one: `95%` (of the reference's), `95% of NAME`, `95% of best`.
+            target: an accuracy, or a share of a best accuracy: `95%` (the reference's), `95% of NAME`, `95% of best`.
 
         Returns:
             Variant -> seconds from a session's start, the mean over seeds and the sessions in scope; inf if one of

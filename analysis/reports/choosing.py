@@ -83,8 +83,8 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
     """Choose the most accurate value for each variant in each setting of the other keys; ties go to the first.
 
     Returns:
-        the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and
-        the accuracy on the test data with this value.
+        the chosen row of `_scores`, and best_value and best_accuracy: the value with the highest accuracy on the test
+        data, and this accuracy.
     """
     rows = []
     for _, own in values.groupby(["variant", "rest"], sort=False):

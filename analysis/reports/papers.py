@@ -38,11 +38,11 @@ class Result:
         paper: the paper's short name.
         name: name of the table or figure in the paper, such as `table X`.
         shows: what the table or figure reports.
-        state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can give the
-            result), or same (another paper has the result).
+        state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can reproduce
+            the result), or same (another paper has the result).
         same: paper and name of the same result in another paper, if there is one.
-        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that gives the
-            result's numbers; all are empty if nothing does.
+        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that computes the
+            result's numbers; all three are empty if none does.
         minutes: time that the command takes on one core; 0 if the command takes hours, or has not been timed.
         needs: data, time or hardware that the command needs.
         why: the reason for the state, or for a difference between edgefl's and the paper's numbers.
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The command that gives the result; empty if no command does."""
+        """The command that computes the result; empty if there is none."""
         verbs = {
             "edgefl study ": self.study,
             "edgefl run ": self.scenario,

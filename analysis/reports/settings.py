@@ -122,8 +122,8 @@ SHOWN_COSTS = {
 
 
 COSTS_EXPLAINED = (
-    "Latency is that of the slowest device, for which a synchronous round waits, mean latency the mean over"
-    " devices, and energy that of all devices. Probe rounds are left out."
+    "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. Energy:"
+    " sum over devices. Probe rounds are left out."
 )
 
 
