@@ -1,4 +1,4 @@
-"""Drive a headless Chromium by the DevTools protocol over a pipe, which needs no further package."""
+"""Drive a headless Chromium by the DevTools protocol over a pipe, which needs no additional package."""
 
 import base64
 import itertools

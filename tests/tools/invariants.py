@@ -28,7 +28,7 @@ LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j")
 LINK_EVENTS = ("radio_link_failure", "reestablished")
 # energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
 SIGNED = {"energy_excess_j"}
-# faults of one kind that are listed; further faults are counted
+# number of faults of one kind that are listed; the others are counted
 TOLD = 5
 
 
@@ -295,7 +295,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1
-            # an event at the exact beginning of the round may count before or after it
+            # an event at the exact beginning of the round may belong before or after the beginning
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):

@@ -49,7 +49,7 @@ def run_pytest(
         limit_s: CPU time after which the child is killed, which other load does not affect.
 
     Returns:
-        pytest's exit code or SLOW, its output, and the CPU time of it and its children in s.
+        pytest's exit code or SLOW, its output, and the CPU time of pytest and its children in s.
     """
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as written:
