@@ -42,7 +42,7 @@ LAYERS = (784 * 50, 50, 50 * 10, 10)
 
 
 class Blocks(CountedDecider):
-    """Choose users, and blocks that differ in interference, by the file's proposed scheme or a baseline of it."""
+    """Choose users, and blocks that differ in interference, by the proposed scheme or a baseline of the file."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"clock"})
     choose: Literal["proposed", "random blocks", "random", "least errors"] = "proposed"
