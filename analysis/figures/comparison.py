@@ -107,7 +107,7 @@ def _spread(comparison: Comparison, sign: str = "band") -> str:
 
 
 def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
-    """Draw accuracy over the time since the start of each session, one session after the other."""
+    """Draw accuracy over the time since each session's start, with sessions side by side."""
     runs = comparison.runs
     rounds = with_elapsed(comparison.rounds, runs.sessions)
     last_s = rounds.groupby(["variant", "session", "seed"])["elapsed_s"].max()

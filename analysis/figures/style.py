@@ -21,7 +21,7 @@ WORDS_PER_INCH = 15.5  # average number of characters per inch in an explanation
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
 SMALL = 7.5  # size of small text, points
-# each series has its own dash and marker, so that series differ in greyscale, too
+# each series has its own dash and marker, so that series differ also in greyscale
 DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
 MARKS = "osD^vP*X"
 

@@ -23,7 +23,7 @@ ACTIVITIES = {
 
 
 def label_of(run: Any, runs: Runs) -> str:
-    """Return a run's name in charts, distinct from those of all other runs in the folder."""
+    """Return a run's name in charts, distinct from the names of all other runs in the folder."""
     if len(runs.info) == 1:
         return str(run.name)
     seeds = runs.info["seed"].nunique() > 1

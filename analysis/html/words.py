@@ -45,7 +45,7 @@ def summary(runs: Runs) -> list[str]:
             f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
-        if len(variants) == 1:  # with several variants, the answer says how runs ended
+        if len(variants) == 1:  # with several variants, the answer describes how runs ended
             sentences += stops(runs.info, runs.rounds, variants)
     return sentences
 

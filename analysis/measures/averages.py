@@ -94,11 +94,11 @@ class Costs:
         return pd.DataFrame(columns, index=table.index.unique())
 
     def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
-        """Divide a quantity of `one` (a point and a variant: column -> value) by that of `base`, paired by seed."""
+        """Divide a quantity at `one` (point and variant: column -> value) by its value at `base`, paired by seed."""
         return paired_ratio(*self._pairs(quantity, one, base))
 
     def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
-        """Subtract that of `base` from a quantity of `one` (point and variant: column -> value), paired by seed."""
+        """Subtract a quantity at `base` from that at `one` (point and variant: column -> value), paired by seed."""
         return paired(*self._pairs(quantity, one, base))
 
     def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:

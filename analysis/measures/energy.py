@@ -108,7 +108,7 @@ def _known_sum(values: pd.Series) -> float:
 
 
 def _with_battery(table: pd.DataFrame) -> pd.DataFrame:
-    """Add an average device's mAh, and their share of a battery's charge and of what a phone uses in a day."""
+    """Add a mean device's charge in mAh, and its shares of a battery's charge and of a phone's daily charge."""
     device_j = table["energy_j"] / table["devices"]
     return table.assign(
         device_j=device_j,

@@ -211,7 +211,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
 
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute G_total, the sum over a session's training rounds of the reference's accuracy minus the variant's.
+    """Compute G_total, the reference's accuracy minus the variant's, summed over a session's training rounds.
 
     Rounds that only one of the two variants has are left out.
 

@@ -59,9 +59,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
         for note, paths in runs_with.items()
     ]
     more = len(said) - MOST_NOTES
-    return (
-        said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'further note')} in the runs' run.json"]
-    )
+    return said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'more note')} in the runs' run.json"]
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:

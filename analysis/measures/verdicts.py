@@ -71,8 +71,9 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
-    With a target, costs are those of reaching it. A session that missed the target counts with its whole length,
-    which costs less than reaching the target, so its ratio is a bound. Without a target, costs are those of a round.
+    With a target, the costs are the costs of reaching the target. A session that missed the target counts with its
+    whole length, which costs less than reaching the target, so its ratio is a bound. Without a target, they are the
+    costs of a round.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.
@@ -182,7 +183,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
+    """Compare two variants' costs to the target; sessions that missed the target count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not row["of"]:  # for example, the variant has only a pilot session

@@ -134,7 +134,7 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def _explained(by: str) -> list[str]:
     """Return sentences that explain the table of chosen settings."""
-    sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
+    sentences = ["Accuracies are measured after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(
             "The setting was chosen on the test data, so its accuracy is biased upwards."

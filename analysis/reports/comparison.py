@@ -77,9 +77,9 @@ def compare(
     recurring: RecurringBy = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
-    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
+    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and other files.
 
-    Further files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
+    The other files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
     seeds), and as .png and .pdf comparison_curves (over simulated time and energy) and, with several variants,
     comparison_pareto (time against energy). Without `out`, files for targets other than the default go into a folder
     of their own, such as target-0.8.
@@ -251,7 +251,7 @@ def _explanations(comparison: Comparison) -> list[str]:
         lines.append(
             f"The speed-up is the median over sessions of the variant's time divided by that of"
             f" {comparison.reference} (J, Table VII). The accumulated gain is {comparison.reference}'s accuracy minus"
-            " the variant's, summed over the rounds of a session (J, 32)."
+            " the variant's accuracy, summed over a session's rounds (J, 32)."
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
@@ -329,7 +329,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
-    """Return each variant's time and energy, to the target or per round, and the names of both quantities."""
+    """Return each variant's time and energy, to the target or per round, and the names of the two quantities."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

@@ -128,7 +128,7 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
         # similarity keeps w_pilot, and the last model and gradient of each session
         "similarity": 1 + 2 * kept,
         "average": kept,
-        # these two keep the last model, with which the next session continues
+        # previous and continuous keep the last model, with which the next session continues
         "previous": 1,
         "continuous": 1,
     }.get(str(settings.get("learning.warm_start")), float("nan"))
@@ -298,7 +298,7 @@ def _spreads(
 ) -> tuple[pd.DataFrame, str]:
     """Write means over seeds in the unit that fits; without units, write each number as it is.
 
-    A row of much smaller means is in its own unit, which its title names. Seeds that agree exactly have no ±.
+    A row of much smaller means has its own unit, which the row's title names. Seeds that agree exactly have no ±.
     """
     known = {
         name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())

@@ -122,8 +122,8 @@ def over_time(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed; time_s (the middle of the period); handovers_per_hour of all devices, and ping_pongs_per_hour
-        among these; in_service (mean number of devices that are in the area of the cells, switched on and charged);
-        round_s (mean latency of the training rounds that began in the period, NaN without such rounds).
+        among these handovers; in_service (mean number of devices that are in the area of the cells, switched on and
+        charged); round_s (mean latency of the training rounds that began in the period, NaN without such rounds).
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)

@@ -21,7 +21,7 @@ ALIKE = 1e-5  # relative difference up to which a number equals the recorded one
 
 
 def computed(script: str) -> pd.DataFrame:
-    """Run a script; return its numbers beside the paper's numbers, in the columns of `COLUMNS` and the paper's order.
+    """Run a script; return its numbers beside the paper's numbers, in the columns `COLUMNS` and the paper's order.
 
     Raises:
         ValueError: the script fails, or does not compute one of the paper's numbers.

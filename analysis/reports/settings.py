@@ -218,7 +218,7 @@ def _caption(settings: SettingsTable) -> str:
 
 
 def _verdicts(settings: SettingsTable) -> list[str]:
-    """Return sentences on the settings in which the reference leads, and those in which it does not."""
+    """Return sentences on the settings in which the reference leads, and the settings in which it does not."""
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")

@@ -261,8 +261,8 @@ def _score(info: pd.DataFrame) -> str:
     if others:
         paths = [info.loc[info["score"] == one, "path"].iloc[0] for one in (first, others[0])]
         raise ValueError(
-            f"{paths[0]} has the score {first}, but {paths[1]} has {others[0]}: they learn different "
-            "things; give the folder of one of them"
+            f"{paths[0]} has the score {first}, but {paths[1]} has {others[0]}: their learning "
+            "tasks differ; give one of these folders"
         )
     return str(first)
 

@@ -85,7 +85,7 @@ class Blocks(CountedDecider):
 
 
 def sinr(of: Candidates, number: int) -> np.ndarray:
-    """Return the SINR [users, blocks] of each user on each block; the scenario's noise is the first block's."""
+    """Return the SINR [users, blocks] of each user on each block; the scenario's noise is that of the first block."""
     interference = np.array(INTERFERENCE_W[number])
     return np.asarray(of.snr_up[:, None] * number * interference[0] / interference)
 

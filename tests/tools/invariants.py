@@ -28,7 +28,7 @@ LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j")
 LINK_EVENTS = ("radio_link_failure", "reestablished")
 # energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
 SIGNED = {"energy_excess_j"}
-# number of faults of one kind that are listed; the others are counted
+# number of faults of one kind that are listed; more faults are only counted
 TOLD = 5
 
 
@@ -124,7 +124,7 @@ def _stages(tables: Tables) -> Iterator[str]:
 
 
 def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
-    """Check that a row of rounds.csv is the sum of its rows of devices.csv, and that these lie within its time."""
+    """Check that a row of rounds.csv is the sum of its rows of devices.csv, which lie within the round's time."""
     parts = tables.parts()
     for row in tables.rounds:
         mine = parts.pop(round_key(row), [])

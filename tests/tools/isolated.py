@@ -22,7 +22,7 @@ OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--
 
 
 def warm(packages: Sequence[str] = ("edgefl",)) -> None:
-    """Load all modules of the project, except those whose optional packages are not installed."""
+    """Load all modules of the project, except modules whose optional packages are not installed."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import hypothesis  # noqa: F401
 

@@ -206,7 +206,7 @@ def _beside_loop(
     """Measure a task on a CPU in each way, with one thread and with several.
 
     Args:
-        floor: whether to measure the task and the machine's speeds in each repeat, so that other load affects both
+        floor: whether to measure the machine's speeds in each repeat, too, so that other load affects speeds and task
         alike.
     """
     say(task.title)
