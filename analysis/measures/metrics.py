@@ -196,9 +196,8 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """Compute the reference's speed-up over each variant from the costs that `time_to_target` returns.
 
     Returns:
-        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: T_rho of the variant divided
-        by T_rho of the reference (1 for the reference, inf if the variant did not reach the target). Source: J, Table
-        VII.
+        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho divided
+        by T_rho of the reference (1 for the reference, inf if the variant missed the target). Source: J, Table VII.
     """
     wanted = [f"{kind}_to_target" for kind in KINDS]
     of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]

@@ -71,9 +71,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
-    With a target, the costs are the costs of reaching the target. A session that missed the target counts with its
-    whole length, which costs less than reaching the target, so its ratio is a bound. Without a target, they are the
-    costs of a round.
+    Costs are those of reaching the target or, without a target, of a round. A session that missed the target counts
+    with its whole length, which costs less than reaching the target, so its ratio is a bound.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.

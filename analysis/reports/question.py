@@ -51,8 +51,7 @@ class Answer:
 
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus the
-            second variant's metric, accuracies 0..1), deviation (standard, over pairs), better (a variant, or
-            `undecided`),
+            second variant's, accuracies 0..1), deviation (standard, over pairs), better (a variant, or `undecided`),
             why (the reason why the question ended: precise, budget, or what is missing; empty while it is open).
         seeds_wanted: how many seeds each row needs in total; the present number if the row needs no more.
         sentence: the answer in one sentence.
