@@ -10,7 +10,7 @@ from edgefl.analysis.page.formatting import percent_of
 DEFAULT = "95%"
 BEST = "best"  # names the peak of the best variant in each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")
-HOW = "such as 0.8 (an accuracy), '95%' (of the best accuracy of the reference) or '95% of NAME' (a variant)"
+HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of NAME' (of NAME's best)"
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ Overlap = Annotated[
     ),
 ]
 TARGET = (
-    "Accuracy to reach: 0.8, or a share of the best accuracy: 95% (the reference; the default), '95% "
+    "Accuracy to reach: 0.8, or a share of the best accuracy: 95% (the reference's best; the default), '95% "
     "of NAME', '95% of best'"
 )
 
