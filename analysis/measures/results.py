@@ -100,7 +100,7 @@ class Comparison(Found):
         """Return the simulated seconds that each variant needs to reach a target accuracy.
 
         Args:
-            target: an accuracy, or a share of a best accuracy: `95%` (the reference's best), `95% of NAME`, `95% of best`.
+            target: an accuracy, or a share of a best accuracy: `95%` (the reference's), `95% of NAME`, `95% of best`.
 
         Returns:
             Variant -> seconds from a session's start, the mean over seeds and the sessions in scope; inf if one of
