@@ -31,7 +31,7 @@ Styles = dict[str, dict[str, Any]]
 def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
     """Choose the colour, dash pattern and line width of every variant.
 
-    Coinciding lines all stay visible: the emphasised line is wide and at the bottom, and dashes become sparser.
+    All lines stay visible where they coincide: the emphasised line is wide and lowest, and dashes become sparser.
     """
     styles: Styles = {}
     colours = PALETTE[1:] if emphasised in names else PALETTE

@@ -90,7 +90,7 @@ def compare(
         names: names to show instead of the folders' names, in the order of the folders.
         out: folder to write, or None for the folder of the runs or, with several folders, `comparison` next to them.
         reference: variant with which other variants are compared, or None for the study's reference.
-        target: one or several target accuracies: 0.8, or a share of the best accuracy: `95%` (of the reference's),
+        target: one or several target accuracies: 0.8, or a share of a best accuracy: `95%` (the reference's),
             `95% of NAME`, `95% of best`.
         columns: names of the table's columns, in this order; by default all columns that apply.
         transposed: whether tables in LaTeX and Markdown have a column per variant.

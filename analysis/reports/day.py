@@ -172,7 +172,7 @@ def _day_figure(
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
-    what = "Lines are means of ten minutes; circles: accuracy at the start of a session, before training."
+    what = "Lines: means of ten minutes; circles: accuracy at the start of a session, before training."
     what += f" Curves are means of {seeds} seeds; sessions are those of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)

@@ -114,8 +114,8 @@ def compare_drift(
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
-        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift: recovery means"
-        " reaching the final accuracy"
+        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery"
+        " refers to the final accuracy"
         for name, points in lost.items()
         if recovery == "level" and points > FALLEN
     ]

@@ -295,7 +295,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1
-            # an event at the exact beginning of the round may belong before or after the beginning
+            # an event at the exact beginning of the round may have happened before or after it
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):

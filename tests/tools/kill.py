@@ -101,7 +101,7 @@ def has_begun(run: Path, process: Command) -> bool:
 
 
 def killed_after(process: Command, seconds: float) -> bool:
-    """Kill a command after some seconds; return False if it had ended before, which must be a success."""
+    """Kill a command after some seconds; return False if it had succeeded by then, and raise if it failed."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)

@@ -22,7 +22,7 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
-# first, verdict: first and last verdict; since: why the verdicts differ: tests were newly `chosen` or `written`
+# first, verdict: first and last verdict; since: why the verdicts differ (tests were newly `chosen` or `written`)
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
 TIMES = 3.0  # tests of a mutant time out after this many times their time without it
 THEORY = {
