@@ -11,13 +11,13 @@ STEP_S = 900.0  # base stations report their load every quarter of an hour
 
 
 class Daily(Background):
-    """A load that rises and falls once a day around its mean, in steps of 15 minutes, alike in all cells."""
+    """A load that rises and falls once a day around its mean, in steps of 15 minutes, the same in all cells."""
 
     mean_load: float = Field(0.4, ge=0, le=0.9, description="mean load over the day")
     swing: float = Field(0.8, ge=0, le=1, description="largest deviation, as a share of the mean")
     busiest_hour: float = Field(20.0, ge=0, lt=24, description="hour of the highest load")
     uplink_part: float = Field(
-        0.2, ge=0, le=1, description="load of the uplink, as a share of the downlink's"
+        0.2, ge=0, le=1, description="load of the uplink, as a share of the downlink's load"
     )
 
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ class Lion(Optimiser):
 
     Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023): beta1 is
     `learning.local.momentum`, and weight decay is decoupled, as in adamw. Choose a learning rate three to ten times
-    smaller than Adam's.
+    smaller than for Adam.
     """
 
     vectors: ClassVar = 1

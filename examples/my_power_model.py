@@ -8,7 +8,7 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 class DataSheet(PowerModel):
     """Currents at a supply voltage, as in data sheets, for receiving, sending, and listening for a while afterwards.
 
-    Ignored: the current while sending depends on the radiated power.
+    Ignored: the dependence of the current while sending on the radiated power.
     """
 
     supply_v: float = Field(3.8, gt=0, le=60, description="supply voltage, V")

@@ -81,7 +81,7 @@ def network() -> None:
 
 @app.command(cls=command_for("choosing.report_choice"))
 def choose() -> None:
-    """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
+    """Choose a setting of a grid for each variant by its validation score, and report the setting's test score.
 
     The runs must have learning.evaluation.validation.
 
@@ -144,11 +144,11 @@ def papers(
     ] = False,
     run: Annotated[
         str | None,
-        typer.Option(metavar="PAPER", help="Compute the numbers of a paper again; `cheap`: all quick ones."),
+        typer.Option(metavar="PAPER", help="Run the scripts of a paper again; `cheap`: of all papers."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
 ) -> None:
-    """List papers and their tables: what was run, what a run needs, their numbers and ours.
+    """List papers and their tables: what was run, what a run needs, the paper's numbers and edgefl's.
 
     Examples:
 
@@ -198,7 +198,7 @@ def report(
     picture: Annotated[
         Path | None,
         typer.Option(
-            help="Also draw the moving network of a run, map and curves: a picture (.png, .pdf, .svg) or a film"
+            help="Also draw the moving network of a run as a map and curves: a picture (.png, .pdf, .svg) or a film"
             " (.gif, .webp)."
         ),
     ] = None,
@@ -213,7 +213,7 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
+    """Write a report as one HTML file: text, tables, charts, and a replay of the devices on a time slider.
 
     The file is self-contained and needs no network. Devices appear at their positions, unless record.positions_s is
     none.

@@ -41,7 +41,7 @@ class _ReportCommand(ReadingCommand):
 
     Attributes:
         report: `MODULE.FUNCTION`, the function that measures runs and writes files.
-        explains: whether the command has `--explain`, which prints further explanations.
+        explains: whether the command has `--explain`, which prints additional explanations.
     """
 
     report: ClassVar[str]

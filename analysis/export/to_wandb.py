@@ -11,7 +11,7 @@ import pandas as pd
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 from edgefl.analysis.runs.reading import EXACT
 
-WHOLE = "complete"  # a file that marks a run folder as complete; incomplete ones are written again
+WHOLE = "complete"  # a file that marks a run folder as complete; incomplete folders are written again
 
 
 def write(study: StudyRecord, out: Path) -> Exported:

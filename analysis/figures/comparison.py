@@ -1,4 +1,4 @@
-"""Draw a comparison: accuracy over time and the cost of a target, or without training latency and energy."""
+"""Draw a comparison: accuracy over time and the cost of a target or, without training, latency and energy."""
 
 import math
 
@@ -29,10 +29,10 @@ TOP, LEFT, RIGHT = (0.075, 0.485, 0.79, 0.335), (0.075, 0.075, 0.4, 0.2), (0.575
 
 
 def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
-    """Draw accuracy over rounds, or by the clock, and the cost of each session in scope to reach the target."""
+    """Draw accuracy over rounds or the time of day, and the cost of each session in scope to reach the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
-        circles = "Open circles are the models that open sessions, before any training in them."
+        circles = "Open circles: accuracy at the start of a session, before its first training round."
         title = "Test accuracy on the labels present, over time"
         heading(figure, 0.965, title, _spread(comparison) + circles)
         _accuracy(figure.add_axes(TOP), comparison, styles)
@@ -52,7 +52,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
         return figure
     probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
-    hatched = " Hatched bars did not reach it by the end of the session." if missed else ""
+    hatched = " Hatched bars: the target was not reached by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
@@ -107,7 +107,7 @@ def _spread(comparison: Comparison, sign: str = "band") -> str:
 
 
 def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
-    """Draw accuracy over the time since the start of each session, one session after the other."""
+    """Draw accuracy over the time since each session's start, with sessions side by side."""
     runs = comparison.runs
     rounds = with_elapsed(comparison.rounds, runs.sessions)
     last_s = rounds.groupby(["variant", "session", "seed"])["elapsed_s"].max()
@@ -195,7 +195,7 @@ WIDEST_BAR, WIDEST_SHARE = 0.4, 0.16  # maximum width of a bar, as a share of th
 
 
 def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:
-    """Draw grouped bars, with values if there is room; a bar is hatched if the target was missed somewhere."""
+    """Draw grouped bars, with values if there is room; a bar is hatched if a session missed the target."""
     plain(ax, grid=True)
     width, order = min(0.8 / len(styles), WIDEST_BAR), list(styles)
     for bar in bars.itertuples():

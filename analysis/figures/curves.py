@@ -51,8 +51,8 @@ def curves_figure(comparison: Comparison, services: Services) -> Figure:
 def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     """Average a variant's accuracy over seeds, at equal times and at equal joules.
 
-    An accuracy counts from the end of its tested round to the end of the next. Cells are averaged within a seed,
-    weighted by the devices that they serve, and their joules are summed. A curve ends where the first seed ends.
+    An accuracy is valid until the end of the next tested round. Cells are averaged within a seed, weighted by the
+    devices that they serve, and their joules are summed. A curve ends where the first seed ends.
     """
     own = []
     for key, run in rounds.groupby(metrics.RUN):

@@ -66,7 +66,7 @@ def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> Non
 
 
 def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pilots: bool) -> pd.Series:
-    """Shade sessions of given lengths on the axis, label them above it, and return where on the axis each begins."""
+    """Shade sessions of given lengths on the axis, label them above it, and return each session's position."""
     ends = lengths.cumsum()
     starts = ends - lengths
     plain(ax)

@@ -14,14 +14,14 @@ from edgefl.analysis.page.report import Found
 DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
-# each dash is sparser than the one before, which thus stays visible where lines coincide
+# each dash pattern is sparser than the pattern before it, so that all lines stay visible where they coincide
 SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
 INK, SOFT, EDGE = "#222222", "#666666", "#c9ced3"
 WORDS_PER_INCH = 15.5  # average number of characters per inch in an explanation
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
 SMALL = 7.5  # size of small text, points
-# each series has its own dash and marker, so that series differ in greyscale, too
+# each series has its own dash and marker, so that series differ also in greyscale
 DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
 MARKS = "osD^vP*X"
 
@@ -29,9 +29,9 @@ Styles = dict[str, dict[str, Any]]
 
 
 def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
-    """Choose colour, dash and weight of every variant, the emphasised variant first.
+    """Choose the colour, dash pattern and line width of every variant.
 
-    Where lines coincide, all stay visible: the emphasised one is wide and lies below, and dashes become sparser.
+    All lines stay visible where they coincide: the emphasised line is wide and lowest, and dashes become sparser.
     """
     styles: Styles = {}
     colours = PALETTE[1:] if emphasised in names else PALETTE
@@ -69,7 +69,7 @@ def note(
     top: bool = False,
     **look: Any,
 ) -> None:
-    """Write words beside a place on the axes, at an offset in points; with `top`, y is a share of the height."""
+    """Write text beside a point of the axes, at an offset in points; with `top`, y is a share of the height."""
     look = {"fontsize": 7.5, "color": INK, **({"xycoords": ("data", "axes fraction")} if top else {}), **look}
     ax.annotate(words, place, offset, textcoords="offset points", **look)
 

@@ -92,7 +92,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
-    """Return how far whiskers extend below and above the means, [2, rows]; 0 if unknown; ends of costs exceed 0."""
+    """Return the whiskers' lengths below and above the means, [2, rows]; 0 if unknown; those of costs end above 0."""
     if layout.interval and cost != "accuracy_first":
         means = zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True)
         ends = np.array([shown_ends(*one) for one in means], float) - rows[[f"{cost}_mean"]].to_numpy(float)
@@ -101,7 +101,7 @@ def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
 
 
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
-    """Mark the rows in which a target was missed, where the cost counts whole sessions and is a lower bound."""
+    """Mark the rows in which a target was missed: their cost includes whole sessions and is a lower bound."""
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 

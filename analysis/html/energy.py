@@ -72,7 +72,7 @@ def _colour(share: str) -> str:
 
 
 def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
-    """Write a table with a column per bar: shares, their sum, idle energy, and an average device's part."""
+    """Write a table with a column per bar: shares, their sum, idle energy, and a mean device's charge."""
     caused = {name: SHARES[name] for name in shown if name in CAUSED}
     columns = {}
     for label, of in bars.items():

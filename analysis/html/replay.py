@@ -70,7 +70,7 @@ EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "ba
 
 
 def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
-    """Collect and pack the data for a replay of one run; `share` replays on a page divide the limits of size."""
+    """Collect and pack the data for a replay of one run; the limits of size are divided by `share`."""
     notes: list[str] = []
     layout, areas, streets = map_of(run.path, notes)
     ledger, rows, rounds, events = (
@@ -155,8 +155,8 @@ def _battery(
         notes.append("The charge of the batteries is unknown, because devices.csv does not have all rounds.")
         return None
     notes.append(
-        "Batteries: the energy of each participation, tails included, is deducted when it ends; idle power "
-        "and recharging are spread evenly over the run."
+        "Batteries: the energy of each participation, tails included, is deducted when the participation "
+        "ends; idle power and recharging are spread evenly over the run."
     )
     of = ledger.set_index("device").reindex(ids)
     capacity_j = (of["total_j"] + of["left_j"] - of["recharged_j"]).to_numpy(float)

@@ -23,7 +23,7 @@ ACTIVITIES = {
 
 
 def label_of(run: Any, runs: Runs) -> str:
-    """Return a run's name in charts, distinct from those of all other runs in the folder."""
+    """Return a run's name in charts, distinct from the names of all other runs in the folder."""
     if len(runs.info) == 1:
         return str(run.name)
     seeds = runs.info["seed"].nunique() > 1
@@ -39,7 +39,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     about = "Time from a round's start until the new model is made, as a mean over all cells."
     charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "Mean over all cells, without devices that have no link; an update arrived from completed ones."
+    about = "Mean over all cells, without devices that have no link; completed: the device's update arrived."
     charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 
@@ -57,8 +57,8 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
     """Count the devices that cells serve at each recorded time; empty without positions at several times.
 
-    If there are many cells, only the cells with a federation are counted; if these are many too, the result has only
-    the smallest, mean and largest number of devices in a cell.
+    If there are many cells, only the cells with a federation are counted; if there are many of these, too, the result
+    has only the smallest, mean and largest number of devices in a cell.
     """
     if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}
@@ -122,13 +122,13 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
             mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
             by_time.append({"label": label, **mean})
     about = "Accuracy of each round's new model; with several cells, the mean over their latest"
-    about += " models, weighted by the devices that each serves."
+    about += " models, weighted by the devices that each cell serves."
     views, score = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")], runs.score
     return _chart("accuracy", said("Test accuracy", score), about, said("accuracy", score), views, share=True)
 
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
-    """Average the cells' latest accuracies at each end of a round, weighted by how many devices a cell serves."""
+    """Average the cells' latest accuracies at each end of a round, weighted by the devices that each cell serves."""
     known = rounds[rounds["accuracy"].notna()]
     if not len(known):
         return {"x": [], "y": [], "every": 1}
@@ -139,7 +139,7 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
-    """Make a chart's view over round numbers, counted through all sessions of a cell; values are means over cells."""
+    """Make a chart's view over round numbers, counted across all sessions of a cell; values are means over cells."""
     series = []
     for label, _, rounds in mine:
         known = training_rounds(rounds).sort_values(["cell", "start_s"])

@@ -45,7 +45,7 @@ def summary(runs: Runs) -> list[str]:
             f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
-        if len(variants) == 1:  # with several variants, the answer says how runs ended
+        if len(variants) == 1:  # with several variants, the answer describes how runs ended
             sentences += stops(runs.info, runs.rounds, variants)
     return sentences
 
@@ -156,7 +156,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """Make a table with a row per outcome of participations, and the outcome's meaning."""
+    """Make a table with a row per outcome of participations, and a column with the outcome's meaning."""
     devices = of_run(runs.devices, run)
     rows = []
     overlaps = devices["dispatch"].notna() if "dispatch" in devices else pd.Series(False, devices.index)
@@ -177,7 +177,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
-    """Write a frame of text as an HTML table that scrolls on its own and can be downloaded."""
+    """Write a data frame of text as an HTML table that scrolls on its own and can be downloaded."""
     if not len(frame):
         return f"<p>{html.escape(caption)}: none.</p>"
     rows = frame.astype(str).to_numpy().tolist()
@@ -220,7 +220,7 @@ def _with_unit(value: float, units: Units) -> str:
 
 def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     devices = len(of_run(runs.ledger, run))
-    cells, served = _cells_of(scenario)  # a cell without a round counts, too
+    cells, served = _cells_of(scenario)  # including cells without a round
     each = "with a federation each" if served == cells else f"({served} with a server)"
     where = "one cell" if cells == 1 else f"{cells} cells {each}"
     learning = scenario.get("learning")
@@ -275,7 +275,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
         sentences.append(
-            f"{back} of {count_of(len(handovers), 'handover')} went straight back to the last cell."
+            f"{back} of {count_of(len(handovers), 'handover')} went straight back to the previous cell."
         )
     return sentences
 

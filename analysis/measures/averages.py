@@ -16,7 +16,7 @@ from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
 ENDINGS = ("mean", "std", "ci")
-# cost of a target -> its value if the session missed the target
+# cost of a target -> the column that replaces it if the session missed the target
 COSTS = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
@@ -94,11 +94,11 @@ class Costs:
         return pd.DataFrame(columns, index=table.index.unique())
 
     def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
-        """Return a quantity of `one` (a point and a variant: column -> value) divided by `base`'s, paired by seed."""
+        """Divide a quantity at `one` (point and variant: column -> value) by its value at `base`, paired by seed."""
         return paired_ratio(*self._pairs(quantity, one, base))
 
     def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
-        """Return a quantity of `one` (a point and a variant: column -> value) minus `base`'s, paired by seed."""
+        """Subtract a quantity at `base` from that at `one` (point and variant: column -> value), paired by seed."""
         return paired(*self._pairs(quantity, one, base))
 
     def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:
@@ -146,7 +146,7 @@ def bounded(spells: pd.DataFrame) -> pd.DataFrame:
     """Count the whole length of a session that missed the target as its cost to reach the target, a lower bound.
 
     Returns:
-        the sessions, with the further columns `targets` (whether there is a target to reach) and `missed`.
+        the sessions, with the additional columns `targets` (whether there is a target to reach) and `missed`.
     """
     missed = spells["rounds_to_target"].eq(float("inf"))
     least = {cost: spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}

@@ -13,7 +13,7 @@ from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 SAMPLES = "accuracy_by_samples"  # column of rounds, if devices are tested on their own data
 WEIGHT = "test_samples"  # column with a participant's number of test samples
 MEASURED = ("accuracy", "accuracy_std", "accuracy_personal", "epochs", "energy_j", "start_s", "end_s")
-PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of all devices with such a model
+PERSONAL = "accuracy_personal"  # of a participant's own model; in rounds, the mean over these models
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Reading:
     def dip(self, accuracy: np.ndarray) -> float:
         """Return the lowest mean accuracy of any window of rounds from the drift on; NaN if no round is tested.
 
-        If the concept ends within the first window, the mean of the concept's rounds counts. Untested rounds are NaN.
+        If the concept ends within the first window, the mean of its rounds is returned. Untested rounds are NaN.
         """
         inside = pd.Series(accuracy[self.first - 1 : self.last])
         means = inside.rolling(self.window, min_periods=1).mean().to_numpy()
@@ -100,7 +100,7 @@ class Reading:
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
             f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
-            f" ... are accuracies that long after the last step of the drift; {weights} counts equally.",
+            f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
             "Recovery takes the rounds, simulated time and energy of all devices from the last step of the drift"
             f" until {rule} (∞: never).",
         ]
@@ -185,7 +185,7 @@ def drift_figures(
         in the rounds before the drift and in the first rounds after it).
     """
     samples = "_by_samples" if reading.by == "samples" else ""
-    # a run without all devices' rows still has the mean of personal models
+    # a run that lacks rows of some devices still has the mean accuracy of personal models
     rounds = rounds.rename(columns={PERSONAL + samples: "summed_up"}).drop(columns=PERSONAL, errors="ignore")
     if samples:
         rounds = rounds.assign(accuracy=rounds[SAMPLES])

@@ -21,8 +21,8 @@ CAUSED = {
 SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
 
-# A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
-# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; other batteries there have 17.9 to 19.7 Wh. Source:
+# A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. This is the usual battery, and the largest with a single cell, of
+# phones on the US market (49 CFR 173.185 allows 20 Wh); other phones on that market have 17.9 to 19.7 Wh. Source:
 # https://usreader.com/why-samsung-s-galaxy-phones-maintain-a-5-000mah-battery-limit
 NOMINAL_V = 3.88
 BATTERY_MAH = 5000.0
@@ -108,7 +108,7 @@ def _known_sum(values: pd.Series) -> float:
 
 
 def _with_battery(table: pd.DataFrame) -> pd.DataFrame:
-    """Add an average device's mAh, and their share of a battery's charge and of what a phone uses in a day."""
+    """Add a mean device's charge in mAh, and its shares of a battery's charge and of a phone's daily charge."""
     device_j = table["energy_j"] / table["devices"]
     return table.assign(
         device_j=device_j,

@@ -14,7 +14,7 @@ FURTHER = (
 
 
 def further(runs: Runs, variant: str, seed: int | None = None) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, number and sentence of each further column that a variant fills, in one seed or in all."""
+    """Yield heading, number and sentence of each additional column that a variant fills, for one seed or for all."""
     some = runs.info[(runs.info["variant"] == variant) & (seed is None or runs.info["seed"] == seed)]
     for name, column, how, sentence in FURTHER:
         # a table of devices is large, so it is read only if it has the column

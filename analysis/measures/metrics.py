@@ -197,7 +197,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
     Returns:
         variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho divided
-        by the reference's (1 for the reference, inf if the variant did not reach the target). Source: J, Table VII.
+        by T_rho of the reference (1 for the reference, inf if the variant missed the target). Source: J, Table VII.
     """
     wanted = [f"{kind}_to_target" for kind in KINDS]
     of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
@@ -210,7 +210,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
 
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute G_total, the sum over a session's training rounds of the reference's accuracy minus the variant's.
+    """Compute G_total, the reference's accuracy minus the variant's, summed over a session's training rounds.
 
     Rounds that only one of the two variants has are left out.
 
@@ -257,17 +257,17 @@ OF_RUN = [*RUN, "cell"]
 
 
 def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Measure dip and recovery of accuracy at each change of sessions.
+    """Measure dip and recovery of accuracy at each change of session.
 
     The level before a change is the last accuracy of the previous session, tested on that session's labels: if the
     labels change, the two tests differ in difficulty, so compare variants, not sessions.
 
     Returns:
-        variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest one,
-        including the opening model's), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j:
-        training rounds, simulated seconds and joules of all devices from the session's start (probe rounds included)
-        to the first model that is at most `MARGIN` below the level before; 0 if this already holds for the opening
-        model, inf if it holds for no model of this session.
+        variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest
+        accuracy, that of the opening model included), dip (before minus lowest), and recovery_rounds, recovery_s,
+        recovery_j: training rounds, simulated seconds and joules of all devices from the session's start (probe
+        rounds included) to the first model that is at most `MARGIN` below the level before; 0 if this already holds
+        for the opening model, inf if it holds for no model of this session.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

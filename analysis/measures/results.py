@@ -87,7 +87,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant that costs are compared with, the reference or, without a reference, the first variant."""
+        """The variant with which costs are compared: the reference or, without a reference, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property
@@ -100,7 +100,7 @@ class Comparison(Found):
         """Return the simulated seconds that each variant needs to reach a target accuracy.
 
         Args:
-            target: an accuracy, or a share of the best one: `95%` (of the reference's), `95% of NAME`, `95% of best`.
+            target: an accuracy, or a share of a best accuracy: `95%` (the reference's), `95% of NAME`, `95% of best`.
 
         Returns:
             Variant -> seconds from a session's start, the mean over seeds and the sessions in scope; inf if one of
@@ -159,8 +159,8 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
-            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
-            missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
+            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. A missed target
+            counts with the costs of the whole session, a lower bound. With one key there are also NAME_ratio,
             _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
             that at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.

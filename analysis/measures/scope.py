@@ -61,9 +61,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
         for note, paths in runs_with.items()
     ]
     more = len(said) - MOST_NOTES
-    return (
-        said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'further note')} in the runs' run.json"]
-    )
+    return said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'more note')} in the runs' run.json"]
 
 
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -162,10 +160,10 @@ def population_kinds(
     """Determine which sessions are pilots, and in which sessions a population comes back.
 
     The similarity of two sessions is the number of devices in both sessions divided by the number in either (the
-    Jaccard index of the members at the sessions' starts). A population comes back in a session whose similarity to an
-    earlier one, not a pilot, is at least `overlap`. Rounds take different times in different variants, so populations
-    may differ; so that variants are compared on the same sessions, a session counts only if its population comes back
-    in every variant.
+    Jaccard index of the members at the sessions' starts). A population comes back in a session if the session's
+    similarity to an earlier session, other than a pilot, is at least `overlap`. Rounds take different times in
+    different variants, so populations may differ. To compare variants on the same sessions, a session counts only if
+    its population comes back in every variant.
 
     Returns:
         the columns of `session_kinds`, with `recurring` for populations, and two more columns: overlap (the

@@ -17,8 +17,8 @@ averaged over a weight d ~ N(0, g), is
    r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
 
 Compared with Student's interval, which is valid for a single check, this interval is 1.6 to 1.7 times as wide at 10
-to 50 pairs, and does not exist below five pairs (error 0.05). Left out: differences that are not normal; the mean of
-a run's sessions or cells is close to normal, a share of failing runs is not.
+to 50 pairs, and does not exist below five pairs (error 0.05). Not covered: differences that are not normal. The mean
+of a run's sessions or cells is close to normal; a share of failing runs is not.
 
 Source: Wang and Ramdas, Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
 2023 (arXiv:2310.03722), the Gaussian mixture; Lai, On confidence sequences, Annals of Statistics 4, 1976; B is the
@@ -69,7 +69,7 @@ def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interva
     """
     values = np.asarray(differences, float)
     if not np.isfinite(values).all():
-        raise ValueError("differences must be finite: an infinite one leaves no mean")
+        raise ValueError("differences must be finite: their mean is otherwise undefined")
     pairs = len(values)
     if pairs < 2:
         return Interval(pairs, float(values.mean()) if pairs else math.nan, math.nan, math.inf)

@@ -42,7 +42,7 @@ def table_of(
     reference: str | None,
     notes: list[str],
 ) -> pd.DataFrame:
-    """Measure all runs in a row per series and value of the swept key; with one key also ratios: see `results.Sweep`.
+    """Measure all runs, one row per series and value of the swept key; for one key, add ratios (`results.Sweep`).
 
     Relative targets refer to `reference`; notes on runs that are left out are appended to `notes`.
     """
@@ -92,7 +92,7 @@ def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None
 def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
     """Return the name of each point's series; points that differ only in the swept keys share a series."""
     others = [key for key in differing(points.values()) if key not in keys and not follows(points, key, keys)]
-    # leave out parameters of components whose names differ, too
+    # if the names of components differ, their parameters are left out
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
     groups: dict[tuple[str, ...], list[Any]] = {}
     for place, point in points.items():

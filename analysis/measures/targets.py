@@ -10,7 +10,7 @@ from edgefl.analysis.page.formatting import percent_of
 DEFAULT = "95%"
 BEST = "best"  # names the peak of the best variant in each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")
-HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of NAME' (of a variant's)"
+HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of NAME' (of NAME's best)"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Target:
     Attributes:
         value: an accuracy 0..1; or for a relative target, a share of the best accuracy: rho in J (31).
         relative: whether `value` is a share of the best accuracy in the same seed and session.
-        peak: name of the variant whose best accuracy counts, or `best` for the best variant; None for the reference.
+        peak: the variant with this best accuracy, or `best` for the best variant; None for the reference.
     """
 
     value: float
@@ -54,7 +54,7 @@ class Target:
 
 
 def target_of(given: "str | float | Target") -> Target:
-    """Parse a target accuracy: a number, or text, also for a share of a variant's best one, such as `95% of average`.
+    """Parse a target accuracy: a number, or a text such as `95% of average`, a share of a variant's best accuracy.
 
     Raises:
         ValueError: the value cannot be read, or is outside (0, 1].

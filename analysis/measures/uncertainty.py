@@ -140,7 +140,7 @@ def ends(mean: float, half: float) -> tuple[float, float]:
 
 
 def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test; zeros are left out, ties share their mean rank.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; zeros are left out, ties share their mean rank.
 
     The p-value is exact for up to 25 differences (all signs enumerated), otherwise normal with tie correction.
 

@@ -25,7 +25,7 @@ LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written 
 
 
 def versus(subject: str, base: str, time: Ratio, energy: Ratio, task: str) -> str:
-    """Compare a variant's costs with another's in a sentence, or say that the pairs of runs show no clear difference.
+    """Compare two variants' costs in a sentence, or say that the pairs of runs show no clear difference.
 
     Args:
         subject, base: names of the two variants.
@@ -71,8 +71,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed, in a row per variant.
 
-    With a target, costs are those of reaching it. A session that missed the target is charged its whole length, less
-    than the target would cost, so its ratio is a bound. Without a target, costs are those of a round.
+    Costs are those of reaching the target or, without a target, of a round. A session that missed the target counts
+    with its whole length, which costs less than reaching the target, so its ratio is a bound.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.
@@ -182,7 +182,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
+    """Compare two variants' costs to the target; sessions that missed the target count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not row["of"]:  # for example, the variant has only a pilot session

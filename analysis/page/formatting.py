@@ -26,7 +26,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
+    """Return `: did you mean 'x'?` if a known word is similar, otherwise the list of known words."""
     # this copies the function in edgefl/config/registry.py, since neither package imports the other
     near = difflib.get_close_matches(word, known, n=1)
     return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"

@@ -45,7 +45,7 @@ def paragraphs(lines: Iterable[str], look: str = "") -> str:
 
 
 def table(frame: pd.DataFrame, title: str = "") -> str:
-    """Write a frame of text as a table that scrolls sideways on its own."""
+    """Write a data frame of text as a table that scrolls sideways on its own."""
     heads = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
     rows = (
         f'<tr><th scope="row">{html.escape(str(name))}</th>'
@@ -66,7 +66,7 @@ def picture(figure: Figure, text: str) -> str:
 
 
 def shown(figure: Figure) -> Figure:
-    """Return a figure that was drawn without pyplot, with the method by which notebooks show it."""
+    """Add to a figure drawn without pyplot the method that shows figures in notebooks; return the figure."""
     setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010  # a name that IPython looks for
     return figure
 

@@ -1,4 +1,4 @@
-"""Frames as Markdown, LaTeX and CSV."""
+"""Write data frames as Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ LATEX_SPECIALS = {
 
 
 def markdown_table(table: pd.DataFrame, corner: str) -> str:
-    """Write a frame of text as a Markdown table; `corner` heads the index."""
+    """Write a data frame of text as a Markdown table; `corner` heads the index."""
     lines = [[corner, *table.columns], ["---"] * (1 + table.shape[1])]
     lines += [[str(name), *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
     return "\n".join("| " + " | ".join(_cell(str(cell)) for cell in line) + " |" for line in lines)
@@ -56,14 +56,14 @@ def picture(name: str) -> str:
 
 
 def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
-    """Write a frame of text as a LaTeX tabular; `corner` heads the index."""
+    """Write a data frame of text as a LaTeX tabular; `corner` heads the index."""
     texts = table.reset_index(names=corner).map(latex_escape)
     head = [latex_escape(str(name)) for name in texts.columns]
     return latex_tabular(caption, "l" + "r" * table.shape[1], [head], texts)
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
+    """Write a data frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Names that
     begin like formulas are not refused: they may come from --names, and the run is valid. Numbers like -20 stay

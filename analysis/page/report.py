@@ -240,7 +240,7 @@ class Report:
         Columns beyond the console's width continue in another table.
 
         Args:
-            explain: whether to print the further tables and the small print too.
+            explain: whether to print the additional tables and the small print, too.
         """
         console = console or Words()
         for verdict in self.verdicts:

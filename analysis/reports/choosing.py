@@ -83,8 +83,8 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
     """Choose the most accurate value for each variant in each setting of the other keys; ties go to the first.
 
     Returns:
-        the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and
-        the accuracy on the test data with this value.
+        the chosen row of `_scores`, and best_value and best_accuracy: the value with the highest accuracy on the test
+        data, and this accuracy.
     """
     rows = []
     for _, own in values.groupby(["variant", "rest"], sort=False):
@@ -134,7 +134,7 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def _explained(by: str) -> list[str]:
     """Return sentences that explain the table of chosen settings."""
-    sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
+    sentences = ["Accuracies are measured after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(
             "The setting was chosen on the test data, so its accuracy is biased upwards."

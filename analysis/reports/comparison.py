@@ -79,9 +79,9 @@ def compare(
     recurring: RecurringBy = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
-    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
+    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and other files.
 
-    Further files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
+    The other files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
     seeds), and as .png and .pdf comparison_curves (over simulated time and energy) and, with several variants,
     comparison_pareto (time against energy). Without `out`, files for targets other than the default go into a folder
     of their own, such as target-0.8.
@@ -90,15 +90,15 @@ def compare(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write, or None for the folder of the runs or, with several folders, `comparison` next to them.
         reference: variant with which other variants are compared, or None for the study's reference.
-        target: one or several target accuracies: 0.8, or a share of the best accuracy: `95%` (of the reference's),
+        target: one or several target accuracies: 0.8, or a share of a best accuracy: `95%` (the reference's),
             `95% of NAME`, `95% of best`.
         columns: names of the table's columns, in this order; by default all columns that apply.
         transposed: whether tables in LaTeX and Markdown have a column per variant.
         interval: whether to show 95 % intervals instead of standard deviations.
         recurring: the property that a session to average over must share with an earlier one: labels or population.
-        overlap: smallest Jaccard index of the devices of two sessions that have the same population.
+        overlap: two sessions have the same population if the Jaccard index of their devices is at least this.
 
     Returns:
         The comparison: `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
@@ -207,7 +207,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
     if cells > 1:
         notes.append(
             f"{cells} cells, each with its own sessions: seconds and joules of a session are means"
-            " over cells; only the energy of a run is their sum"
+            " over cells; only the energy of a run is a sum over cells"
         )
     check_overlap(overlap)
     if recurring == "labels":
@@ -247,23 +247,23 @@ def _explanations(comparison: Comparison) -> list[str]:
             )
     if len(comparison.table) > 1:
         lines.append(
-            f"A ratio is a variant's cost divided by {comparison.base}'s, in pairs of the same seed (geometric"
+            f"A ratio is a variant's cost divided by that of {comparison.base}, in pairs of the same seed (geometric"
             " mean), as in the sentences above; 2 means twice as much."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(
-            f"The speed-up is the median over sessions of the variant's time divided by {comparison.reference}'s"
-            f" (J, Table VII). The accumulated gain is {comparison.reference}'s accuracy minus the variant's,"
-            " summed over the rounds of a session (J, 32)."
+            f"The speed-up is the median over sessions of the variant's time divided by that of"
+            f" {comparison.reference} (J, Table VII). The accumulated gain is {comparison.reference}'s accuracy minus"
+            " the variant's accuracy, summed over a session's rounds (J, 32)."
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
-            "The dip is the last accuracy of the previous session minus the lowest of this one. Recovery is the"
+            "The dip is the last accuracy of the previous session minus the lowest of this session. Recovery is the"
             " number of training rounds until accuracy is within one point of its previous level (∞: never)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
-            f"Tests are of each seed's mean minus that of {comparison.reference} on the same seed: the paired t test"
+            f"Tests compare each seed's mean with that of {comparison.reference} for the same seed: the paired t test"
             " (two-sided, for normal differences) and Wilcoxon's signed-rank test (exact; with n pairs p is at least"
             " 2^(1-n)), not corrected for the number of comparisons. Pairs in which a target was missed are left out."
             " Tests compare differences; intervals of ratios are computed from logarithms, so the two may disagree."
@@ -309,7 +309,7 @@ def report(comparison: Comparison) -> Report:
         above=[markdown_table(turned, corner)],
         below=below,
         latex=latex_table(title, turned, corner.capitalize()),
-        # the figure carries its numbers, so that a reader can check them against a run
+        # the figure's file contains its numbers, so that a reader can compare them with a run
         inside={FIGURE_NUMBERS: csv_text(comparison.table)},
     )
 
@@ -332,7 +332,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
-    """Return each variant's time and energy, to the target or per round, and the names of both quantities."""
+    """Return each variant's time and energy, to the target or per round, and the names of the two quantities."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

@@ -53,7 +53,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 
 
 def brief(comparison: Comparison) -> pd.DataFrame:
-    """Write only the headline table's columns that answer the study, with short headings, [variants x columns].
+    """Write the headline table's columns that answer the study's question, with short headings, [variants x columns].
 
     The columns are costs with their ratios, accuracy, and the number of missed targets, if any was missed.
     """

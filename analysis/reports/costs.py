@@ -46,7 +46,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write, or None for the folder of the runs or, with several folders, `comparison` next to them.
 
     Returns:
         The report: `.tables` has the shown tables, `.numbers` their data frames. A notebook shows the tables.
@@ -89,8 +89,8 @@ def _by_class(runs: Runs) -> pd.DataFrame | None:
 def cost_analysis(runs: Runs) -> pd.DataFrame:
     """Count computation, communication and storage, one row per run and stage.
 
-    Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from that model),
-    training (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
+    Stages, from J: pilot (the model that gradients start from), gradient (V rounds per session from that model),
+    training (the rounds of the sessions themselves, omitted in J's analysis, since every scheme has them).
 
     Returns:
         variant, seed, stage; rounds = broadcasts (J: one per round); participations; uncovered (without a link, over
@@ -125,10 +125,10 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0
     kept = min(later, settings.get("learning.warm_start.history") or later)
     stored = {
-        # it keeps w_pilot, and the last model and gradient of each session
+        # similarity keeps w_pilot, and the last model and gradient of each session
         "similarity": 1 + 2 * kept,
         "average": kept,
-        # it keeps the last model, with which the next session continues
+        # previous and continuous keep the last model, with which the next session continues
         "previous": 1,
         "continuous": 1,
     }.get(str(settings.get("learning.warm_start")), float("nan"))
@@ -155,14 +155,14 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     """Break down energy by use, and time by the cause of waiting in a round; one row per run.
 
     Returns:
-        variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
-        amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (probe rounds), wasted_j (on
-        updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not recorded);
-        server_j, which no other column has; simulated_s and its parts rounds_s (training), probe_s and between_s
-        (no round going on), means over cells; means over the training rounds' completed participations: downlink_s,
-        compute_s, uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the next slot,
-        NaN with an asynchronous server); and over each round's slowest participation: slowest_downlink_s, ...
-        Means of participations are NaN if devices.csv has no rows.
+        variant, seed; sums over all devices, receive_j to total_j as in `energy_by_class` (without a ledger from the
+        rounds: amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (probe rounds),
+        wasted_j (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
+        recorded); server_j, which no other column includes; simulated_s and its parts rounds_s (training), probe_s
+        and between_s (no round going on), means over cells; means over the training rounds' completed participations:
+        downlink_s, compute_s, uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the
+        next slot, NaN with an asynchronous server); and over each round's slowest participation: slowest_downlink_s,
+        ... Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
@@ -250,12 +250,12 @@ COUNTS = {
     "iterations": "local iterations",
 }
 ABOVE = (
-    "Above the minimum is what completed participants spent on computing and sending beyond the smallest amount,"
-    " with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
+    "Above the minimum: energy that completed participants spent on computing and sending beyond the least energy"
+    " for the same work in the same time, with the best shares, powers and clocks (record.energy_excess)."
 )
 SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
-    "Energy is every joule that learning causes in the devices. Circuits are the part of the uploads' energy"
+    "Energy includes all joules that learning causes in the devices. Circuits are the part of the uploads' energy"
     " that does not depend on the radiated power, including waits and access; wasted is the energy of updates that"
     " were not aggregated; idle is what devices draw while they have neither work nor a tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
@@ -273,7 +273,7 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     """Write all tables, [quantities x variants] each, means over seeds: title -> table.
 
-    Tables of energy have further columns for classes of devices.
+    Tables of energy have additional columns for classes of devices.
     """
     energy = of_runs = {name: breakdown[breakdown["variant"] == name] for name in variants}
     devices, rounds = {}, "pilot and training" if costs["stage"].eq("pilot").any() else "training"
@@ -298,7 +298,7 @@ def _spreads(
 ) -> tuple[pd.DataFrame, str]:
     """Write means over seeds in the unit that fits; without units, write each number as it is.
 
-    A row of much smaller means is in its own unit, which its title names. Seeds that agree exactly have no ±.
+    A row of much smaller means has its own unit, which the row's title names. Seeds that agree exactly have no ±.
     """
     known = {
         name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())

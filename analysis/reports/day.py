@@ -119,7 +119,7 @@ def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> l
 
 SIZE_INCH, DPI = (8.0, 6.4), 200  # 1600 x 1280 pixels, legible on a slide and a phone
 TOP, BOTTOM, OPENINGS = (0.075, 0.6, 0.8, 0.24), (0.075, 0.465, 0.8, 0.085), (0.125, 0.07, 0.845, 0.2)
-NARROWEST = 0.075  # least share of the axis for a session to be named
+NARROWEST = 0.075  # smallest share of the axis at which a session is labelled
 
 
 def _openings(
@@ -172,7 +172,7 @@ def _day_figure(
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
-    what = "Lines are means of ten minutes; circles are the models that open sessions, before training."
+    what = "Lines: means of ten minutes; circles: accuracy at the start of a session, before training."
     what += f" Curves are means of {seeds} seeds; sessions are those of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)

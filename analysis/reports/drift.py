@@ -34,7 +34,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
 By = Annotated[Weights, typer.Option(help="Average accuracies over devices, or over test samples.")]
 First = Annotated[
-    int, typer.Option("--from", help="First round to search for the dip; 1 is the drift's round.")
+    int, typer.Option("--from", help="First round to search for the dip; 1 is the drift's first round.")
 ]
 Last = Annotated[
     int | None, typer.Option("--to", help="Last round to search for the dip. Default: up to the next change.")
@@ -102,7 +102,7 @@ def compare_drift(
     detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
-            f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which lies beyond "
+            f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which is after "
             "their end"
         )
     each = [*RUN, "cell"]
@@ -114,8 +114,8 @@ def compare_drift(
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
-        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery is"
-        " counted up to the final one"
+        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery"
+        " refers to the final accuracy"
         for name, points in lost.items()
         if recovery == "level" and points > FALLEN
     ]
@@ -209,7 +209,7 @@ def report(comparison: DriftComparison) -> Report:
         sentences=[
             *comparison.reading.words(),
             f"Epochs are those of all participants together, per round, in up to {TAIL} rounds before the drift and"
-            " after its last step. Personal are the participants' own models after local training.",
+            " after its last step. Personal: accuracy of the participants' own models after local training.",
         ],
         look=[("Figure", "drift.png")],
         further_numbers={"_runs": comparison.detail},
@@ -238,7 +238,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     many = len(comparison.seeds)
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean over {window} rounds, never across a drift."] if window > 1 else []
-    how.append("Shading marks rounds in which data have drifted, on the share of devices written above.")
+    how.append("Shaded rounds: data have drifted on the share of devices written above.")
     heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     _panel(top, curves, styles, "number")

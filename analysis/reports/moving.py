@@ -35,7 +35,7 @@ class _MovingDrawing:
     """A figure that can show any moment of one run.
 
     Args:
-        phone: whether to put the map above the curves, so that both are legible on a phone.
+        phone: whether to put the map above the curves, so that map and curves are legible on a phone.
     """
 
     def __init__(self, day: MovingRun, *, phone: bool = False) -> None:

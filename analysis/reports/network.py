@@ -85,7 +85,7 @@ def _wasted(runs: Runs) -> Iterator[str]:
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on devices without a link when rounds began, if there were any; name those of a single run."""
+    """Yield a sentence on devices without a link when rounds began; for a single run, name devices in no round."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
@@ -101,7 +101,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         variant, seed;
         handovers; handovers_per_device_hour (per hour that a device is in the area of the cells, switched on and
         charged);
-        ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
+        ping_pongs and ping_pong_share (handovers back to the previous cell within the scenario's
         min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
@@ -122,8 +122,8 @@ def over_time(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed; time_s (the middle of the period); handovers_per_hour of all devices, and ping_pongs_per_hour
-        among these; in_service (mean number of devices that are in the area of the cells, switched on and charged);
-        round_s (mean latency of the training rounds that began in the period, NaN without such rounds).
+        among these handovers; in_service (mean number of devices that are in the area of the cells, switched on and
+        charged); round_s (mean latency of the training rounds that began in the period, NaN without such rounds).
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)

@@ -1,4 +1,4 @@
-"""Compute a paper's numbers again by its script, a module of examples/papers.
+"""Compute a paper's numbers again with its script, a module of examples/papers.
 
 A script prints a table of comma-separated values: setting, variant, ours, ours_std, seeds. The paper's numbers are in
 `analysis/papers`, in a file with the script's name, with columns setting, variant, unit, theirs. If the script prints
@@ -21,7 +21,7 @@ ALIKE = 1e-5  # relative difference up to which a number equals the recorded one
 
 
 def computed(script: str) -> pd.DataFrame:
-    """Run a script; return its numbers beside the paper's, in the columns of `COLUMNS` and the paper's order.
+    """Run a script; return its numbers beside the paper's numbers, in the columns `COLUMNS` and the paper's order.
 
     Raises:
         ValueError: the script fails, or does not compute one of the paper's numbers.

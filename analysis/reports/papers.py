@@ -1,4 +1,4 @@
-"""List the results that papers report, those that edgefl has reproduced, and every number that was compared.
+"""List the results that papers report, the results that edgefl has reproduced, and every number that was compared.
 
 The facts of each paper are in `analysis/papers/facts`: one file per paper, one entry per table and figure. The
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
@@ -21,8 +21,8 @@ from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
 SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see `paper_scripts`
-# A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
-# the difference, all other quantities within 15 %.
+# A number agrees with the paper's number if it is within these bands: accuracies within two points or two standard
+# errors of the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
 SEEDS_OF_PAPERS = 3  # number of seeds behind a standard deviation that a paper prints
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
@@ -38,11 +38,11 @@ class Result:
         paper: the paper's short name.
         name: name of the table or figure in the paper, such as `table X`.
         shows: what the table or figure reports.
-        state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can give the
-            result), or same (another paper has the result).
+        state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can reproduce
+            the result), or same (another paper has the result).
         same: paper and name of the same result in another paper, if there is one.
-        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that gives the
-            result's numbers; all are empty if nothing does.
+        study, scenario, script: the shipped study or scenario, or the module of examples/papers, that computes the
+            result's numbers; all three are empty if none does.
         minutes: time that the command takes on one core; 0 if the command takes hours, or has not been timed.
         needs: data, time or hardware that the command needs.
         why: the reason for the state, or for a difference between edgefl's and the paper's numbers.
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The command that gives the result; empty if no command does."""
+        """The command that computes the result; empty if there is none."""
         verbs = {
             "edgefl study ": self.study,
             "edgefl run ": self.scenario,
@@ -87,7 +87,7 @@ class Paper:
     def result(self, name: str) -> Result:
         """Return a paper's result by its name, such as `table X` or only `X`.
 
-        An unknown name raises a ValueError with the known ones.
+        An unknown name raises a ValueError with the known names.
         """
         wanted = name.casefold()
         for one in self.results:
@@ -124,7 +124,7 @@ def _paper(file: Path) -> Paper:
 
 
 def record(one: Reproduction) -> Path:
-    """Write a study's numbers beside the paper's, as a file of `ours`.
+    """Write a study's numbers beside the paper's numbers, as a file of `ours`.
 
     The file leaves out rows for which there is no run; accuracies are in percent.
     """
@@ -157,7 +157,7 @@ def compared(result: Result) -> pd.DataFrame:
 
 
 def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
-    """Return whether our number is within the band around the paper's."""
+    """Return whether our number is within the band around the paper's number."""
     if unit != "points":
         return abs(ours - theirs) <= SHARE * abs(theirs)
     ours_error = ours_std**2 / seeds if ours_std == ours_std else 0.0

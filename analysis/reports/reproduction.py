@@ -2,7 +2,7 @@
 
 The papers' numbers are in `analysis/papers`, one file per table: journal_table_x.csv holds Table X, for the studies
 journal_table_x_fashion_mnist (following the text) and journal_table_x_fashion_mnist_as_run (as the authors ran it).
-A Markdown file with the study's name, beside the table's file, explains known reasons for differences.
+A Markdown file with the study's name, next to the table's file, explains known reasons for differences.
 """
 
 import json

@@ -123,8 +123,8 @@ SHOWN_COSTS = {
 
 
 COSTS_EXPLAINED = (
-    "Latency is that of the slowest device, for which a synchronous round waits, mean latency the mean over"
-    " devices, and energy that of all devices. Probe rounds are left out."
+    "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. Energy:"
+    " sum over devices. Probe rounds are left out."
 )
 
 
@@ -219,7 +219,7 @@ def _caption(settings: SettingsTable) -> str:
 
 
 def _verdicts(settings: SettingsTable) -> list[str]:
-    """Return sentences on the settings in which the reference leads, and those in which it does not."""
+    """Return sentences on the settings in which the reference leads, and the settings in which it does not."""
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")

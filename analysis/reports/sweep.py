@@ -35,7 +35,7 @@ METRICS: dict[Metric, tuple[str, str | None]] = {  # metric -> its column with a
 
 Keys = Annotated[
     Sequence[str],
-    typer.Option("--key", help=("Dotted key, or its end; two for a map. Default: the swept number.")),
+    typer.Option("--key", help=("Dotted key, or its last part; two for a map. Default: the swept number.")),
     list[str] | None,
 ]
 Drawn = Annotated[
@@ -69,7 +69,7 @@ def sweep(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the runs' folder, or `comparison` beside several, or a target's folder in it.
+        out: folder to write; None for the runs' folder, `comparison` next to several, or a target's folder in these.
         reference: variant whose best accuracy defines relative targets; None for the study's reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
@@ -116,7 +116,7 @@ def grid_key(runs: Settings) -> str | None:
     for variant in dict.fromkeys(info["variant"]):
         own = [point for (_, name), point in points.items() if name == variant]
         swept = differing(own)
-        # other keys may follow the axis
+        # the values of other keys may follow from the axis
         axis = next((key for key in swept if {bare(key), key.rpartition(".")[2]} & axes), None)
         if axis and all(numbers.follows(points, key, [axis]) for key in swept):
             swept = [axis]

@@ -144,13 +144,13 @@ EXPLANATIONS = (
     (
         "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused for anything else."
     ),
-    "β is the largest change of a device's gradient between the models before and after a round, over their"
-    " distance, a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
+    "β is the largest change of a device's gradient between the models before and after a round, divided by"
+    " their distance: a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
     " gradients of individual samples, 32 of each device (relative error about a quarter for one device).",
     (
         "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
     ),
-    "The figure shows means over seeds; ticks mark rounds whose learning rate is beyond (14) for at least one seed.",
+    "The figure shows means over seeds; ticks mark rounds whose learning rate exceeds (14) for at least one seed.",
     "The limit by (65) is negative for four or more local steps: J's condition then admits no learning rate.",
 )
 

@@ -40,7 +40,7 @@ Out = Annotated[
     Path | None,
 ]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Also print definitions of the numbers, and all further tables.")
+    bool, typer.Option("--explain", help="Also print definitions of the numbers, and all additional tables.")
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, for programs, and nothing else.")
@@ -75,7 +75,7 @@ Overlap = Annotated[
     ),
 ]
 TARGET = (
-    "Accuracy to reach: 0.8, or a share of the best accuracy: 95% (of the reference's, the default), '95% "
+    "Accuracy to reach: 0.8, or a share of the best accuracy: 95% (the reference's best; the default), '95% "
     "of NAME', '95% of best'"
 )
 

@@ -14,7 +14,7 @@ DAY_S, HOURS = 86_400.0, 24.0
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock that gives the hour of the day or, if a run has no time of day, the time since its start.
+    """A clock that shows the hour of the day or, if a run has no time of day, the time since its start.
 
     Attributes:
         begin_hour: hour of the day at simulated time 0; None if a run has no time of day.

@@ -86,7 +86,7 @@ class Runs:
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Read the table of positions, which has each device's place at intervals, of the runs that recorded it.
+        """Read the table positions of the runs that have one: each device's position at regular intervals.
 
         Raises:
             ValueError: no run has this table.
@@ -187,12 +187,12 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
     settings = list(dict.fromkeys(info["setting"]))
     if any(axis == "federation" for axis, _ in settings[0]):
         raise ValueError(
-            f"{root} holds several federations, but this command reads one: give the directories of one, "
+            f"{root} holds several federations, but this command reads one: give the directories of one federation, "
             f"such as {info['path'].iloc[0]}"
         )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
-        one = f"give the folder of one, such as {first}, or compare them all with `edgefl settings` or `edgefl sweep`"
+        one = f"give the folder of one, such as {first}, or compare all with `edgefl settings` or `edgefl sweep`"
         how = one if info["variant"].nunique() > 1 else f"draw their costs with `edgefl sweep {root}`"
         if first == root:  # runs of several studies
             how = f"give the folder of one run or study, such as {info['path'].iloc[0]}"
@@ -261,8 +261,8 @@ def _score(info: pd.DataFrame) -> str:
     if others:
         paths = [info.loc[info["score"] == one, "path"].iloc[0] for one in (first, others[0])]
         raise ValueError(
-            f"{paths[0]} has the score {first}, but {paths[1]} has {others[0]}: they learn different "
-            "things; give the folder of one of them"
+            f"{paths[0]} has the score {first}, but {paths[1]} has {others[0]}: their learning "
+            "tasks differ; give one of these folders"
         )
     return str(first)
 

@@ -47,7 +47,7 @@ FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", 
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 
-# a column with such an ending is a number
+# columns with these endings hold numbers
 UNITS = ("_s", "_j", "_bits", "_m", "_db")
 # columns that identify a row
 NEVER_EMPTY = {

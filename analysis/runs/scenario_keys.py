@@ -61,7 +61,7 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
-    """Read the keys of each setting and variant from one run, since the others differ only in their seeds."""
+    """Read the keys of each setting and variant from one run, since the other runs differ only in their seeds."""
     first = info.drop_duplicates(["setting", "variant"])
     return {(run.setting, run.variant): keys_of(run.path) for run in first.itertuples()}
 

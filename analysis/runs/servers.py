@@ -8,7 +8,7 @@ import pandas as pd
 from edgefl.analysis.runs.scenario_keys import of_points
 
 SERVER, USUAL = "rounds.server", "synchronous"
-# columns of a comparison, and metrics, that count rounds or measure one
+# columns of a comparison, and metrics, that count rounds or measure a round
 BY_ROUNDS = (
     *("first", "rounds", "gain", "latency", "latency_ratio", "latency_mean", "round_energy"),
     "round_energy_ratio",

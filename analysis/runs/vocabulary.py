@@ -31,7 +31,7 @@ ONLY_IN = {  # causes limited to some stages: a device has no link while it comp
     "lost": ("uplink",),
     "unusable": ("uplink",),
 }
-# causes at the device; the others are decisions of the server
+# causes at the device; all other causes are decisions of the server
 GONE = frozenset({"left", "off", "empty", "failed"})
 OUTCOMES: dict[str, Cut | None] = {
     COMPLETED: None,  # not cut off

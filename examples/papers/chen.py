@@ -42,7 +42,7 @@ LAYERS = (784 * 50, 50, 50 * 10, 10)
 
 
 class Blocks(CountedDecider):
-    """Choose users, and blocks that differ in interference, by the file's proposed scheme or a baseline of it."""
+    """Choose users, and blocks that differ in interference, by the proposed scheme or a baseline of the file."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"clock"})
     choose: Literal["proposed", "random blocks", "random", "least errors"] = "proposed"
@@ -85,7 +85,7 @@ class Blocks(CountedDecider):
 
 
 def sinr(of: Candidates, number: int) -> np.ndarray:
-    """Return the SINR [users, blocks] of each user on each block; the scenario's noise is the first block's."""
+    """Return the SINR [users, blocks] of each user on each block; the scenario's noise is that of the first block."""
     interference = np.array(INTERFERENCE_W[number])
     return np.asarray(of.snr_up[:, None] * number * interference[0] / interference)
 

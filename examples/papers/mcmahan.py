@@ -5,7 +5,7 @@ shuffled samples each, of which ten train in a round. The output is the first ro
 99 %. The paper makes its curves monotone, which gives the same round.
 
 The paper chooses rates from a grid that it does not print. Here one rate serves all rows: of three rates, each
-10^(1/3) times the one before (0.0464, 0.1, 0.215), the one with the highest test accuracy after ten rounds of one
+10^(1/3) times the previous rate (0.0464, 0.1, 0.215), the rate with the highest test accuracy after ten rounds of one
 epoch with batches of 10 (seed 100). It is 0.215.
 
 The command runs the rows of `ROWS` with one seed. Arguments choose another row: a partition, epochs, samples of a
@@ -25,7 +25,7 @@ from edgefl.learning.models import Model
 
 HERE = __name__ if __name__ != "__main__" else "edgefl.examples.papers.mcmahan"
 TARGET, SEED, RATE = 0.99, 100, 0.215
-LONGEST = 1000  # rounds; as many as the slowest row of the paper
+LONGEST = 1000  # number of rounds, that of the slowest row of the paper
 ROWS = (("iid", 1, 10),)  # partition, epochs, samples of a batch
 HIDDEN = 512
 

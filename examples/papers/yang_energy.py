@@ -1,10 +1,10 @@
 """Yang, Chen, Saad et al., IEEE Trans. Wireless Commun. 20(3), 2021: python -m edgefl.examples.papers.yang_energy
 
-To end with a global accuracy, a / (1 - eta) rounds are needed in which each device iterates v log2(1 / eta) times, to
-a local accuracy eta: few long rounds, or many short ones. Eta, shares of the band, powers and clocks are optimised
-jointly, to minimise either the time of all rounds or the joules of computing and sending within a given time.
-The output is the ratio of the optimum to equal shares of the band with the best eta ("equal band"), to the best
-allocation with eta = 1/2 ("fixed eta"), and to equal shares, eta = 1/2 and the maximum power ("neither").
+To reach the global accuracy takes a / (1 - eta) rounds, and in each round a device iterates v log2(1 / eta) times, to
+a local accuracy eta. The rounds are therefore few and long, or many and short. Eta, shares of the band, powers and
+clocks are optimised jointly, to minimise either the time of all rounds or the joules of computing and sending within
+a given time. The output is the ratio of the optimum to equal shares of the band with the best eta ("equal band"), to
+the best allocation with eta = 1/2 ("fixed eta"), and to equal shares, eta = 1/2 and the maximum power ("neither").
 
 We could read only the abstract, which states the maximum savings over "conventional" schemes without naming them. The
 settings are those that later papers quote: 50 users in a square of 500 m, 128.1 + 37.6 log10(km) dB with shadowing of
@@ -103,7 +103,7 @@ class World:
 
 
 def compared(world: World) -> dict[tuple[str, str], float]:
-    """Return the ratios of the optimum's seconds, and of its joules within given times, to the other schemes'."""
+    """Divide the optimum's seconds, and its joules within given times, by those of the other schemes."""
     conventional_s = world.seconds(HALF, equal=True)
     others_s = {
         "equal band": world.best(None, equal=True),

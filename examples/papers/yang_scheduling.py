@@ -2,7 +2,7 @@
 
 The authors' file is github.com/owen94/ScheduleFedLearn: sites of a Poisson process, 100 users in each cell, a path
 loss of d^4, Rayleigh fading drawn each round, one interferer in each other cell, no noise. Five users are scheduled
-in a round: at random, in turn, or those with the largest fading (in a cell of equal mean rates, proportional
+in a round: at random, in turn, or the users with the largest fading (in a cell of equal mean rates, proportional
 fairness).
 A user's update arrives if its SIR is above a threshold. Each of the 100 users holds 30 samples of MNIST: batches of
 10, rate 0.01, ten passes before each of 50 aggregations.

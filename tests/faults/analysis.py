@@ -9,7 +9,7 @@ SEQUENTIAL = "tests/theory/test_sequential.py"
 FAULTS = (
     Fault(
         "analysis.t_rho",
-        "the round after the one that reaches the target counts",
+        "the round after the first one that reaches the target is taken",
         "journal paper: first round whose accuracy reaches the target",
         f"{UNIT}test_metrics.py::test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back",
         "exact",
@@ -57,8 +57,8 @@ FAULTS = (
     ),
     Fault(
         "analysis.speed_up_inverse",
-        "speed-up is the reference's time over the variant's",
-        "time over the reference's",
+        "speed-up is the reference's time divided by the variant's time",
+        "speed-up: the variant's time divided by the reference's time",
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
         "1e-6 of the ratio",
         edited(
@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.normal_interval",
-        "intervals take the normal quantile instead of Student's",
+        "intervals use the quantile of the normal instead of Student's distribution",
         "Student's t, n - 1 degrees of freedom",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",
@@ -165,7 +165,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_fixed",
-        "a study that is examined repeatedly takes the interval for a single look",
+        "a study that is examined repeatedly uses the interval for a single look",
         "confidence sequence by Ville's inequality",
         f"{SEQUENTIAL}::test_the_interval_stays_valid_when_examined_after_every_pair",
         "the share of misses that 4,000 studies with 5 % misses exceed by chance 1 time in a million",
@@ -261,7 +261,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.jaccard",
-        "similarity of two populations is the share of the first",
+        "the similarity of two populations is the intersection's share of the first population",
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
         "exact",

@@ -239,7 +239,7 @@ FAULTS = (
     ),
     Fault(
         "channel.glass_share",
-        "low-loss walls have as much glass as high-loss ones",
+        "low-loss walls have as much glass as high-loss walls",
         f"{TR}, Table 7.4.3-2",
         f"{UNIT}test_penetration.py::test_walls_by_hand",
         "1e-12 dB",
@@ -247,7 +247,7 @@ FAULTS = (
     ),
     Fault(
         "channel.packet_errors_of_fading",
-        "a packet on a fading link is lost with the probability of a static one",
+        "a packet on a fading link is lost with the probability of a static link",
         "mean of exp(-c / g) over the fading",
         f"{UNIT}test_packet_errors.py::test_the_closed_form_is_the_mean_over_the_fading",
         "1e-9 of the probability",

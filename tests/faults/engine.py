@@ -144,7 +144,7 @@ FAULTS = (
     ),
     Fault(
         "engine.slow_start",
-        "a window of TCP's slow start is 1.5 times as large as the last one",
+        "a window of TCP's slow start is 1.5 times as large as the previous window",
         "RFC 5681",
         f"{UNIT}air/test_access.py::test_slow_start_segment_by_segment",
         "1e-9 of the time",
@@ -202,8 +202,8 @@ FAULTS = (
     ),
     Fault(
         "engine.staleness_version",
-        "staleness is counted up to the version before the one that the update enters",
-        "staleness: models made since it began",
+        "staleness is one version too small",
+        "staleness: models made since the device began",
         f"{UNIT}test_servers.py::test_mean_staleness_is_concurrency_less_one_over_the_buffer",
         "exact",
         edited(

@@ -121,7 +121,7 @@ FAULTS = (
     Fault(
         "learning.tiers_flip",
         "a tier weighs by its own number of models",
-        "FedAT, Chai et al., 2021: by the opposite tier's",
+        "FedAT, Chai et al., 2021: by the number of the opposite tier",
         f"{UNIT}updates/test_updates.py::test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count",
         "1e-6 of a parameter",
         edited("edgefl.learning.updates.tiers:TierModels.mean", "self.made.flip(0)", "self.made"),

@@ -33,7 +33,7 @@ FAULTS = (
     Fault(
         "mobility.steady_state_rests",
         "the share at rest at time 0 is that of a pause half as long",
-        "Palm calculus: pause over pause and mean leg",
+        "Palm calculus: pause divided by the sum of pause and mean leg",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
         "4 standard errors of the share at rest",
         edited(
@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.rest_that_is_left",
-        "a rest under way at time 0 lasts as long as a whole one",
+        "a rest under way at time 0 lasts as long as a whole rest",
         "Palm calculus: the remaining rest is uniform",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
         "4 standard errors of the share of devices still at rest",
@@ -64,7 +64,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.mirror",
-        "a device turns back at the border along the path it came",
+        "a device turns back at the border on the path on which it came",
         "reflection: the angle out is the angle in",
         f"{UNIT}test_models.py::test_reflection_in_a_round_mirror",
         "1e-5 of the line's distance from the centre",
@@ -240,7 +240,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.trace_steps",
-        "a trace's devices stay at a sample until the next one",
+        "a trace's devices stay at a sample until the next sample",
         "straight lines between samples",
         f"{UNIT}test_trace.py::test_straight_lines_between_samples_and_absence_around_them",
         "1e-6 of a coordinate in metres",

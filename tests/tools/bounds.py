@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "test"
-KEPT = "torch"  # pinned as in constraints.txt, as other releases install gigabytes of CUDA libraries
+KEPT = "torch"  # pinned as in constraints.txt, because other releases install gigabytes of CUDA libraries
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w, -]+)\])?(?P<bounds>[^;]*)")
 
 
@@ -46,7 +46,7 @@ def tested(constraints: str) -> str:
 
 
 def main() -> None:
-    """Print the constraints; for the newest versions, only that of the kept dependency."""
+    """Print the constraints; for the newest versions, only the constraint of the kept dependency."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("which", choices=("lowest", "newest"))
     parser.add_argument(f"--{KEPT}", action="store_true", help=f"the lowest, or newest, of {KEPT} too")

@@ -1,4 +1,4 @@
-"""Call `edgefl` in this process, as a new process would take seconds to load PyTorch."""
+"""Call `edgefl` in this process, because a new process would take seconds to load PyTorch."""
 
 import pytest
 

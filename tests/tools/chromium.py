@@ -1,4 +1,4 @@
-"""Drive a headless Chromium by the DevTools protocol over a pipe, which needs no further package."""
+"""Drive a headless Chromium by the DevTools protocol over a pipe, which needs no additional package."""
 
 import base64
 import itertools
@@ -49,7 +49,7 @@ class Page:
     def open(
         self, file: Path, width: int = 1280, height: int = 900, dark: bool = False, ready: str = REPORT_READY
     ) -> None:
-        """Open a page from file:// and wait until it is ready, by default as a report signals it."""
+        """Open a page from file:// and wait until `ready` is true, by default until a report is ready."""
         mobile = width < 500
         self.call(
             "Emulation.setDeviceMetricsOverride",

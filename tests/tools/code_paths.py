@@ -13,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Name -> environment that limits the instruction sets of PyTorch's loops, MKL, oneDNN and NumPy.
-# MKL reads MKL_ENABLE_INSTRUCTIONS only on Intel's processors; MKL_CBWR=COMPATIBLE limits it to SSE2 on all.
+# MKL reads MKL_ENABLE_INSTRUCTIONS only on Intel's processors; MKL_CBWR=COMPATIBLE limits it to SSE2 on all
+# processors.
 PATHS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
         "ATEN_CPU_CAPABILITY": "avx2",

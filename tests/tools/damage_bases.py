@@ -16,7 +16,7 @@ from edgefl.scenario.scenario import load
 STUDY, GRID, MOVING = "a-study", "a-grid", "a-moving-run"
 LEFT = "a-left-run"  # an interrupted run
 OFTEN = Every(rounds=2)
-LONG_AGO_S = 1e9  # since 1970, so that a claim is abandoned
+LONG_AGO_S = 1e9  # seconds since 1970, so long ago that the claim counts as abandoned
 SCENARIO = """\
 name: digits
 seed: 3

@@ -27,7 +27,7 @@ def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
 def verdict(fault: Fault) -> tuple[str, float, str]:
     """Inject a fault and run its check; return the verdict, the CPU time in s, and the output of pytest.
 
-    A check that exceeds its limit is slow, which counts as not caught, as such a check tests nothing.
+    If a check exceeds its time limit, the verdict is `slow`, which counts as not caught: such a check tests nothing.
     """
     code, text, cpu_s = run_pytest([fault.check], fault.inject)
     return {FAILED: "caught", SLOW: "slow", PASSED: "not caught"}.get(code, "not tried"), cpu_s, text

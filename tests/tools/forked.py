@@ -1,4 +1,4 @@
-"""Run edgefl commands in processes that start at once, as they are forked from a process with PyTorch loaded.
+"""Run edgefl commands in processes that start at once, forked from a process with PyTorch loaded.
 
 Loading takes three seconds of CPU, which tests of killed or stopped processes avoid. Otherwise the processes are as
 in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
@@ -36,7 +36,7 @@ class Command:
 
         Args:
             folder: working directory, by default this one.
-            environment: variables that replace this process's.
+            environment: variables that replace those of this process.
             new_session: whether the command leads a new process group.
         """
         self._scratch = tempfile.TemporaryDirectory()

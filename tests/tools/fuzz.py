@@ -144,7 +144,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
 
 
 def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """Yield the rules that a call broke, of those that hold for every call."""
+    """Yield the rules that a call broke, among the rules that hold for every call."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
     elif outcome.crash:

@@ -1,4 +1,4 @@
-"""Derive scenarios from the shipped ones by valid changes, small enough that their runs end quickly."""
+"""Derive scenarios from the shipped scenarios by valid changes, small enough that their runs end quickly."""
 
 from random import Random
 from typing import Any

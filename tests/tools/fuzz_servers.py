@@ -1,4 +1,4 @@
-"""Add servers, codecs or a cloud over cells to a scenario; all of them change the times of models."""
+"""Add servers, codecs or a cloud over cells to a scenario; all of them change when models are made."""
 
 from random import Random
 from typing import Any

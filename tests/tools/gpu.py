@@ -4,7 +4,7 @@
     python -m tests.tools.gpu --device cuda --out runs/gpu
     python -m tests.tools.gpu --device cpu     a rehearsal: all steps in small, on the CPU
 
-Nothing is downloaded. The results are in OUT/gpu.md. If a step fails, the others still run; the exit code is 1.
+Nothing is downloaded. The results are in OUT/gpu.md. If a step fails, other steps still run; the exit code is 1.
 """
 
 import argparse
@@ -54,7 +54,7 @@ SCENARIO = {
     },
 }
 SHARING = 3  # processes on one GPU
-# operations that launch no kernel, as they only view or reserve memory, and those whose result the host needs
+# operations that launch no kernel, since they only view or reserve memory, and operations whose result the host needs
 NO_KERNEL = {
     *("view", "_unsafe_view", "_reshape_alias", "expand", "t", "transpose", "permute", "slice", "select"),
     *(

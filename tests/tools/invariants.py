@@ -28,7 +28,7 @@ LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j")
 LINK_EVENTS = ("radio_link_failure", "reestablished")
 # energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
 SIGNED = {"energy_excess_j"}
-# faults of one kind that are listed; further faults are counted
+# number of faults of one kind that are listed; more faults are only counted
 TOLD = 5
 
 
@@ -124,7 +124,7 @@ def _stages(tables: Tables) -> Iterator[str]:
 
 
 def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
-    """Check that a row of rounds.csv is the sum of its rows of devices.csv, and that these lie within its time."""
+    """Check that a row of rounds.csv is the sum of its rows of devices.csv, which lie within the round's time."""
     parts = tables.parts()
     for row in tables.rounds:
         mine = parts.pop(round_key(row), [])
@@ -295,7 +295,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1
-            # an event at the exact beginning of the round may count before or after it
+            # an event at the exact beginning of the round may have happened before or after it
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):

@@ -22,7 +22,7 @@ OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--
 
 
 def warm(packages: Sequence[str] = ("edgefl",)) -> None:
-    """Load all modules of the project, except those whose optional packages are not installed."""
+    """Load all modules of the project, except modules whose optional packages are not installed."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import hypothesis  # noqa: F401
 
@@ -49,7 +49,7 @@ def run_pytest(
         limit_s: CPU time after which the child is killed, which other load does not affect.
 
     Returns:
-        pytest's exit code or SLOW, its output, and the CPU time of it and its children in s.
+        pytest's exit code or SLOW, its output, and the CPU time of pytest and its children in s.
     """
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as written:

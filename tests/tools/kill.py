@@ -101,7 +101,7 @@ def has_begun(run: Path, process: Command) -> bool:
 
 
 def killed_after(process: Command, seconds: float) -> bool:
-    """Kill a command after some seconds; return False if it had ended before, and then it must have succeeded."""
+    """Kill a command after some seconds; return False if it had succeeded by then, and raise if it failed."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)
@@ -164,7 +164,7 @@ def is_complete(run: Path) -> bool:
 
 
 def resumable(run: Path) -> bool:
-    """Return whether a run can be resumed, as it has written its copy of the scenario."""
+    """Return whether a run can be resumed, that is, has written its copy of the scenario."""
     return (run / "scenario.yaml").exists() and (run / "scenario.yaml").stat().st_size > 0
 
 

@@ -18,7 +18,7 @@ def leave(
     error: BaseException | None = None,
     threads: int | None = None,
 ) -> None:
-    """Interrupt a run by an error after a number of rounds; it takes a snapshot after every `every` rounds."""
+    """Interrupt a run by an error after a number of rounds; the run takes a snapshot after every `every` rounds."""
     error, rounds = error or RuntimeError("a fault"), 0
 
     def count(row: Round) -> None:

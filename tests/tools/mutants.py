@@ -22,7 +22,7 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
-# first, verdict: first and last verdict; since: why they differ, tests newly `chosen` or `written`
+# first, verdict: first and last verdict; since: why the verdicts differ (tests were newly `chosen` or `written`)
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
 TIMES = 3.0  # tests of a mutant time out after this many times their time without it
 THEORY = {
@@ -120,7 +120,7 @@ def room_tests(room: str) -> str:
 
 
 def mirrors(path: str) -> list[str]:
-    """Return the unit tests with a module's name, or, if there are none, those with its folder's name."""
+    """Return the unit tests with a module's name or, if there are none, the unit tests with its folder's name."""
     inside = Path(path.removeprefix("edgefl/"))
     name = inside.stem.strip("_")
     for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):

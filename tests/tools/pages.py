@@ -35,8 +35,8 @@ FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 LANGUAGES = ("sh", "bash", "yaml", "python", "text")
 SETUP = ("make ", "pip ")  # commands that install packages, which are not run
 NEEDS_A_SHELL = re.compile(r"[|<>;&$`#\\]")
-# Overrides that shorten shipped scenarios, as these take about a minute. `make demo` and README's study run these
-# scenarios in full, and test_scenarios.py tests each of them.
+# Overrides that shorten shipped scenarios, because these take about a minute. `make demo` and README's study run
+# these scenarios in full, and test_scenarios.py tests each of them.
 SMALLER = {
     "quickstart": ("learning.dataset=digits",),
     "riverside": ("duration_s=300",),
@@ -127,7 +127,7 @@ def _do(block: Block, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> None:
-    """Run a command; edgefl's commands run in this process, as a new one would take seconds to load PyTorch."""
+    """Run a command; edgefl's commands run in this process: a new process takes seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
     if behind := re.fullmatch(r"cd (\w+) && (.*)", command):

@@ -1,7 +1,7 @@
 """List the obstacles to a release: placeholders, and versions or dates that disagree.
 
 `python -m tests.tools.release` prints the obstacles and fails if there are any; .github/ISSUE_TEMPLATE/release.md
-lists further steps of a release.
+lists the other steps of a release.
 """
 
 import re

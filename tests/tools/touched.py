@@ -3,7 +3,7 @@
 python -m tests.tools.touched           `make touched`: the table
 python -m tests.tools.touched --files   with the names of the files
 
-If a name is replaced, the new name must be added to the pattern, or code that uses it is not counted.
+If a name is replaced, the new name must be added to the pattern; otherwise code that uses it is not counted.
 """
 
 import argparse
@@ -87,7 +87,7 @@ FEATURES = {
 
 
 def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
-    """Return the files outside a feature's packages that name the feature, each with the number of such lines."""
+    """Return the files outside a feature's packages that name the feature, with the number of lines that name it."""
     found = {}
     for path, text in _texts(root).items():
         lines = sum(bool(re.search(feature.words, line)) for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""Measure speed as a ratio to named rivals in the same run."""
+"""Measure speed relative to named rivals in the same run."""
 
 import sys
 import time

@@ -121,7 +121,7 @@ def bench_run(
     json: Json = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run a scenario and say where its wall time goes: training, evaluation, engine, radio, drawing, writing.
+    """Run a scenario and split its wall time into training, evaluation, engine, radio, drawing and writing.
 
     Examples:
 

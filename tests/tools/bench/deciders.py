@@ -46,7 +46,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
 
     Returns:
         `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: the rival's time,
-        ours on the same problem, their `ratio`, and `above`: relative excess of the rival's energy over ours.
+        our time on the same problem, their `ratio`, and `above`: relative excess of the rival's energy over ours.
     """
     outlook, state, past = _world(candidates, taken)
     say("what deciders are told")
@@ -113,7 +113,7 @@ def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
 
 
 def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
-    """Run SciPy's optimiser in a process with one thread of linear algebra, as two would wait for each other."""
+    """Run SciPy's optimiser in a process with one thread of linear algebra, since two would wait for each other."""
     before = dict(os.environ)
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     try:

@@ -32,8 +32,8 @@ class Speeds:
     """The highest speeds of this machine.
 
     Attributes:
-        flops_per_s: of float32 products of large square matrices or of convolutions, whichever is faster: their
-            libraries do not use the same instructions on every processor.
+        flops_per_s: of float32 products of large square matrices or of convolutions, whichever is faster (on some
+            processors, their libraries use different instructions).
         bytes_per_s: of a copy within memory, with reading and writing counted separately.
         numbers_per_s: random numbers drawn by NumPy in one thread.
     """
@@ -44,7 +44,7 @@ class Speeds:
 
     @classmethod
     def measured(cls, threads: int) -> "Speeds":
-        """Measure with this number of threads, by medians over a few repeats."""
+        """Measure the speeds with this number of threads, as medians over a few repeats."""
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:

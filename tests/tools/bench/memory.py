@@ -20,7 +20,7 @@ SAMPLES, SHAPE = 50_000, (3, 32, 32)
 def run(
     devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128, torch_device: torch.device = CPU
 ) -> dict[str, Any]:
-    """Measure the peak memory of each algorithm with ResNet-18, in a separate process each.
+    """Measure the peak memory of each algorithm with ResNet-18, each in a separate process.
 
     Returns:
         `rows` with `algorithm`, `peak_memory_gb` (resident memory including the data set and PyTorch, plus GPU

@@ -36,9 +36,9 @@ def run() -> dict[str, Any]:
     """Measure the radio on one thread.
 
     Returns:
-        `slots`: device-slots per second by name; `slot_ratio`: our rate over each rival's; `renewal_ratio`: time
-        of a 20,000-slot transfer drawn slot by slot over its time by renewal, with many devices' transfers
-        drawn together; `presets`: the result of `presets`.
+        `slots`: device-slots per second by name; `slot_ratio`: our rate divided by each rival's rate;
+        `renewal_ratio`: time of a 20,000-slot transfer drawn slot by slot, divided by its time by renewal, with many
+        devices' transfers drawn together; `presets`: the result of `presets`.
     """
     rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
     slots = interleaved(

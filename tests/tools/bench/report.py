@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def radio(figures: dict[str, Any]) -> Table:
-    """Show device-slots per second of each variant, and edgefl's rate relative to the variant's."""
+    """Show device-slots per second of each variant, and edgefl's rate relative to it."""
     table = _table(
         "One core, 100 devices, Rayleigh fading at 10 m/s", "device-slots/s", "edgefl is faster by"
     )

@@ -62,7 +62,7 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Return the part of the innermost known frame; `evaluation` if one tests a model; NAMES[-1] outside SimPy."""
+    """Return the part of the innermost known frame; `evaluation` if a frame tests models; NAMES[-1] outside SimPy."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))

@@ -116,9 +116,9 @@ def run(
         short: whether to measure small tasks, which take less than a minute on a CPU.
 
     Returns:
-        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: our speed over the loop's. With `floor` also
-        `floor`, the work of a round, and `over_floor`, each job's time relative to the least time. On a GPU also
-        `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
+        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: our speed divided by the loop's speed. With
+        `floor` also `floor`, the work of a round, and `over_floor`, each job's time relative to the least time. On a
+        GPU also `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -206,7 +206,8 @@ def _beside_loop(
     """Measure a task on a CPU in each way, with one thread and with several.
 
     Args:
-        floor: whether to measure the machine's speeds in each repeat, too, so that other load affects both alike.
+        floor: whether to measure the machine's speeds in each repeat, too, so that other load affects speeds and task
+        alike.
     """
     say(task.title)
     from tests.tools.bench.jax_rounds import rivals

@@ -57,7 +57,8 @@ def run(
 
     Returns:
         `wall_ms` and `cpu_ms` of a round by name, medians over the repeats, including a run's start and end; `parts`:
-        part -> milliseconds of a round in a run with one thread; `ratio`: wall time of each rival over the run's.
+        part -> milliseconds of a round in a run with one thread; `ratio`: wall time of each rival divided by that of
+        the run.
     """
     data = task.data()
     wall: dict[str, list[float]] = {}

@@ -2,8 +2,8 @@
 
 Scenarios of two to six features are drawn with a seed, run, and checked against rules that hold for every run:
 consistent tables, no crash, errors with a place and a remedy, the same bytes if repeated or resumed. A scenario that
-breaks a rule is kept, reduced to as few features as still break it. Then random runs are compared with references
-written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
+breaks a rule is kept, reduced to the features that are needed to break it. Then random runs are compared with
+references written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Check further rules, in addition to `tests.tools.invariants`, that hold for the tables of any run."""
+"""Check rules that hold for the tables of any run, in addition to `tests.tools.invariants`."""
 
 import contextlib
 import csv
@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that completed parts moved the whole payload each way, and other parts at most that, without training."""
+    """Check that completed parts moved the payload each way, and others at most the payload; not for training."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
@@ -84,7 +84,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
         weights = pattern.weights(way) if pattern else (1.0,)
         bits, slots = Counter[str](), defaultdict[str, set[int]](set)
         for row in tables["devices"]:
-            # skip transfers that moved to another cell after a link failure, as their bits belong to two cells
+            # skip transfers that moved to another cell after a link failure, since their bits belong to two cells
             if row[f"{way}_end_s"] and not int(row.get("link_failures") or 0):
                 begin, end = (float(row[f"{way}_{each}_s"]) / radio.slot_s for each in ("start", "end"))
                 slots[row["cell"]].update(range(round(begin), math.ceil(end - SLOT_ROUNDING)))
@@ -159,7 +159,7 @@ def watched_shares(broken: list[str]) -> Iterator[None]:
 
 
 def round_trip(out: Path) -> Iterator[str]:
-    """Yield the changes when a run directory's scenario is loaded and dumped."""
+    """Yield the differences between a run directory's scenario and the same scenario loaded and dumped."""
     from edgefl.scenario.scenario import dump
 
     text = (out / "scenario.yaml").read_text(encoding="utf-8")

@@ -119,7 +119,7 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     assert f"1 of 3 runs ({path}): no update was ever aggregated" in notes
     assert f"2 of 3 runs ({path} first): another" in notes
     write_run("c", rounds, sessions, notes=[str(number) for number in range(9)])
-    assert "5 further notes in the runs' run.json" in compare(path.parent).notes
+    assert "5 more notes in the runs' run.json" in compare(path.parent).notes
 
 
 @pytest.mark.usefixtures("rendered")

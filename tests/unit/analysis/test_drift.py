@@ -168,7 +168,7 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     assert "epochs" not in page.split("\n\n")[2]  # a column without numbers is left out
     assert (tmp_path / "drift.tex").read_text().count(r"\begin{tabular}") == 1
     assert len(pd.read_csv(tmp_path / "drift_runs.csv")) == 4
-    fallen = "the final accuracy is 10 points below that before the drift, so recovery is counted up to the final one"
+    fallen = "the final accuracy is 10 points below that before the drift, so recovery refers to the final accuracy"
     assert sorted(comparison.notes) == [f"fedavg: {fallen}", f"flash: {fallen}"]
     for path in tmp_path.glob("*/*/rounds.csv"):
         pd.read_csv(path).head(FIRST + 12).to_csv(path, index=False)

@@ -44,7 +44,7 @@ class Server:
     made: list[Made] = field(default_factory=list)
 
     def run(self) -> "Server":
-        """Run until all models are aggregated, or until two updates arrive at once, as their order is not defined."""
+        """Run until all models are aggregated, or until two updates arrive at once, in no defined order."""
         self._begin(Fraction(0))
         while len(self.made) < self.case["models"]:
             arrivals = sorted((arrival, id_) for id_, (*_, arrival) in self.under_way.items())

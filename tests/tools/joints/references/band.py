@@ -28,12 +28,12 @@ STRONG = {  # SNR of 100 dB and more, where hardly one fade in 1e8 slots lowers 
 
 
 class Tie(Exception):
-    """A tie, in which a last bit arrives exactly at a slot's end, so that rounding decides in which slot it ends."""
+    """A tie: a last bit arrives exactly at a slot's end, so that rounding decides in which slot the transfer ends."""
 
 
 @dataclass
 class Flow:
-    """A device's transfer; left: bits to go; begin, end: slots."""
+    """A device's transfer; left: bits not yet sent; begin, end: slots."""
 
     device: int
     left: Fraction

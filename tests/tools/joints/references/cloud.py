@@ -70,7 +70,7 @@ class Hierarchy:
         return self
 
     def _begin(self, cell: int, now_s: Fraction) -> None:
-        """Begin a cell's next round and train its model; a cell without further rounds stops working."""
+        """Begin a cell's next round and train its model; a cell without more rounds stops working."""
         done = len(self.rounds[cell]) + 1
         if done > self.case["rounds"] or now_s >= self.case["duration_s"]:
             self.working.discard(cell)

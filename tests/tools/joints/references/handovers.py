@@ -55,7 +55,7 @@ def power_db(case: Mapping[str, Any], place: Point) -> list[float]:
         for panel in range(3):
             ahead = radians(case["azimuth_deg"] + 120 * panel)
             off_deg = degrees(remainder(atan2(along, across) - ahead, 2 * pi))
-            # elevation in the panel's coordinates, which without tilt is the elevation over the horizon
+            # elevation in the panel's coordinates, which without tilt is the elevation above the horizon
             side_db = min(12 * (off_deg / WIDTH_DEG) ** 2, MOST_DB)
             down_db = min(12 * (below_deg / WIDTH_DEG) ** 2, MOST_DB)
             powers.append(-loss_db - min(side_db + down_db, MOST_DB))

@@ -67,7 +67,7 @@ class Learning:
         return self.steps * self.sizes[device] * self.flops / (8 * clock_hz)
 
     def tolerance(self, models: int) -> float:
-        """Return the tolerance for single precision after a number of models, as each step rounds its sums."""
+        """Return the tolerance for single precision after a number of models, since each step rounds its sums."""
         sums = self.steps * (MOST_SAMPLES + FEATURES + CLASSES) + len(self.devices)
         return models * sums * HALF_DIGIT * LARGEST
 
@@ -118,7 +118,7 @@ def drawn(rng: Random, devices: int) -> Learning:
 
 
 def _samples(draw: np.random.Generator, many: int) -> Samples:
-    labels = np.arange(many) % CLASSES  # each device has all classes, as tests use devices' labels
+    labels = np.arange(many) % CLASSES  # each device has all classes, because tests use devices' labels
     return Samples(draw.integers(-16, 17, (many, FEATURES)) / 16 + labels[:, None] / 4, labels)
 
 
