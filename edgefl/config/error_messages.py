@@ -80,7 +80,7 @@ def flat(
 
     Args:
         unnamed: kind and name of the field's default component, if the value with these errors names no component.
-        root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
+        root: the whole document's model, to find where a misplaced key belongs; None if only a section is checked.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -243,7 +243,7 @@ def _places(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each place of a key: its dotted name and [], or a component's place and the components that have the key.
 
-    If the key is a component's name, yield the text that names the component there, and [].
+    If the key is a component's name, yield the text with which a scenario selects this component, and [].
     """
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
@@ -273,7 +273,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest adding a name if a section's key is where the name of a section is expected; otherwise ''."""
+    """Suggest the missing name if a section's key is written where a section's name is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

@@ -55,7 +55,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user, and not only a scenario, named the component, and so allows its code to run.
+        trusted: whether the user, not only a scenario, named the component and thereby allows its code to run.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.

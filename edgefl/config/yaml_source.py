@@ -76,7 +76,7 @@ class Source:
     def where(self, place: Place) -> str:
         """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it.
 
-        For a section of the file, overrides of its keys are named first.
+        The place of a section begins with the overrides of the section's keys, if there are any.
         """
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
@@ -132,7 +132,7 @@ def write(data: Any) -> str:
 
 
 class Dumper(yaml.SafeDumper):
-    """A YAML writer that also quotes text such as 1e5, which `read` takes for a number but PyYAML does not."""
+    """A YAML writer that also quotes text such as 1e5, which `read` interprets as a number but PyYAML does not."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
