@@ -54,8 +54,8 @@ class Openings:
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
         self.told = False  # whether the scenario begins the sessions
-        self._trained = 0  # rounds of training in this session
-        self._nodes: frozenset[int] = frozenset()  # nodes at the start of the session
+        self._trained = 0  # number of training rounds in this session
+        self._nodes: frozenset[int] = frozenset()  # nodes connected at the start of the session
         self._initial: dict[str, np.ndarray] = {}
         self._finals: list[Final] = []
         self._saved: list[Saved] = []
