@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 
 # headings: east, north, west, south; +1 is a turn to the left
 _AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
-# A device's random numbers: from index 0 on, one for each junction; from this index on, those for its start
+# A device's random numbers: from index 0 on, one for each junction; from this index on, the numbers for its start
 _START = 2**40
 
 
@@ -26,11 +26,11 @@ class Manhattan(Walkers):
     area's edge, where streets end, it turns round. Each device keeps its speed.
 
     Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
-    stationary: a piece of street is entered from straight on, from its left and from its right with
-    probabilities that sum to one, and it is left at its other end with the same probabilities.
+    stationary: the probabilities of entering a piece of street from straight on, from its left and from its right sum
+    to one, as do the probabilities of leaving it at its other end.
 
-    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's
-    lanes and following distances, width of streets, traffic lights.
+    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: the lanes and
+    following distances of that model, the width of streets, traffic lights.
     """
 
     area_factor: float = Field(
