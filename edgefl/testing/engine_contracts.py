@@ -74,7 +74,7 @@ def servers(policy: ServerPolicy) -> None:
             )
     must(
         policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1,
-        "room() is 0 in an idle cell: no device would ever begin",
+        "room() is 0 in an idle cell, so no device ever begins: return at least 1",
     )
     look_s = policy.looks_s(START_S)
     must(look_s > START_S, f"looks_s({START_S}) is {look_s}: return a later time, or inf")
@@ -106,7 +106,7 @@ def sessions(policy: SessionPolicy) -> None:
                 must(
                     (longest is None or state.rounds < longest) and state.time_s < until_s,
                     f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: it "
-                    f"must have ended by `longest` {longest} or `until_s`",
+                    f"must end by `longest` {longest} or `until_s`",
                 )
                 share = policy.progress(state)
                 must(
@@ -231,7 +231,7 @@ def mobility(model: Mobility) -> None:
         )
         must(
             movement.moves or same(here_m, movement.positions_m(0.0)),
-            "positions change although moves is False: set it to True, or the cell edge is not watched",
+            "positions change although moves is False: set moves to True, or devices cross cell edges unnoticed",
         )
     speeds = movement.doppler_speeds_m_s()
     must(
