@@ -13,7 +13,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.interference import Interfered
 from edgefl.channel.units import FloatArray
 
-# Number of fading blocks that a flow caches, so that a new plan does not draw them again
+# Number of fading blocks that a flow caches, so that a new plan does not redraw them
 _KEPT_BLOCKS = 3
 
 

@@ -26,7 +26,7 @@ class PacketErrors(ABC):
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
-        """Return a packet's probability of arrival, and whether it is lost, drawn by link and end slot alone.
+        """Return a packet's probability of arrival, and whether it is lost, drawn from link and end slot only.
 
         Args:
             snr: mean SNR on the packet's band; for a static link the SNR includes |h|^2.
@@ -75,7 +75,7 @@ class ThresholdErrors(PacketErrors):
     With fading X of mean 1 and exponential distribution (one tap), P(SNR X > theta) = exp(-theta / SNR); the mean of
     L taps is Gamma(L, 1/L), and P is its survival function, Q(L, L theta / SNR).
 
-    Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: as for `WaterfallErrors`.
+    Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: see `WaterfallErrors`.
 
     Args:
         threshold: lowest SNR theta at which packets arrive, linear.

@@ -16,7 +16,7 @@ STD_DB = {"low_loss": 4.4, "high_loss": 6.5}
 # share of the outer wall that is glass; the rest is concrete
 GLASS = {"low_loss": 0.3, "high_loss": 0.7}
 
-# standard deviation of the loss into a car, whose mean is 9 dB, or 20 dB with metallised windows; 38.901, 7.4.3.2
+# standard deviation of the loss into a car; the mean loss is 9 dB, or 20 dB with metallised windows; 38.901, 7.4.3.2
 CAR_DB, CAR_STD_DB = 9.0, 5.0
 
 
@@ -24,7 +24,7 @@ def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
     """Return the loss PL_tw of an outer wall of glass and concrete, averaged over buildings.
 
     The loss of plain glass is 2 + 0.2 f dB, of coated glass 23 + 0.3 f dB, and of concrete 5 + 4 f dB, with f in GHz.
-    The power through the wall is the sum over its parts, minus 5 dB for incidence that is not perpendicular.
+    The power through the wall is the sum of the powers through its parts, minus 5 dB for oblique incidence.
 
     Args:
         walls: kind of the walls: low_loss with 30 % plain glass, or high_loss with 70 % coated glass.
