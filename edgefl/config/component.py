@@ -20,8 +20,8 @@ from edgefl.config.strict import Strict
 class Component(Strict):
     """Base class of edgefl's components, each with frozen, validated parameters and one or two methods.
 
-    A component's name in YAML is that of its file: `algorithm: {name: fedprox, mu: 1.0}` selects the class in
-    `edgefl/learning/algorithms/fedprox.py`. Methods receive and return state, and receive a random generator.
+    A component's name in YAML is the name of its file: `algorithm: {name: fedprox, mu: 1.0}` selects the class in
+    `edgefl/learning/algorithms/fedprox.py`. Methods take state and a random generator, and return the new state.
     """
 
 

@@ -114,7 +114,7 @@ def place_of(code: CodeType | None) -> str:
 
 
 def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
-    """Return file, line and name of the user's method that does not accept edgefl's arguments; '' if none."""
+    """Return file, line and name of the user's method that does not accept edgefl's arguments, or ''."""
     named, bracket, _ = str(error).partition("()")
     owner, _, method = named.rpartition(".")
     if not (isinstance(error, TypeError) and bracket):

@@ -153,7 +153,7 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
         )
     try:
         parameters_of(component_class)
-    except Exception as error:  # annotations may be unreadable, or bounds impossible
+    except Exception as error:  # annotations may be unreadable, or bounds may be impossible
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     outside.require_methods(path, component_class, parent)
     return component_class

@@ -12,7 +12,7 @@ from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import LONGEST_PATH, EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
-LARGEST_FILE = 10_000_000  # bytes; a typical settings file has a few hundred
+LARGEST_FILE = 10_000_000  # bytes; a typical settings file has a few hundred bytes
 MOST_FILES = 5  # maximum number of a folder's files in a message
 
 

@@ -14,7 +14,7 @@ from edgefl.learning.warm_starts._answers import opening_of, pilot_of, retained_
 if TYPE_CHECKING:
     from torch import Tensor
 
-# attributes that change from session to session, besides the saved sessions
+# attributes that change from session to session, in addition to the saved sessions
 CHANGING = (
     "number",
     "probes_left",

@@ -30,7 +30,7 @@ def warm_started(
 
     Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
     pilot model; the plain average of their models yields the gradient of this session's data, and is then discarded.
-    The session starts from a mean of the saved models, weighted by the similarity of their gradients to this one.
+    The session starts from a mean of the saved models, weighted by their gradients' similarity to this gradient.
 
     Inside edgefl (`edgefl.flower.learner`) the scenario defines the sessions. In Flower's own runs a session begins
     after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session
