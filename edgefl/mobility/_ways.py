@@ -1,4 +1,4 @@
-"""Routes of people between their places, along streets or straight, and notes on missing routes and returns home."""
+"""Routes of people between their places, along streets or straight, and notes on missing routes and trips home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class Ways:
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # search both directions from the place of higher number, since homes (place 0) are the most scattered
+            # search both directions from the higher-numbered place, since homes (place 0) are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):

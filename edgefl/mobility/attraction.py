@@ -162,7 +162,7 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # count the cumulative probabilities up to a number; a number above all of them chooses the last place
+        # count the cumulative probabilities up to a number; a number above all probabilities chooses the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property

@@ -26,7 +26,7 @@ FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets in a person's two random streams. The stream of habits starts with a number per entry of the plan. From this
-# offset on, each place has four numbers for the person's spot, and one for whether the person ever goes there
+# offset on, each place has four numbers for the person's spot, and one that decides whether it is ever visited
 _SPOTS = 2**40
 # The stream of days has a sequence for each entry of the plan, with one number per day starting at this offset
 _DAYS, _TODAY = 2**32, 2**16
@@ -88,7 +88,7 @@ class Itinerary(Walkers):
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: effects of
-    traffic, one-way streets, lanes and lights, people who travel together, speed limits.
+    traffic, one-way streets, lanes, traffic lights, people who travel together, speed limits.
     """
 
     speed_max_m_s: float = Field(
@@ -274,7 +274,7 @@ class _Leaves:
     """Departures of people. The entries of all days are numbered in order; 0 is the first entry on the day of time 0.
 
     Attributes:
-        first: number of the last entry not to examine, which is a day (a week if days differ) before time 0.
+        first: number before the first entry to search, which is a day (a week if days differ) before time 0.
         followed: [entries, people] whether a person follows an entry.
     """
 

@@ -81,7 +81,7 @@ class _StraightTrips(Legs):
         self._heading[ids] = 2.0 * math.pi * turn
         self._left_s[ids] = -self._model.travel_s * np.log(travel)
         self._rest_s[ids] = -self._model.pause_s * np.log(pause)
-        # exponential times have no memory, so the rest of a pause under way is distributed like a whole pause
+        # exponential times have no memory, so the remainder of a pause is distributed like a whole pause
         cycle_s = self._model.pause_s + self._model.travel_s
         at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

@@ -43,7 +43,7 @@ class Trace(Mobility):
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
     A device's times must increase. Files are read as streams; 24 bytes per sample stay in memory, and reading needs
-    five times that.
+    five times this memory.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -237,7 +237,7 @@ class _Recorded:
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
-        # A row of NaN coordinates starts each absence: before a first sample, and after the last one before a gap
+        # NaN coordinates start each absence: before a device's first sample, and after the last sample before a gap
         before = np.full((devices, 3), np.nan)
         before[:, 0] = np.minimum(samples[firsts, 0] - 1.0, -1.0)
         lasts = np.flatnonzero(np.append(~present, True))

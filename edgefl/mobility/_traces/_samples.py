@@ -12,9 +12,9 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
-# A gap counts as an absence if it exceeds the usual interval between samples by this factor. LISTED applies to files
-# that list all present devices at each time step, LOGGED to logs, where ten losses in a row are rare even if half of
-# the samples are lost, and WAYPOINTS to waypoints, which are never lost
+# A gap counts as an absence if it exceeds the usual interval between samples by this factor. LISTED: files that list
+# all present devices at each time step; LOGGED: logs, in which ten losses in a row are rare even if half of the
+# samples are lost; WAYPOINTS: waypoints, which are never lost
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 

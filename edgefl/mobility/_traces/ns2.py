@@ -1,7 +1,8 @@
 """Read movements of ns-2, as written by setdest, BonnMotion and SUMO's traceExporter.
 
 A node moves to the place of its last `setdest` at the speed given there, and then waits for the next command.
-Source: The ns Manual, chapter 16.1, "Mobile nodes: creating node movements"; a node with speed 0 stops, as in ns-3.
+Source: The ns Manual, chapter 16.1, "Mobile nodes: creating node movements"; speed 0 stops a node, as in ns-3's
+Ns2MobilityHelper.
 """
 
 import math
