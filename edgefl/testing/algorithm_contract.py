@@ -130,7 +130,7 @@ def _one_round(
         )
     must(
         set(state_after) == set(state),
-        f"aggregate() returned a state of {sorted(state_after)}, init_state() of {sorted(state)}: keep names",
+        f"aggregate() returned a state of {sorted(state_after)}, but init_state() {sorted(state)}: keep names",
     )
     must(
         same(lent, (model, rows, received.start, state)),

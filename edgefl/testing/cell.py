@@ -43,7 +43,7 @@ FAR_AWAY_M = 1e4  # position of a device beyond the cell edge
 
 
 def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario's section with changed keys, merged into its subsections; components are replaced whole."""
+    """Return a scenario's section with changed keys, merged into subsections; components are replaced as a whole."""
     changed = dict(section)
     for key, value in changes.items():
         if (
@@ -131,7 +131,7 @@ class SwitchedAt(Churn):
 
 @dataclass
 class Scripted:
-    """A learner that answers by a script, trains nothing, and records each call.
+    """A learner that answers from a script, trains nothing, and records each call.
 
     work: the work of each device in a round: iterations, samples, bits down, bits up. of: device -> work that
         replaces `work` for this device. scalars: name -> a value per device of the run.
@@ -164,7 +164,7 @@ class Scripted:
 
 @dataclass(frozen=True)
 class _ScriptedStage:
-    """A stage of a scripted learner, which records each call and answers by the script."""
+    """A stage of a scripted learner, which records each call and answers from the script."""
 
     learner: Scripted
     facts: StageFacts
@@ -247,7 +247,7 @@ def small_world(
         policy: the session policy, as an instance or as in YAML; by default, one session of one round.
         crossings_s: device -> times at which it leaves the cell, returns, leaves again ...; a crossing takes effect
             at the tick of that time, or at the next tick.
-        switches_s: for each device, times at which it is switched on, off, on ...; by default all are always on.
+        switches_s: for each device, times at which it is switched on, off, on ...; by default, devices are always on.
         radio, devices, rules: keys of the scenario's sections radio, devices and rounds.
         sections: additional sections of the scenario, each complete.
     """

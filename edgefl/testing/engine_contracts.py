@@ -40,7 +40,7 @@ def selectors(selector: Selector) -> None:
         candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
         wanted = selector.wanted(present)
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
-        # over-selection requests more devices than `wanted` returns, at most all that are present
+        # over-selection requests more devices than `wanted` returns, at most all present devices
         for number in range(wanted, present + 1):
             chosen = selector.select(candidates, number, np.random.default_rng(turn))
             must(
@@ -141,7 +141,7 @@ def churn(model: Churn) -> None:
         times = _switches(model, device)
         must(
             all(math.isfinite(time_s) and time_s >= 0 for time_s in times),
-            f"switches() of device {device} gave {times[:5]} ...: yield finite times >= 0, and stop after the last",
+            f"switches() of device {device} yielded {times[:5]} ...: yield finite times >= 0, and then stop",
         )
         must(
             all(a < b for a, b in itertools.pairwise(times)),
@@ -149,7 +149,7 @@ def churn(model: Churn) -> None:
         )
         must(
             times == _switches(model, device),
-            "switches() depends on earlier calls: draw from streams(..., device) alone, keep no state",
+            "switches() depends on earlier calls: draw from streams(..., device) only, and keep no state",
         )
     for session in range(1, 6):
         members = model.members(session)
