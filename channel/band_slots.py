@@ -52,7 +52,7 @@ class BandState:
     got: FloatArray  # part of `need` that has been served
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
-    sent_of: FloatArray  # [groups] as `sent`, but with each share weighted by its power over full power
+    sent_of: FloatArray  # [groups] like `sent`, but each share is weighted by its power over full power
     on: FloatArray  # [n, 2] for flows on resource blocks: slots with blocks, and these slots weighted by power
     seen: Any = None
 

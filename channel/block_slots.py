@@ -73,7 +73,8 @@ class BlockRules(BandRules):
     Schedulers with equal shares divide the blocks equally, and the remainder goes to flows in turn; other fixed
     shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get blocks in
     this order until no block is left. In the uplink, each flow gets as many blocks as its power can serve at power
-    control's target; in the downlink, the first flow gets all. Left-over blocks are divided equally among all flows.
+    control's target; in the downlink, the first flow gets all blocks. Left-over blocks are divided equally among all
+    flows.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (power headroom reports
     tell a base station on how many blocks a device reaches its target). Left out: resource block groups, the control

@@ -40,8 +40,8 @@ class Carrier:
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
-        goodput: payload bits per bit at these rates, in (0, 1]: less control, reference signals, headers and
-            retransmissions.
+        goodput: payload bits per bit at these rates, in (0, 1]; other bits are control and reference signals, headers
+            and retransmissions.
         taps: number of independent parts of the band over which a slot averages, see `edgefl.channel.diversity`;
             with several parts, rates follow from the band's mean SNR.
         blocks: number of resource blocks of a dynamically shared band, >= 1; None for arbitrary fractions.

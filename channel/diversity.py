@@ -228,7 +228,7 @@ def _halved(
 
     Args:
         weight: [n, 1] weight of both neighbours. added: [n, 2, m] noise along the left neighbour, and across it in
-            the plane of both. length: [n, m] squared length of the whole noise vector.
+            the plane of both neighbours. length: [n, m] squared length of the whole noise vector.
     """
     left, right = powers[:, :-1], powers[:, 1:]
     root = np.sqrt(left)

@@ -94,7 +94,7 @@ class Fading(Protocol):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: |h|^2 of a static link, otherwise its expectation."""
+        """Mean power over time: |h|^2 of a static link; for other links, the expectation of |h|^2."""
 
     def power(self, first_slot: int, count: int) -> FloatArray:
         """Return [count] the power of the slots first_slot, first_slot + 1, ..."""

@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 
 # Maximum number of places whose nodes are cached for the next read of the same places
 _REMEMBERED = 64
-# Numbers of fields for which a node is one item of 4, 8, 16 or 32 bytes; these are read in half the time
+# Numbers of fields for which a node is one item of 4, 8, 16 or 32 bytes; 28 bytes, say, take twice the time
 _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians. Streets mostly follow the axes; with a slope of
 # the golden ratio minus 1, values along a straight line repeat as late as possible
@@ -175,7 +175,7 @@ class FieldStack:
                 self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
-        """Return a table with the given nodes, which are rows of the full table, and their rows in that table."""
+        """Return a table with the given nodes, which are rows of the full table, and their rows in the new table."""
         if not self._few:
             return self._table, nodes
         if self._some is None:

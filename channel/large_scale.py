@@ -84,18 +84,15 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: whether sites are in sight everywhere, nowhere, or by probability, with hard or soft
-                changes.
-            shadowing_std_db: standard deviation of shadowing in both states, 0 for none; by default, the model's
-                values.
+            line_of_sight: whether sites are in sight everywhere, nowhere, or by probability (hard or soft).
+            shadowing_std_db: standard deviation in both states, 0 for no shadowing; by default the model's values.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
             los_common: common part of the line-of-sight fields of all sites; None if these fields are independent.
             wraparound: wraparound of the layout, or None if it does not repeat.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
-            ValueError: an argument is out of range, the smallest distance is outside the model's range, or the
-                model has no shadowing.
+            ValueError: an argument is outside its range or the model's range, or the model has no shadowing.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
         _check_ranges(area_radius_m, line_of_sight, shadowing_std_db)

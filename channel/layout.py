@@ -1,7 +1,6 @@
 """Hexagonal layouts of base stations, with or without wraparound.
 
-Distances are 2D, in m. Cells are hexagons around the sites, with circumradius isd / sqrt(3), and vertical edges at
-both sides.
+Distances are 2D, in m. Cells are hexagons around the sites, with circumradius isd / sqrt(3) and two vertical edges.
 """
 
 import math

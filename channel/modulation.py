@@ -89,12 +89,13 @@ class Steps:
 
     With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
     so l times a rate of the table needs l times the SNR of that rate. The same holds for a transmitter that
-    concentrates its power on a part l < 1 of its band. The option with the highest rate is used, which corresponds to
+    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; it corresponds to
     the rank that a device reports, and to the number of resource blocks for which its power suffices. Without layers,
     a band would carry at most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a
-    device with little power would have no link in a wide band although a few blocks could serve it. Source: TS
-    38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of unequal
-    strength that interfere with one another, so that this is an upper bound in channels with little scattering.
+    device with little power would have no link in a wide band although a few blocks could serve it.
+    Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
+    unequal strength that interfere with one another, so that this is an upper bound in channels with little
+    scattering.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.

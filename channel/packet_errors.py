@@ -44,8 +44,7 @@ class WaterfallErrors(PacketErrors):
         E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
 
     Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as used by Chen et al., IEEE Trans.
-    Wireless Commun. 20(1), 2021, eq. 7. Ignored: the packet's length and code rate, and changes of the fading during
-    a long packet.
+    Wireless Commun. 20(1), 2021, eq. 7. Ignored: packet length, code rate, and fading changes during a long packet.
 
     Args:
         waterfall: waterfall threshold m, linear.

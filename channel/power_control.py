@@ -32,7 +32,8 @@ def wanted_power(
 
     With alpha = 1, every device is received with P0 per 180 kHz (a block of 15 kHz subcarriers) as long as its power
     suffices; with alpha < 1, devices at the edge are received with less power, and interfere less with other cells.
-    Without power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than needed.
+    Without power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than their highest
+    rate needs.
 
     Args:
         path_loss_db: [devices] path loss, including shadowing and penetration loss.

@@ -139,7 +139,7 @@ class SharedBand:
         return flow
 
     def planned(self, flows: Sequence[tuple[int, BandFlow]]) -> Iterator[tuple[int, list[Any]]]:
-        """Serve expected flows in an empty band; yield slots, with the ids of the flows that are complete there.
+        """Serve expected flows in an empty band; yield slots, with the ids of the flows that end at each slot.
 
         Args:
             flows: the slot at which each flow joins, in ascending order, and the flow.
@@ -192,7 +192,7 @@ class SharedBand:
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, unless flows join or leave, and their ids.
+        """Return the next slot boundary at which flows end if no flow joins or leaves, and the ids of these flows.
 
         Args:
             horizon: last slot to look ahead to; if flows join often, plans to a distant horizon soon become invalid.

@@ -229,7 +229,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     """Return how many independent exponential draws have the same relative variance as the bits of a transfer.
 
     Shannon's rates correspond to at least one draw per coherence time. With a table, a weak link carries bits only in
-    rare moments above the lowest step: fifty coherence times may contain two, and their number is not normal.
+    rare moments above the lowest step: with two such moments in fifty coherence times, the sum is not normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

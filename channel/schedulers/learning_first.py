@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 class LearningFirst(ProportionalFair):
     """Serve learning flows in a proportionally fair way; background traffic gets the remaining slots.
 
-    Learning has strict priority, as delay-critical bearers have. Without background traffic this scheduler equals
+    Learning has strict priority, as delay-critical bearers do. Without background traffic this scheduler equals
     `proportional_fair`. Without this priority, learning shares the band with background traffic of load rho like any
     other user, and takes 1 / (1 - rho) times as long on average.
     """

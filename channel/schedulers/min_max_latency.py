@@ -60,7 +60,7 @@ def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]
     """Return mean rates on these shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
-    With a cap, subtract from rate and slope e^-G times their formulas with S(x 2^cap) for S(x); G = x (2^cap - 1).
+    With a cap, subtract e^-G times the same formulas with S(x 2^cap) in place of S(x); G = x (2^cap - 1).
     """
     x = shares / flows.snr
     scaled = scaled_exp1(x)
