@@ -69,7 +69,7 @@ class BlockRules(BandRules):
     """Divide a band's resource blocks among flows, and compute their rates.
 
     In each slot, every block goes to a flow that can use it: a flow that does not reach the table's lowest rate on a
-    single block gets no block, and a flow with power for only a few blocks leaves the others to other flows.
+    single block gets no block, and a flow with power for only a few blocks leaves the remaining blocks to others.
     Schedulers with equal shares divide the blocks equally, and the remainder goes to flows in turn; other fixed
     shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get blocks in
     this order until no block is left. In the uplink, each flow gets as many blocks as its power can serve at power

@@ -97,7 +97,7 @@ class DiverseFading(PagedFading):
     until its only tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots (9 slots for 11 parts).
 
     Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
-    `edgefl.channel.fading.LinkFading` and, as there, is a function of key and slot. A page of slots lies between two
+    `edgefl.channel.fading.LinkFading` and is likewise a function of key and slot. A page of slots lies between two
     points of a coarser grid. The point half way between two known points, each k slots away with correlation q =
     rho^k, is
 

@@ -104,7 +104,7 @@ class PagedFading(_LinkDraws):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time, which for a static link is its power, and otherwise the expectation, 1."""
+        """Mean power over time: the power of a static link; for other links the expectation, 1."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def power(self, first_slot: int, count: int) -> FloatArray:

@@ -60,9 +60,9 @@ class GaussianFields:
     deviation, which is known (at least 0.90), so it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    Dividing the nodes' spectrum by the filter, to the power of ROUGHENING, undoes most of this. The remaining error
-    has been computed: averaged over places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012
-    at distances of at least 0.15 d_corr, and by less than 0.025 at shorter distances; for single pairs of places, the
+    Dividing the nodes' spectrum by the filter, to the power of ROUGHENING, undoes most of this smoothing. The
+    remaining error: averaged over places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at
+    distances of at least 0.15 d_corr, and by less than 0.025 at shorter distances; for single pairs of places, the
     error is 0.035 rms and at most 0.1. A `gaussian` field is smooth, and its correlation is exact to 0.003 for all
     pairs of places.
 

@@ -58,8 +58,8 @@ def penetration_loss_db(
     Returns:
         [devices] loss in dB; below 0 for a very low normal number, which the source does not rule out.
 
-    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: the distance inside as part of the path loss's
-    distance, and the larger shadowing of links into buildings.
+    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: adding the distance inside to the distance of the
+    path loss, and the larger shadowing of links into buildings.
     """
     inside_db = INSIDE_DB_PER_M * np.asarray(inside_m, dtype=float)
     return np.asarray(wall_db) + inside_db + np.asarray(std_db) * np.asarray(normal)

@@ -1,4 +1,4 @@
-"""Uplink power control, which sets a device's power by its path loss."""
+"""Uplink power control, which sets a device's power according to its path loss."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""One interface to Flower's two kinds of strategies, with messages (flwr.serverapp) and older (flwr.server)."""
+"""One interface to Flower's two kinds of strategies, new ones (flwr.serverapp) and older ones (flwr.server)."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence

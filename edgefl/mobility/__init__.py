@@ -32,7 +32,7 @@ class Movement(Protocol):
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return the speed [devices] that determines each link's Doppler shift, or the mean speed if it varies."""
+        """Return the speed [devices] that determines each link's Doppler shift, or the mean if the speed varies."""
 
 
 def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.ndarray:

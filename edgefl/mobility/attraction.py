@@ -27,7 +27,7 @@ Shares = str | dict[str, Share]
 
 
 class Spell(PartOfDay):
-    """A part of the day, until the next one begins, with the probability of choosing each place."""
+    """A part of the day, which lasts until the next part begins, with the probability of choosing each place."""
 
     to: dict[str, Share] = Field(
         description="{place: probability of going there}; places are home, work, centre and areas"

@@ -17,7 +17,7 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s in which satellites repeat the ephemeris, which receivers need after a loss (IS-GPS-200, 20.3.3)
+# twice the 30 s in which satellites repeat the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units

@@ -13,7 +13,7 @@ from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
 
-# kind -> module whose function of that name checks the contract; kinds of the engine come first, which need no torch
+# kind -> module whose function of that name checks the contract; the engine's kinds, which need no torch, come first
 ROOMS = {
     **dict.fromkeys(
         ("selectors", "servers", "sessions", "churn", "mobility", "power_models", "backgrounds"),

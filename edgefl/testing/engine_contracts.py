@@ -164,7 +164,7 @@ def _switches(model: Churn, device: int) -> list[float]:
 
 
 def power_models(model: PowerModel) -> None:
-    """Check that powers and times are finite and not negative, and that more transmit power never draws less."""
+    """Check that powers and times are finite and not negative, and that a higher transmit power never draws less."""
     before_w = 0.0
     for transmit_w in (1e-3, 0.2, 2.0):
         draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))

@@ -72,7 +72,7 @@ class Samples:
         """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
-            EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
+            EdgeflError: earlier files are in metres and this file is in degrees, or vice versa.
         """
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
