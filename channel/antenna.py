@@ -60,7 +60,7 @@ class Panel:
 class Sectors:
     """The cells of sites with panels, one cell per panel, numbered site by site and then panel by panel.
 
-    All sites have the same height. If the layout wraps around, the nearest copy of a site counts.
+    All sites have the same height. If the layout wraps around, the nearest copy of a site determines the gain.
 
     Args:
         sites_m: [S, 2] positions of the sites.

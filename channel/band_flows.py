@@ -13,7 +13,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.interference import Interfered
 from edgefl.channel.units import FloatArray
 
-# Number of fading blocks that a flow caches, so that a new plan does not draw them again
+# Number of fading blocks that a flow caches, so that a new plan does not redraw them
 _KEPT_BLOCKS = 3
 
 
@@ -24,7 +24,7 @@ class BandFlow:
     id: Hashable
     payload_bits: float
     need: float  # sum of bits/s/Hz over slots, on the whole band
-    snr: float  # mean, on the whole band with full power
+    snr: float  # mean SNR on the whole band with full power
     fading: Fading
     static_power: float | None  # |h|^2 of a link that does not fade
     background: bool = False  # background traffic, not a learning transfer
@@ -70,7 +70,7 @@ class BandFlows(tuple[BandFlow, ...]):
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":
-        """Return the flows without those in the given rows."""
+        """Return the flows that are not in the given rows."""
         stay = np.ones(len(self), dtype=bool)
         stay[gone] = False
         rows = {block: of[stay] for block, of in self.rows.items()}

@@ -42,9 +42,9 @@ class Groups:
 
 @dataclass
 class BandState:
-    """The state of [n] flows at a slot boundary; average and airtime are nan until a flow begins.
+    """The state of [n] flows at a slot boundary; a flow's average and airtime are nan until the flow begins.
 
-    seen: results, slot by slot, of the look-ahead that ends here, if the rules store them.
+    seen: slot-by-slot results of the look-ahead that ends at this boundary, if the rules store them.
     """
 
     slot: int
@@ -52,7 +52,7 @@ class BandState:
     got: FloatArray  # part of `need` that has been served
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
-    sent_of: FloatArray  # [groups] as `sent`, but with each share weighted by its power over full power
+    sent_of: FloatArray  # [groups] like `sent`, but each share is weighted by its power over full power
     on: FloatArray  # [n, 2] for flows on resource blocks: slots with blocks, and these slots weighted by power
     seen: Any = None
 
@@ -116,7 +116,7 @@ class BandRules:
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # an upper bound on the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        # with a rate table it is no bound: fading lifts flows below the lowest step above it now and then
+        # with a rate table it is no bound: fading occasionally lifts flows that are below the lowest step above it
         if self.carrier.steps is None and not np.any(
             view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
         ):
@@ -163,7 +163,7 @@ class BandRules:
         """Return the state with new flows' average and airtime set, if the scheduler decides in every slot.
 
         Args:
-            rates: [n] mean bit/s/Hz of each flow if it were alone in the band.
+            rates: [n] mean bit/s/Hz of each flow if the flow were alone in the band.
         """
         new = np.isnan(state.airtime)
         average, airtime = state.average, state.airtime.copy()
@@ -221,7 +221,7 @@ class BandRules:
 
     def _power(self, flows: BandFlows, first_slot: int, count: int, now: int, in_use: int) -> FloatArray:
         """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
-        # interference with full power on one of n shares is n times as strong on that share
+        # full power concentrated on one of n shares makes interference n times as strong on that share
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
 
@@ -246,7 +246,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # usually one flow has the whole band, which this branch computes three times as fast
+                # usually one flow has the whole band; this branch computes that case three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:
@@ -285,7 +285,7 @@ class BandRules:
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:
         """Return the scheduler's view of the flows at a slot boundary."""
-        # per-slot schedulers compare flows as if alone in the band; the others assume one share per flow
+        # per-slot schedulers compare flows as if each were alone in the band; others assume one share per flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,

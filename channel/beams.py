@@ -28,13 +28,12 @@ def beam_gain_db(spread: Spread) -> float:
     the paths of a link is 1 + 2 sum_k (1 - k / N) c_k, where c_k is the mean of cos(2 pi d k x), the characteristic
     function of the paths' directions. Paths are distributed around the link's direction, with normal azimuths and
     Laplacian zeniths, so the gain falls from N to 1 as the spread grows. The direct path has the link's direction, so
-    all of the spread is due to the other paths, whose own spread is wider by sqrt(K + 1). The beam is the codebook's
-    nearest to the link's direction, at a distance distributed uniformly up to 1 / (2 O N d), and the link's direction
-    is uniform in the panel's 120 degrees. The gains of rows and columns multiply.
+    all of the spread is due to the other paths, whose own spread is larger by a factor of sqrt(K + 1). The beam is
+    the codebook's beam nearest to the link's direction; its distance from that direction is uniform up to 1 / (2 O N
+    d). The link's direction is uniform in the panel's 120 degrees. The gains of rows and columns multiply.
 
-    Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, the strongest of which
-    a site would pick; differences in spread between links of one environment; polarisation; the elements' own
-    directivity.
+    Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters (a site would choose the
+    strongest one); differences in spread between links; polarisation; the elements' own directivity.
     """
     direct = spread.direct
     among = math.sqrt(1.0 / (1.0 - direct)) if direct < 1.0 else 0.0
@@ -63,7 +62,7 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths; `apart` is their distance from the link in sines."""
+    """Return the mean gain of a line of elements towards paths at distances `apart` from the link, in sines."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):

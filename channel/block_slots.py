@@ -16,11 +16,11 @@ from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Slots of the first look-ahead, whose length doubles while no flow ends, up to the number of slots of fading that are
+# Length of the first look-ahead in slots. It doubles while no flow ends, up to the number of slots whose fading is
 # read at once, a multiple of all lengths. With a scheduler that decides in every slot, look-aheads are costly and
 # invalidated by new flows, so the first one is shorter.
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
-# Served slots of a look-ahead that are computed first, as most look-aheads end in them
+# Served slots of a look-ahead that are computed first, since most look-aheads end in these slots
 FIRST_SERVED = 8
 
 
@@ -40,7 +40,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look-ahead joined with the next one; shares are fixed in both."""
+        """Return this look-ahead joined with the next one; both have fixed shares."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -69,11 +69,12 @@ class BlockRules(BandRules):
     """Divide a band's resource blocks among flows, and compute their rates.
 
     In each slot, every block goes to a flow that can use it: a flow that does not reach the table's lowest rate on a
-    single block gets none, and a flow with power for only a few blocks leaves the others to other flows. Schedulers
-    with equal shares divide the blocks equally, and the remainder goes to the next flows in turn, slot after slot;
-    other fixed shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
-    blocks in this order until none is left: in the uplink, each gets as many as its power can serve at power
-    control's target, in the downlink all. Blocks that are left over are divided equally among all flows.
+    single block gets no block, and a flow with power for only a few blocks leaves the remaining blocks to others.
+    Schedulers with equal shares divide the blocks equally, and the remainder goes to flows in turn; other fixed
+    shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get blocks in
+    this order until no block is left. In the uplink, each flow gets as many blocks as its power can serve at power
+    control's target; in the downlink, the first flow gets all blocks. Left-over blocks are divided equally among all
+    flows.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (power headroom reports
     tell a base station on how many blocks a device reaches its target). Left out: resource block groups, the control
@@ -102,7 +103,7 @@ class BlockRules(BandRules):
         turn = np.arange(frame.turn(state.slot), frame.turn(stop))
         if not len(turn):
             return replace(state, slot=stop, seen=None), []
-        # most look-aheads end soon, when a flow ends
+        # most look-aheads end early, when a flow ends
         soon = len(turn) if shares is None else FIRST_SERVED
         seen = self._looked(flows, state, turn[:soon], shares)
         if len(turn) > soon and (seen.totals[:, -1] < need).all():
@@ -174,7 +175,7 @@ class BlockRules(BandRules):
 
     @cached_property
     def _served(self) -> FloatArray:
-        """The weights of those slots of a period that serve the direction."""
+        """The weights of the slots of a period that serve the direction."""
         weights = np.asarray(self.carrier.frame.weights, dtype=float)
         return weights[weights > 0]
 
@@ -245,7 +246,7 @@ class BlockRules(BandRules):
         return rates / self.blocks, used
 
     def _alone(self, link: BlockLink, widest: IntArray) -> FloatArray:
-        """Return [n, s] bit/s/Hz of each flow alone in the band, with all blocks it can use up to `widest` [n, 1]."""
+        """Return [n, s] bit/s/Hz of each flow alone in the band, on all blocks it can use up to `widest` [n, 1]."""
         return self.rates(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
@@ -330,7 +331,7 @@ class BlockRules(BandRules):
     def _to_target(self, flows: BandFlows) -> IntArray:
         """Return [n] the number of blocks on which each flow can reach power control's target, at least one.
 
-        Without power control, and in the downlink, the result is all blocks.
+        Without power control, and in the downlink, the result is the number of all blocks.
         """
         reached = np.full(len(flows), float(self.blocks))
         if self.carrier.power == "full":

@@ -24,8 +24,8 @@ class BlockSweep:
 
     In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
     again. Here a window of slots is served in one operation, given a guess of the slots in which flows end; the first
-    guess is that none ends. Slots up to the first wrong guess are correct, and the ends found are the next guess for
-    the rest, until no guess is wrong. Results are bit-identical to `SharedBand`'s.
+    guess is that no flow ends. Slots up to the first wrong guess are correct. The ends found are the next guess for
+    the remaining slots, until no guess is wrong. Results are bit-identical to `SharedBand`'s.
 
     Args:
         flows: slot at which each flow joins, in ascending order, and the flow, which has bits to send.
@@ -42,7 +42,7 @@ class BlockSweep:
         self._on_block = rules.power_on_block(columns)[:, None]
         # served part of each need; in the uplink also slots with blocks, and power in them, as in `BandState`
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # numbers of served slots: before each flow joins; in all windows so far; and of those, with counted airtime
+        # numbers of served slots: before each flow joins; in all windows so far; in those with counted airtime
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
         # flows left after the last window, and the number of flows that have joined by then
@@ -57,7 +57,7 @@ class BlockSweep:
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield slots up to which flows are served, and the ids of the flows that have sent their payloads there.
 
-        Plans of a `SharedBand` end in the same slots, and also where flows join.
+        Plans of a `SharedBand` end in the same slots, and also in the slots where flows join.
         """
         frame, there, joined, slot, stride = self._rules.carrier.frame, 0, 0, 0, FIRST_LOOK
         while joined < len(self._joins) or there:
@@ -142,7 +142,7 @@ class BlockSweep:
         return at, end, bisect_left(self._turns, end, self._joined)
 
     def _count(self, turn: int) -> None:
-        """Add the airtime since a flow last joined or left, as one sum over flows and slots to fix the rounding."""
+        """Add the airtime since a flow last joined or left, as a single sum, so that the rounding is fixed."""
         parts = []
         while self._windows and self._counted < turn:
             first, there, busy = self._windows[0]
@@ -163,5 +163,5 @@ def _add_up(rows: FloatArray, before: FloatArray) -> None:
     if rows.shape[1] < 2 * len(rows):
         np.add.accumulate(rows, axis=0, out=rows)
         return
-    for last, row in pairwise(rows):  # takes a third of the time if there are many columns
+    for last, row in pairwise(rows):  # this takes a third of the time if there are many columns
         row += last

@@ -40,10 +40,10 @@ class Carrier:
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
-        goodput: payload bits per bit of these rates, in (0, 1], after control channels, reference signals, headers
+        goodput: payload bits per bit at these rates, in (0, 1]; other bits are control and reference signals, headers
             and retransmissions.
         taps: number of independent parts of the band over which a slot averages, see `edgefl.channel.diversity`;
-            rates then follow from the band's mean SNR.
+            with several parts, rates follow from the band's mean SNR.
         blocks: number of resource blocks of a dynamically shared band, >= 1; None for arbitrary fractions.
 
     Raises:
@@ -76,7 +76,7 @@ class Carrier:
 
     @cached_property
     def frame(self) -> Frame:
-        """The TDD frame; without weights, one that serves in every slot."""
+        """The TDD frame; without weights, a frame that serves in every slot."""
         return frame_of(self.weights)
 
     @property
@@ -100,7 +100,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share > 0 of this band; the last one is cached, since shares are often equal."""
+        """Return the carrier of a share > 0 of this band; the last result is cached, since shares are often equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()

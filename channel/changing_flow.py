@@ -1,4 +1,4 @@
-"""A transfer with a mean SNR that changes on the way, computed exactly, slot by slot."""
+"""A transfer with a mean SNR that changes during the transfer, computed exactly, slot by slot."""
 
 from collections.abc import Sequence
 
@@ -40,11 +40,11 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue the transfer at a mean SNR; return the slot at which it ends, or None if that is after `until`.
+        """Continue the transfer at a mean SNR; return the slot at which it ends, or None if it ends after `until`.
 
         Args:
-            slot: slot from which the new SNR applies, no earlier than in the last call; until then, the last SNR
-                applies.
+            slot: slot from which the new SNR applies, no earlier than the last call's slot; the last SNR applies
+                until then.
             snr: linear mean SNR on the share, before fading.
             until: slot of the next SNR update.
         """
@@ -79,7 +79,9 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute together the results of `end` for many transfers that continue at the same slot boundary.
 
-    Call `end` of each flow afterwards; with arguments other than those given here, it computes its own result. Args:
+    Call `end` of each flow afterwards; if its arguments differ from those given here, it computes its own result.
+
+    Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.
         until: slot of the next SNR update, after `slot`.
     """

@@ -16,8 +16,8 @@ class Distances:
 
     Args:
         sites_m: [S, 2] positions of the base stations.
-        nearest_m: smallest distance; shorter ones are clamped to it.
-        range_m: largest distance; longer ones are clamped to it, and places so far away do not receive the site.
+        nearest_m: smallest distance; shorter distances are clamped to it. range_m: largest distance; longer distances
+            are clamped to it, and places farther away do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
         wraparound: wraparound of the layout, or None if it does not repeat.
@@ -76,7 +76,7 @@ class Distances:
         return np.log(square, out=square)
 
     def out_of_range(self, log_square: Float32Array) -> npt.NDArray[np.bool_]:
-        """Return whether sites at these ln d3D^2 are out of range and so not received."""
+        """Return whether sites at these ln d3D^2 are out of range and therefore not received."""
         return log_square >= self._range_ends
 
     def _square(self, axes: Floats) -> Floats:

@@ -31,14 +31,14 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the diversity order L of a band's mean power, which is the unrounded number of independent parts.
 
     For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
-    the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1 + (2 pi d f)^2). The
-    variance of the mean power over a band W is the mean correlation over all pairs of frequencies; with a = 2 pi d W
-    it is
+    the correlation 1 / (1 + 2 pi j d f), and the fading's power has the correlation 1 / (1 + (2 pi d f)^2), the
+    squared magnitude. The variance of the mean power over a band W is the mean correlation over all pairs of
+    frequencies; with a = 2 pi d W it is
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 
     The mean of L independent parts has the variance 1 / L. For wide bands L is about 2 W d: 11 for UMi in 100 MHz
-    with line of sight (50 ns), and 22 without (103 ns).
+    with line of sight (50 ns), and 22 without line of sight (103 ns).
 
     Args:
         bandwidth_hz: W, > 0. delay_spread_s: d, >= 0; if it is 0, fading is flat over the band.
@@ -51,7 +51,7 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of points, and the weights and variances with which to fill in points between coarser ones.
+    """A grid of points, and the weights and variances with which to fill in points between coarser points.
 
     weights, variances: for a point half way between two known points, the weight of each, and the variance of the
     added noise relative to the process's variance; widest gap first; empty if points are independent.
@@ -89,15 +89,15 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates, the rate of a slot is that of the mean power over the parts. By Jensen's inequality it
-    exceeds the mean of the parts' rates, at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With
-    the steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
-    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole band, as
-    if it were spread over all of it. Without diversity (L = 1), a transfer of 5 slots over 100 MHz waits until its
-    only tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, compared with 9 for 11 parts.
+    With Shannon's rates, the rate of a slot is the rate at the mean power over the parts. By Jensen's inequality it
+    exceeds the mean of the parts' rates: for L = 4, by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 bit/s/Hz at 0
+    dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs a
+    higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the
+    whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz waits
+    until its only tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots (9 slots for 11 parts).
 
     Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
-    `edgefl.channel.fading.LinkFading` and, as there, is a function of key and slot. A page of slots lies between two
+    `edgefl.channel.fading.LinkFading` and is likewise a function of key and slot. A page of slots lies between two
     points of a coarser grid. The point half way between two known points, each k slots away with correlation q =
     rho^k, is
 
@@ -106,11 +106,11 @@ class DiverseFading(PagedFading):
     which is the exact conditional law of the process. Halving continues until neighbouring points have correlation q
     >= SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only through
     their squared lengths and their inner product. A point therefore takes three random numbers instead of 2 L: the
-    component of e along left, its component across left in the plane of both, and the squared length of the rest,
-    chi-squared with 2 L - 2 degrees of freedom.
+    component of e along left, its component perpendicular to left in the plane of left and right, and the squared
+    length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
-    to its power to keep the mean at 1. Omitting random numbers there changes the power between slots by a standard
+    to its power to keep the mean at 1. Omitting random numbers there changes the power of slots by a standard
     deviation of at most sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every 8 slots.
     """
 
@@ -159,7 +159,7 @@ class DiverseFading(PagedFading):
 
 
 def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
-    """Return power [n, slots], interpolated if `powers` [n, points + 1] are of points farther apart than slots."""
+    """Return power [n, slots], interpolated if `powers` [n, points + 1] belong to points farther apart than slots."""
     between = PAGE // products.shape[1]
     if powers.shape[1] == products.shape[1] or between == 1:  # static link, or one point per slot
         return powers[:, : products.shape[1]]
@@ -173,7 +173,7 @@ def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[fl
 def _normals(
     level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw two of each vector's 2 L normal numbers, and the squared length of the others.
+    """Draw two of each vector's 2 L normal numbers, and the squared length of the other numbers.
 
     Args:
         sets: number of vectors to draw for each point.
@@ -201,7 +201,7 @@ def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tup
 
 def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
     """Return [n, points + 1] the power of points between two points of the coarser grid, which are included, and
-    [n, points] the inner product of each point's vector with the next one's.
+    [n, points] the inner product of each point's vector with the next point's vector.
     """
     hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
     ends = np.array([(*link._point(level + 1, i), link._point(level + 1, i + 1)[0]) for link, i in places])
@@ -228,11 +228,11 @@ def _halved(
 
     Args:
         weight: [n, 1] weight of both neighbours. added: [n, 2, m] noise along the left neighbour, and across it in
-            the plane of both. length: [n, m] squared length of the whole noise vector.
+            the plane of both neighbours. length: [n, m] squared length of the whole noise vector.
     """
     left, right = powers[:, :-1], powers[:, 1:]
     root = np.sqrt(left)
-    along = products / root  # component of the right neighbour along the left one
+    along = products / root  # component of the right neighbour along the left neighbour
     across = np.sqrt(np.maximum(right - along * along, 0.0))
     on, both = np.empty((2, *products.shape, 2))  # inner products with the left and the right neighbour
     np.multiply(root, added[:, 0], out=on[..., 0])

@@ -21,7 +21,7 @@ def compute_time_s(
     """Return the time of local training, N_p phi e B / (f chi).
 
     Args:
-        flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
+        flops_per_sample: N_p phi, FLOPs of the forward and backward pass of one sample.
         samples: e B, number of samples that all local iterations process together.
         clock_hz: f, clock rate of the processor.
         flops_per_cycle: chi, FLOPs of the processor per clock cycle.

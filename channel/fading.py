@@ -15,7 +15,7 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 
-# J0 is positive up to here, and oscillates around zero beyond
+# J0 is positive up to this argument, and oscillates around zero beyond it
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
 # Points drawn together, whose real and imaginary parts fit in a core's second-level cache
@@ -94,7 +94,7 @@ class Fading(Protocol):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: |h|^2 of a static link, otherwise its expectation."""
+        """Mean power over time: |h|^2 of a static link; for other links, the expectation of |h|^2."""
 
     def power(self, first_slot: int, count: int) -> FloatArray:
         """Return [count] the power of the slots first_slot, first_slot + 1, ..."""
@@ -112,7 +112,7 @@ class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
     The process is stationary with E|h|^2 = 1; |h| is Rayleigh distributed. The value at slot n depends only on (key,
-    rho, n): not on the sender, on earlier reads, or on how reads are split. Uplink and downlink read the same h
+    rho, n): not on the sender, on earlier reads, or on how reads are split. Uplink and downlink have the same h
     (TDD).
 
     Method: time is cut into blocks of BLOCK slots. The values at the block edges are themselves a Gauss-Markov

@@ -12,10 +12,10 @@ from edgefl.channel.units import FloatArray
 # Slots per block, and points per page of every coarser grid, by default
 BLOCK = 2048
 
-# Correlations below this over a whole block count as zero
+# Correlations over a whole block that are below this value are treated as zero
 NO_CORRELATION = 1e-6
 
-# Number of values to filter in a loop, at 0.1 us each, before scipy.signal is imported, which takes a second
+# Number of values to filter in a loop, at 0.1 us each, before importing scipy.signal, which takes a second
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
 # Number of rows from which a loop filters all rows together, one point of each row per step
@@ -27,7 +27,7 @@ class Grid:
     """A grid with steps of block^level slots, and the constants with which its pages are drawn."""
 
     correlation: float  # correlation of neighbouring points
-    innovation_std: float  # standard deviation of real and imaginary part each
+    innovation_std: float  # standard deviation of the real part, and of the imaginary part
     log_step: float | None  # logarithm of |correlation|, or None if points are independent
     block: int  # points of a page
 

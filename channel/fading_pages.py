@@ -1,4 +1,4 @@
-"""Draw pages of fading for many links together, and cache the newest; others can be redrawn identically."""
+"""Draw pages of fading for many links together, and cache the newest pages; others can be redrawn identically."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# Pages of a grid that a link keeps; the two ends of a finer page can lie on two of them
+# Pages of a grid that a link keeps; the two ends of a finer page can be on two of these pages
 KEPT = 2
 
 # Regions of the random counter, whose draws never overlap
@@ -104,7 +104,7 @@ class PagedFading(_LinkDraws):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time, which for a static link is its power, and otherwise the expectation, 1."""
+        """Mean power over time: the power of a static link; for other links the expectation, 1."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def power(self, first_slot: int, count: int) -> FloatArray:
@@ -116,7 +116,7 @@ class PagedFading(_LinkDraws):
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 
     def _next_pages(self, first_slot: int, end: int) -> range:
-        """Return the pages from a slot up to the slot `end`, but no more pages than the link caches."""
+        """Return the pages from a slot up to the slot `end`, but at most as many pages as the link caches."""
         first = first_slot // self.slots
         return range(first, min((end - 1) // self.slots + 1, first + self._kept(0)))
 
@@ -177,7 +177,7 @@ def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64],
     numbers = np.empty((len(links), *links[0].parts, count))
     at, ends = first_slots.tolist(), (first_slots + count).tolist()
     left = list(range(len(links)))
-    while left:  # read as many pages of each link as it caches; missing ones are drawn together
+    while left:  # read as many pages of each link as the link caches; missing pages are drawn together
         pages = [(i, page) for i in left for page in links[i]._next_pages(at[i], ends[i])]
         hold(0, [(links[i], page) for i, page in pages])
         for i, page in pages:

@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 
 # Maximum number of places whose nodes are cached for the next read of the same places
 _REMEMBERED = 64
-# Numbers of fields with which a node is one item of 4, 8, 16 or 32 bytes, which halves the time of, say, 28 bytes
+# Numbers of fields for which a node is one item of 4, 8, 16 or 32 bytes; 28 bytes, say, take twice the time
 _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians. Streets mostly follow the axes; with a slope of
 # the golden ratio minus 1, values along a straight line repeat as late as possible
@@ -59,14 +59,14 @@ class _FieldPlaces(NamedTuple):
 
 
 class FieldStack:
-    """Layers of fields, such as shadowing in both states and line of sight, each on its own grid.
+    """Layers of fields, such as shadowing in both states and line of sight, each layer on its own grid.
 
     All layers are in one table, so that one look-up reads them all; at a few hundred places, the number of array
     operations determines the time. Up to eight fields are padded to the next power of two.
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: number of fields of each layer, by default that of the first layer.
+        fields: number of fields of each layer; by default, the number of the first layer.
         few: whether the same places are read again and again; then only the nodes around the first places are stored,
             unless they are half of all nodes. Once another place is read, all nodes are drawn, with the same values.
     """
@@ -175,7 +175,7 @@ class FieldStack:
                 self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
-        """Return a table with the given nodes, which are rows of the full table, and their rows in that table."""
+        """Return a table with the given nodes, which are rows of the full table, and their rows in the new table."""
         if not self._few:
             return self._table, nodes
         if self._some is None:

@@ -60,10 +60,11 @@ class GaussianFields:
     deviation, which is known (at least 0.90), so it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    ROUGHENING the nodes' spectrum undoes most of this smoothing. The remaining error has been computed: averaged over
-    places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
-    d_corr, and by less than 0.025 at shorter ones; for single pairs of places, the error is 0.035 rms and at most
-    0.1. A `gaussian` field is smooth, and its correlation is exact to 0.003 for all pairs of places.
+    Dividing the nodes' spectrum by the filter, to the power of ROUGHENING, undoes most of this smoothing. The
+    remaining error: averaged over places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at
+    distances of at least 0.15 d_corr, and by less than 0.025 at shorter distances; for single pairs of places, the
+    error is 0.035 rms and at most 0.1. A `gaussian` field is smooth, and its correlation is exact to 0.003 for all
+    pairs of places.
 
     The two kinds of field differ most over short distances: an exponential field is rough, and near a threshold it
     crosses the threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate of sqrt(2) /
@@ -123,7 +124,7 @@ class GaussianFields:
 
             most = math.isqrt(REPEATING_BYTES // (4 * len(self.keys))) - 1
             self.period = int(fft.prev_fast_len(max(most, 2 * MARGIN * NODES), real=True))
-            # nodes lie from 0 to the period; the last ones equal the first
+            # nodes lie from 0 to the period; the last nodes equal the first ones
             self.half, self.width = 0, self.period + 1
         self._identity = self.keys, correlation_m, area_radius_m, stream, common, law, self.period
 
@@ -140,7 +141,7 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory in bytes beside the table, first for the nodes' correlation, then for the values."""
+        """Temporary memory in bytes in addition to the table: for the nodes' correlation, and then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2

@@ -31,7 +31,7 @@ def sample_ring(
     _check_ring(inner_radius_m, outer_radius_m)
     if count < 0:
         raise ValueError(f"count must be >= 0, got {count}")
-    # a row per point, so that a longer draw begins with the points of a shorter one
+    # draw one row per point, so that a larger number of points begins with the points of a smaller number
     uniform = rng.random((count, 2))
     radius_m = np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))
     angle = 2.0 * math.pi * uniform[:, 1]
@@ -61,9 +61,9 @@ def poisson_count(
 
 
 def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
-    """Return [n] whether positions [n, 2] are within a radius of the origin, as by np.hypot; False for nan.
+    """Return [n] whether positions [n, 2] are within a radius of the origin, as computed by np.hypot; False for nan.
 
-    Squared distances, which take a fifth of hypot's time, decide wherever rounding cannot matter.
+    Squared distances, which take a fifth of hypot's time, are compared wherever rounding cannot change the result.
     """
     x, y = positions_m[:, 0], positions_m[:, 1]
     inside: npt.NDArray[np.bool_] = x * x + y * y <= radius_m * radius_m * (1.0 - 1e-12)

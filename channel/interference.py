@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each transmitter the slots of a block in which it sends, with a uniform number for each."""
+        """Return for each transmitter the slots of a block in which it sends, with a uniform number for each slot."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -64,8 +64,8 @@ class Heard:
     """Interference over noise at one receiver, slot by slot.
 
     Each transmitter has its own level at the receiver. A cell has one transmitter per slot on the part of the band
-    that is received here, and levels are powers on that part. If a cell has several levels, such as those of devices
-    that take turns in the uplink, one is drawn for each slot.
+    that is received here, and levels are powers on that part. If a cell has several levels, such as the levels of
+    devices that take turns in the uplink, one level is drawn for each slot.
 
     Args:
         levels: linear received power of each cell's transmitter, or several to draw from, over the receiver's noise.
@@ -77,7 +77,7 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if a cell has several levels, of which one is drawn per slot
+        self._sums: _Sums | None = None  # None if a cell has several levels and one is drawn per slot
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
@@ -87,8 +87,8 @@ class Heard:
         """Return the interference at each of many receivers, where each transmitter has a single level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so the caller must
-                not write to the array.
+            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not write to
+                it.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -187,17 +187,17 @@ class Interfered:
     """A link's power over noise and interference, |h|^2 / (1 + I_n / N).
 
     The SNR of a link with this fading must not include interference. The mean-noise shortcut adds the mean of I to
-    the noise instead. As log2(1 + S / (N + I)) is convex in I, its rates are too low: on average, transfers take
-    1.40, 1.45, 1.41 and 1.27 times too long at loads of 0.1, 0.2, 0.3 and 0.5, with rates up to 7.4 bit/s/Hz (UMi,
-    places anywhere in a cell with six neighbours at 500 m; longer without a cap), and the right time at loads of 0
-    and 1. Left out: fast fading of the interference.
+    the noise instead. Since log2(1 + S / (N + I)) is convex in I, the rates of this shortcut are too low: on average,
+    transfers take 1.40, 1.45, 1.41 and 1.27 times the correct time at loads of 0.1, 0.2, 0.3 and 0.5, with rates up
+    to 7.4 bit/s/Hz (UMi, places anywhere in a cell with six neighbours at 500 m; longer without a cap). At loads of 0
+    and 1 their times are correct. Left out: fast fading of the interference.
 
     Args:
         heard: interference at the link's receiver, which is replaced when gains are measured again.
     """
 
     static = False
-    renews = False  # the law of sums is unknown, as interference is correlated over time, too
+    renews = False  # the law of sums is unknown, since interference is correlated over time, too
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

@@ -26,31 +26,31 @@ _CHUNK = 36864
 class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB, whatever the time or order of reads.
 
-    Line of sight and shadowing towards a site do not change at a place, so a device that returns finds them again.
-    These values are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site do not change at a place: a device that returns has the same values.
+    They are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance, or at min_distance_m for closer places (`is_held`). A site beyond the
-    model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such a site, the
-    link has the loss at the end of the range (`is_beyond`). - Line of sight `probabilistic`: a site is in sight where
-    Phi(G) < P_LoS(distance) for a standard normal field G with correlation exp(-dx/50 m) (UMi). Each place has line
-    of sight to a site with exactly the model's
+      model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such a site,
+      the link has the loss at the end of the range (`is_beyond`).
+    - Line of sight `probabilistic`: a site is in sight where Phi(G) < P_LoS(distance) for a standard normal field G
+      with correlation exp(-dx/50 m) (UMi). Each place has line of sight to a site with exactly the model's
       probability, and nearby places mostly share the state. P_LoS is read from a table, with an error below 1e-5, or
       2e-4 where it has a kink or jumps.
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing change
-    from one state to the other over a few metres, where the two gains are mixed (38.901, 7.6.3.3). The report
-    specifies a correlation distance but no shape; a rough field would switch back and forth at each change instead of
-    changing gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance. - Shadowing: each
-    state has a field with correlation exp(-dx/d_corr), times the state's standard deviation
-      (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
-      field. `GaussianFields` states the accuracy.
+      from one state to the other over a few metres, where the two gains are mixed (38.901, 7.6.3.3). The report
+      specifies a correlation distance but no shape of the correlation; a rough field would switch back and forth at
+      each change instead of changing gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to that distance.
+    - Shadowing: each state has a field with correlation exp(-dx/d_corr), times the state's standard deviation (UMi:
+      10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other field.
+      `GaussianFields` states the accuracy.
     - Between sites: the shadowing at a place towards any two sites has the correlation of `common` in either state,
-    since obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
+      since obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place sees two sites at once with probability Phi2(Phi^-1(P_1), Phi^-1(P_2);
-          los_common), and each of them still with P_1 or P_2. 38.901 has no such correlation: it decides line of
-          sight independently for each site (7.6.3.3), for drops of links rather than for routes between cells, where
-          a site that comes into sight becomes 20 to 30 dB stronger.
+      los_common), and each site still with P_1 or P_2. 38.901 has no such correlation: it decides line of sight
+      independently for each site (7.6.3.3), for drops of links rather than for routes between cells, where a site
+      that comes into sight becomes 20 to 30 dB stronger.
 
     With wraparound, distances are those to the nearest copy of a site, while shadowing and line of sight are
     functions of the place in the area and do not repeat.
@@ -84,17 +84,15 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: whether sites are in sight everywhere, nowhere, or by probability, with hard or soft
-                changes.
-            shadowing_std_db: standard deviation of shadowing in both states, 0 for none; by default the model's.
+            line_of_sight: whether sites are in sight everywhere, nowhere, or by probability (hard or soft).
+            shadowing_std_db: standard deviation in both states, 0 for no shadowing; by default the model's values.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
-            los_common: common part of the line-of-sight fields of all sites; None if these are independent.
+            los_common: common part of the line-of-sight fields of all sites; None if these fields are independent.
             wraparound: wraparound of the layout, or None if it does not repeat.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
-            ValueError: an argument is out of range, the smallest distance is outside the model's range, or the
-                model has no shadowing.
+            ValueError: an argument is outside its range or the model's range, or the model has no shadowing.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
         _check_ranges(area_radius_m, line_of_sight, shadowing_std_db)
@@ -241,7 +239,7 @@ class LargeScale:
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links are shorter than min_distance_m in 2D, so that its path loss applies."""
+        """Return [n] whether links are shorter than min_distance_m in 2D, and so have the loss at that distance."""
         # rounding may put a device placed at the minimum distance slightly below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
@@ -251,7 +249,7 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D lengths exceed the model's range and so have the loss at its end."""
+        """Return [n] whether links of these 2D lengths exceed the model's range, and so have the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:

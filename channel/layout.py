@@ -1,7 +1,6 @@
 """Hexagonal layouts of base stations, with or without wraparound.
 
-Distances are 2D, in m. Cells are hexagons around the sites, with circumradius isd / sqrt(3) and vertical edges left
-and right.
+Distances are 2D, in m. Cells are hexagons around the sites, with circumradius isd / sqrt(3) and two vertical edges.
 """
 
 import math
@@ -39,8 +38,8 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
         isd_m: inter-site distance between neighbours, > 0.
 
     Returns:
-        [S, 2] positions of the sites in m, from the centre ring by ring, each counter-clockwise from the x axis. The
-        first sites do not depend on the number of rings.
+        [S, 2] positions of the sites in m, from the centre ring by ring, each ring counter-clockwise from the x axis.
+        The first sites do not depend on the number of rings.
 
     Raises:
         ValueError: rings is negative, or isd_m is not positive.
@@ -74,8 +73,8 @@ class Wraparound:
     ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site. A position
     sees the nearest copy of every site. The world is a torus: every site has the same distances to all others.
 
-    Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
-    all copies counts, so positions may lie anywhere.
+    Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of all copies
+    is used, so positions may lie anywhere.
     """
 
     rings: int
@@ -125,9 +124,9 @@ class Wraparound:
     def square_distance(self, axes: Floats) -> Floats:
         """Return squared distances modulo the lattice, m^2, of axes [2, ...] in `aligned_axes` units; overwrite them.
 
-        The triangular lattice consists of a rectangular one and its copy shifted by half a rectangle. Rounding finds
-        the nearest point of the first, with a remainder of at most 1/2 per axis; the nearest point of the copy is
-        then (1/2, 1/2).
+        The triangular lattice consists of a rectangular lattice and its copy shifted by half a rectangle. Rounding
+        finds the nearest point of the rectangular lattice, with a remainder of at most 1/2 per axis; the nearest
+        point of the copy is then (1/2, 1/2).
         """
         axes -= np.rint(axes)
         np.abs(axes, out=axes)

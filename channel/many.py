@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Maximum of links times slots that are read at once; half a dozen such arrays take 50 MB.
 _LARGEST_CHUNK = 2**20
-# Number of slots first read beyond the expected end of transfers, which doubles with each further read
+# Number of slots first read beyond the expected end of transfers, which doubles with each additional read
 _MORE_SLOTS = 8
 # Fraction of the expected remaining slots that is read at once if only whole pages are read
 _SURE = 0.7
@@ -49,7 +49,7 @@ def slots_of_many(
     """Count the slots of n transfers at once, with exactly the results of `Flow.slots`.
 
     Transfers that are drawn slot by slot advance together, several slots at a time; each sum is added in order, so
-    that it is rounded as if computed alone. Static links and renewal transfers are computed one by one.
+    that it is rounded as if it were computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.
@@ -83,7 +83,7 @@ def slots_of_many(
         if long.size:
             draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
             alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
-    # near the limit of `Carrier.refuse_endless`, each flow is checked by itself
+    # near the limit of `Carrier.refuse_endless`, flows are checked one by one
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
     slots = np.zeros(shape, np.int64)

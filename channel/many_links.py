@@ -37,12 +37,12 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
 
 
 def static_power(links: Sequence[Fading]) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-    """Return [links] whether each link is static, and its constant power; 1 for a link that fades."""
+    """Return [links] whether each link is static, and its constant power, which is 1 for a link that fades."""
     static = np.array([link.static for link in links], dtype=bool)
     return static, np.array([link.mean_power if link.static else 1.0 for link in links])
 
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw the block of a slot for all links without it, so that later reads of a few links find it cached."""
+    """Draw the block of a slot for all links without it, to cache the block for later reads of a few links."""
     fading = [link for link in links if isinstance(link, PagedFading) and not link.static]
     hold(0, [(link, first_slot // link.slots) for link in fading])

@@ -54,7 +54,7 @@ def snr_needed_over_parts(
 
     Args:
         efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of a symbol, above the rate.
-        parts: number L of independent parts, >= 1; with one part the result equals `_snr_needed`'s.
+        parts: number L of independent parts, >= 1; with one part the result equals that of `_snr_needed`.
 
     Returns:
         [n] mean SNR that each rate needs, linear.
@@ -79,22 +79,23 @@ def snr_needed_over_parts(
 
 @dataclass(frozen=True)
 class Steps:
-    """Rates of the CQI table times layers; a slot has the highest rate that its SNR allows, or 0 if it allows none.
+    """Rates of the CQI table times layers; a slot has the highest rate that its SNR allows, or 0 if there is none.
 
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
     15 needs 24.3 dB. Left out: outdated CQI, and errors in reporting it (`goodput` accounts for block errors).
     Without steps, Shannon's formula with a cap of 7.4 would, over Rayleigh fading, carry 1.17 times as many bits at
     20 dB as steps with a gap of 2 dB, 1.55 times at 5 dB, and 2.5 times at -5 dB, and still carry bits below -7.5 dB,
-    where steps carry none.
+    where steps carry no bits.
 
     With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
-    so l times a rate of the table needs l times its SNR. The same holds for a transmitter that concentrates its power
-    on a part l < 1 of its band. The option with the highest rate is used, which corresponds to the rank that a device
-    reports, and to the number of resource blocks for which its power suffices. Without layers, a band would carry at
-    most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a device with little power
-    would have no link in a wide band although a few blocks could serve it. Source: TS 38.306, 4.1.2 (the factor
-    v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one
-    another, so that this is an upper bound in channels with little scattering.
+    so l times a rate of the table needs l times the SNR of that rate. The same holds for a transmitter that
+    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; it corresponds to
+    the rank that a device reports, and to the number of resource blocks for which its power suffices. Without layers,
+    a band would carry at most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a
+    device with little power would have no link in a wide band although a few blocks could serve it.
+    Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
+    unequal strength that interfere with one another, so that this is an upper bound in channels with little
+    scattering.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -182,7 +183,7 @@ class Steps:
         the SNR of the previous one; if steps of several layers are closer, eighths are halved until it holds.
 
         Returns:
-            Position of the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at
+            Position of the bit below the leading bits; number of the piece before the first step; [pieces] the SNR at
             which a step begins in each piece, or nan; [2 pieces] the rates below this SNR, and from this SNR up.
         """
         bit = _FRACTION_BIT - _FEWEST_BITS
@@ -196,7 +197,7 @@ class Steps:
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
-        """Return the mean `efficiency` over fading of mean 1, the sum of each step times the probability to reach it.
+        """Return the mean `efficiency` over fading of mean 1, the sum of steps times the probability of each.
 
         A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
@@ -221,7 +222,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     from scipy import special
 
     gamma = np.asarray(snr, dtype=float)
-    # up to the largest g that matters; larger ones have probability e^-40 with one tap, and less with more taps
+    # up to the largest g that matters; larger values have probability e^-40 with one tap, and less with more taps
     top = np.log1p(gamma * (1.0 + 40.0 / np.sqrt(taps))) / np.log(2.0)
     top = top if cap is None else np.minimum(top, cap)
     nodes, weights = np.polynomial.legendre.leggauss(256)

@@ -26,7 +26,7 @@ class PacketErrors(ABC):
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
-        """Return a packet's probability of arrival, and whether it is lost, drawn by link and end slot alone.
+        """Return a packet's probability of arrival, and whether it is lost, drawn from link and end slot only.
 
         Args:
             snr: mean SNR on the packet's band; for a static link the SNR includes |h|^2.
@@ -44,8 +44,7 @@ class WaterfallErrors(PacketErrors):
         E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
 
     Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as used by Chen et al., IEEE Trans.
-    Wireless Commun. 20(1), 2021, eq. 7. Ignored: the packet's length and code rate, and changes of the fading during
-    a long packet.
+    Wireless Commun. 20(1), 2021, eq. 7. Ignored: packet length, code rate, and fading changes during a long packet.
 
     Args:
         waterfall: waterfall threshold m, linear.
@@ -75,7 +74,7 @@ class ThresholdErrors(PacketErrors):
     With fading X of mean 1 and exponential distribution (one tap), P(SNR X > theta) = exp(-theta / SNR); the mean of
     L taps is Gamma(L, 1/L), and P is its survival function, Q(L, L theta / SNR).
 
-    Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: as for `WaterfallErrors`.
+    Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: see `WaterfallErrors`.
 
     Args:
         threshold: lowest SNR theta at which packets arrive, linear.

@@ -16,7 +16,7 @@ STD_DB = {"low_loss": 4.4, "high_loss": 6.5}
 # share of the outer wall that is glass; the rest is concrete
 GLASS = {"low_loss": 0.3, "high_loss": 0.7}
 
-# standard deviation of the loss into a car, whose mean is 9 dB, or 20 dB with metallised windows; 38.901, 7.4.3.2
+# standard deviation of the loss into a car; the mean loss is 9 dB, or 20 dB with metallised windows; 38.901, 7.4.3.2
 CAR_DB, CAR_STD_DB = 9.0, 5.0
 
 
@@ -24,7 +24,7 @@ def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
     """Return the loss PL_tw of an outer wall of glass and concrete, averaged over buildings.
 
     The loss of plain glass is 2 + 0.2 f dB, of coated glass 23 + 0.3 f dB, and of concrete 5 + 4 f dB, with f in GHz.
-    The power through the wall is the sum over its parts, minus 5 dB for incidence that is not perpendicular.
+    The power through the wall is the sum of the powers through its parts, minus 5 dB for oblique incidence.
 
     Args:
         walls: kind of the walls: low_loss with 30 % plain glass, or high_loss with 70 % coated glass.
@@ -58,8 +58,8 @@ def penetration_loss_db(
     Returns:
         [devices] loss in dB; below 0 for a very low normal number, which the source does not rule out.
 
-    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: the distance inside as part of the path loss's
-    distance, and the larger shadowing of links into buildings.
+    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: adding the distance inside to the distance of the
+    path loss, and the larger shadowing of links into buildings.
     """
     inside_db = INSIDE_DB_PER_M * np.asarray(inside_m, dtype=float)
     return np.asarray(wall_db) + inside_db + np.asarray(std_db) * np.asarray(normal)

@@ -1,4 +1,4 @@
-"""Uplink power control, which sets a device's power by its path loss."""
+"""Uplink power control, which sets a device's power according to its path loss."""
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,14 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the ratio of the power that power control requires to a device's maximum, P0 2^mu M PL^alpha / Pmax.
+    """Return the power that power control requires over a device's maximum power, P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
     With alpha = 1, every device is received with P0 per 180 kHz (a block of 15 kHz subcarriers) as long as its power
-    suffices; with alpha < 1, devices at the edge are received with less, and interfere less with other cells. Without
-    power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than their highest rate
-    needs.
+    suffices; with alpha < 1, devices at the edge are received with less power, and interfere less with other cells.
+    Without power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than their highest
+    rate needs.
 
     Args:
         path_loss_db: [devices] path loss, including shadowing and penetration loss.

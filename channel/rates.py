@@ -12,8 +12,8 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point with splines in between; for
-# rates in steps at every second SNR, since the mean of many parts of a band crosses a step within 1 dB
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point, with splines in between; for
+# rates in steps, computed at every second SNR, since the mean of many parts of a band crosses a step within 1 dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
@@ -49,14 +49,14 @@ def rate_moments(
     R has period p, so that with q = rho^(2m) the sum over k is R(0) + 2 sum_{j=1..p} q^j R(j) / (1 - q^p);
     without weights it is (1 + q) / (1 - q). The terms with k = 0 sum to R(0) Var f.
 
-    As m e^-g L_m = (g e^-g L^(1)_(m-1))', one integration by parts gives, with f running from 0 to the cap,
+    Since m e^-g L_m = (g e^-g L^(1)_(m-1))', one integration by parts gives, with f running from 0 to the cap,
 
         a_m = -(1/m) integral g e^-g L^(1)_(m-1)(g) df,   g = (2^f - 1) / snr,
 
-    and after m - 1 more such integrations, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
+    and, without a cap, after m - 1 more integrations by parts, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
     If g is the mean of L such parts of the band, x = L g ~ Gamma(L), and the polynomials are Laguerre's L^(L-1)_m,
-    which also decorrelate by rho^(2m) (Kibble, Sankhya 1941). Scaled to unit variance, they give
+    which also decorrelate by rho^(2m) (Kibble, Sankhya 1941). Scaled to unit variance, these polynomials give
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
@@ -66,13 +66,13 @@ def rate_moments(
     the table. The table sums 256 terms one by one; without a cap, |a_m| < 1 / (m ln 2), and the rest is below 1e-5.
     With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where the cap is
     reached; they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A rate in steps
-    has terms of higher orders, whose squares are averaged over an oscillation, J^2(z) ~ 1 / (pi z). s2 is within 3e-4
-    of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
+    has terms of higher orders, whose squares are averaged over an oscillation, J^2(z) ~ 1 / (pi z). For |rho| <= 1 -
+    1e-8, s2 is within 3e-4 of the full series, or within 5e-3 with steps or several parts.
 
     Args:
         snr: [devices] linear mean SNR, > 0, or one value for all.
         correlation: [devices] rho between slots, |rho| < 1, or one value for all.
-        carrier: carrier of the link, of which only weights w, cap or steps, and taps L matter.
+        carrier: carrier of the link; only its weights w, its cap or steps, and its taps L matter.
 
     Returns:
         Mean mu in bits/s/Hz and variance s2 in (bits/s/Hz)^2, each [devices] or a number.
@@ -80,7 +80,7 @@ def rate_moments(
     Raises:
         ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out).
 
-    Left out: the phase of the frame at both ends of the sum, which is worth at most one period's bits.
+    Left out: the phase of the frame at both ends of the sum, which changes the sum by at most one period's bits.
     """
     if isinstance(snr, float) and isinstance(correlation, float):
         moments = rate_moments_of(snr, correlation, carrier)
@@ -140,7 +140,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     """Return the table [SNR, decay] of log s2, where s2 is the long-run variance of the rate per slot.
 
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 have errors of 1e-5, and linear
-    interpolation over tenths of these steps 1e-4.
+    interpolation over tenths of these steps has errors of 1e-4.
     """
     from scipy import interpolate  # this import takes a third of a second, and not every command needs it
 
@@ -192,7 +192,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rate's variance Var f [snr] and Laguerre terms a_m^2 [snr, terms] without a cap.
 
     Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and bounded for |Im u|
-    < pi/2, so a step of 1/8 errs by exp(-2 pi (pi/2) 8), less than rounding.
+    < pi/2, so a step of 1/8 has an error of exp(-2 pi (pi/2) 8), less than rounding.
     """
     u = np.arange(-40.0, 4.5, 1.0 / 8.0)
     g = np.exp(u)

@@ -19,7 +19,7 @@ def slots_renewal(
 ) -> int:
     """Draw the number of slots of a long transfer from the distribution of `Flow.slots_exact`.
 
-    Rates are never negative, so the transfer lasts beyond slot n if and only if the first n slots are not enough: P(N
+    Rates are never negative, so the transfer lasts beyond slot n if and only if the first n slots do not suffice: P(N
     > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
     (`rate_moments`), hence N = ceil(T), where T solves mu T - need = X sqrt(s2 T) for a standard normal X. With b =
     need / mu and a = sqrt(s2 / (need mu)),
@@ -28,9 +28,9 @@ def slots_renewal(
 
     T has the law of Birnbaum and Saunders (J. Appl. Probab. 1969), which is the inverse Gaussian law with
     mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-squared number with one degree
-    of freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after it
-    has crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10
-    m/s. T grows with the payload for the same X, so paired studies stay paired.
+    of freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after
+    crossing `need`; without the chi-squared term, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0
+    dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
 
     With the weights of a TDD frame, the mean of S_n is known slot by slot: the transfer, which starts in first_slot,
     ends in the slot in which its airtime reaches mean(w) T.
@@ -48,8 +48,8 @@ def slots_renewal(
     Raises:
         ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
 
-    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both effects vanish over
-    many coherence times 1 / (1 - rho); fidelity `auto` requires AUTO_COHERENCE_TIMES such times.
+    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both effects vanish over many
+    coherence times 1 / (1 - rho); fidelity `auto` requires AUTO_COHERENCE_TIMES of them.
     """
     check_snr(snr)
     need = carrier.need(payload_bits)

@@ -23,7 +23,7 @@ _BLOCKS = {
     60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65}
     | {60: 79, 70: 93, 80: 107, 90: 121, 100: 135},
 }
-# number of steps above the one reached on all blocks that are tried on fewer blocks, with one and with several layers
+# number of steps to try on fewer blocks, above the step reached on all blocks; with one and with several layers
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
@@ -45,8 +45,8 @@ def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
 class BlockLink:
     """The SNR of n flows on resource blocks in s slots, as arrays [n, s].
 
-    A flow on M blocks has the SNR min(alone / M, most), since its power is spread over M blocks, but is no higher on
-    a block than power control allows.
+    A flow on M blocks has the SNR min(alone / M, most), since its power is spread over M blocks, and the power on a
+    block is at most what power control allows.
 
     alone: the SNR with all of the flow's power on one block, or None for a transmitter with the same power on every
     block. most: the SNR at the highest power that power control allows on a block. step: number of the table's rates
@@ -124,9 +124,9 @@ def carried(
 def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [n, s] of power-limited flows, and the number of blocks that reach it.
 
-    With its power spread over all its blocks, a flow reaches some step of the table. To reach a higher step, it uses
-    only as many blocks as its power can raise to that step's SNR. The rate per power falls from step to step, so a
-    higher step carries more only due to rounding to whole blocks, or with several layers.
+    With its power spread over all its blocks, a flow reaches some step of the table. To reach a higher step, the flow
+    uses only as many blocks as its power can raise to that step's SNR. The rate per power falls from step to step, so
+    a higher step carries more bits only because of rounding to whole blocks, or with several layers.
     """
     more, needs, table = _padded(steps)
     highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
@@ -140,7 +140,7 @@ def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -
 
 @lru_cache(maxsize=64)
 def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
-    """Return the number of steps tried above the one reached on all blocks, and the SNR and rate of all steps.
+    """Return the number of steps to try above the step reached on all blocks, and the SNR and rate of all steps.
 
     The arrays begin with that number of padding steps, with infinite SNR and rate 0.
     """
@@ -154,16 +154,16 @@ def divide(
 ) -> IntArray:
     """Divide each slot's blocks equally among flows; blocks that a flow cannot use go to other flows.
 
-    The remainder of the division goes to flows in turn, one block each; the next slot continues where this one ends.
+    The remainder of the division goes to flows in turn, one block each; the next slot continues with the next flow.
 
     Args:
         most: [n, s] number of blocks that each flow can use in each slot.
         blocks: number of blocks to divide; one number for all slots, or [s].
         turn: [s] number of each slot, counting the slots that serve this direction.
-        there: [n, s] whether a flow takes part in a slot; by default, all do.
+        there: [n, s] whether a flow takes part in a slot; by default, all flows take part.
 
     Returns:
-        [n, s] blocks of each flow, whose sum is all blocks, or all that flows can use if that is fewer.
+        [n, s] blocks of each flow; they sum to all blocks, or to the number that flows can use if that is smaller.
     """
     flows: int | IntArray = len(most)
     if flows == 1 and there is None:
@@ -197,7 +197,7 @@ def divide(
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:
-    """Round shares of the band down to whole blocks [n]; shares with the largest remainders get one more."""
+    """Round shares of the band down to whole blocks [n]; shares with the largest remainders get one more block."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
     more = min(round(float(exact.sum())), blocks) - int(whole.sum())
@@ -207,7 +207,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return [n] the blocks of flows that are served in order; each gets all that it wants while blocks remain."""
+    """Return [n] the blocks of flows that are served in order; each gets all it wants while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

@@ -9,11 +9,11 @@ from edgefl.channel.units import FloatArray
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
     """Draw independent normal shadowing with mean 0 dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
 
-    The caller keeps the numbers for one communication round, as the journal paper does with eq. (21).
+    The caller uses the same numbers for a whole communication round, as the journal paper does in eq. (21).
 
     Args:
         size: number of devices to draw for.
-        std_db: [size] standard deviation >= 0, or one value for all, such as a path-loss model's.
+        std_db: [size] standard deviation >= 0, or one value for all, such as the value of a path-loss model.
 
     Returns:
         [size] shadowing xi in dB.

@@ -79,7 +79,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
 def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     """Compute the mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
 
-    Without a cap it is e^x E1(x) / ln 2 with x = 1/snr. With a cap, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
+    Without a cap it is e^x E1(x) / ln 2, x = 1/snr. With a cap, since P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
 
         integral_0^cap e^(-x (2^t - 1)) dt = e^x (E1(x) - E1(x 2^cap)) / ln 2.
 
@@ -125,7 +125,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     """
     check_power_rule(power)
     if isinstance(share, float) and isinstance(snr, float):
-        # single transfers pass floats, which are ten times as fast
+        # single transfers pass floats, for which plain arithmetic is ten times as fast here
         return np.float64((snr / share if power == "full" else snr) if share > 0 else 0.0)
     part, whole = np.broadcast_arrays(np.asarray(share, dtype=float), np.asarray(snr, dtype=float))
     rest = part if power == "full" else np.ones_like(part)
@@ -133,7 +133,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Limit shares of a band to each device's maximum; others get the excess in proportion to their shares.
+    """Limit shares of a band to each device's maximum; other devices get the excess in proportion to their shares.
 
     Args:
         share: [devices] share of each device, 0 to 1, with a sum of at most 1.

@@ -19,7 +19,7 @@ from edgefl.channel.units import FloatArray
 
 # Slots between two stored states of a plan if the scheduler decides in every slot
 _STRIDE = 64
-# Slots to look ahead for the next end, since a flow that joins earlier would invalidate the rest of the plan
+# Slots to look ahead for the next end; few, since a flow that joins earlier invalidates the rest of the plan
 HORIZON_SLOTS = 512
 # Flows times slots above which a plan with fixed shares is computed in strides, to save memory
 _LARGEST_RUN = 2**21
@@ -46,11 +46,12 @@ class SharedBand:
     Fading is a function of link and slot, so looking ahead consumes no random numbers. Results are bit-identical,
     whenever and however often `settle`, `next_end` and `moved_bits` are called.
 
-    Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
-    in use here, each neighbour also uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter heard
-    slot by slot (`Interfered`) puts its full power on one of K shares, where it interferes K times as much.
+    Other transmitters behave like the transmitters of this band: with power `full` each share is sent at full power,
+    so while K shares are in use here, each neighbour also uses K shares, and snr falls by a factor of 1 + K
+    neighbours. A transmitter heard slot by slot (`Interfered`) puts its full power on one of K shares, where it
+    interferes K times as much.
 
-    Left out: control channels, resource blocks, retransmissions, and interference between flows.
+    With resource blocks, see `BlockRules`. Left out: control channels, retransmissions, interference between flows.
     """
 
     def __init__(self, scheduler: Scheduler, carrier: Carrier, groups: Groups | None = None) -> None:
@@ -87,14 +88,14 @@ class SharedBand:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime in slots of all shares up to the settled slot; K shares in use for a whole slot count as K."""
+        """Airtime in slots of all shares up to the settled slot; K shares in use for a slot are K slots."""
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
         """Return the airtime of a group up to the settled slot, in slots at full power.
 
-        With power `full`, a share in use for a slot counts as one slot, as in `sent_slots`; otherwise it counts by
-        its part of the band.
+        With power `full`, a share in use for a slot counts as one slot, as in `sent_slots`; otherwise its airtime is
+        weighted by its part of the band.
         """
         return float(self._state.sent_of[group])
 
@@ -121,9 +122,9 @@ class SharedBand:
             most_snr: highest mean SNR that power control allows on a resource block, > 0, if there are blocks.
             widest: largest part of the band that the flow's radio can use, above 0 to 1, if there are blocks.
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
-                with `per_resource_block` this power is constant and belongs in the snr.
+                with `per_resource_block` this power is constant and part of the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to only check the flow, which joins later in `planned`, with its fading drawn ahead.
+            expected: whether to only check the flow and draw its fading ahead, since it joins later in `planned`.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -138,7 +139,7 @@ class SharedBand:
         return flow
 
     def planned(self, flows: Sequence[tuple[int, BandFlow]]) -> Iterator[tuple[int, list[Any]]]:
-        """Serve expected flows in an empty band; yield slots, with the ids of the flows that are complete there.
+        """Serve expected flows in an empty band; yield slots, with the ids of the flows that end at each slot.
 
         Args:
             flows: the slot at which each flow joins, in ascending order, and the flow.
@@ -191,7 +192,7 @@ class SharedBand:
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, unless flows join or leave, and their ids.
+        """Return the next slot boundary at which flows end if no flow joins or leaves, and the ids of these flows.
 
         Args:
             horizon: last slot to look ahead to; if flows join often, plans to a distant horizon soon become invalid.
@@ -218,7 +219,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to search for a flow's end; a near one, as flows that join or leave invalidate plans."""
+        """Slot up to which to search for a flow's end; near, since flows that join or leave invalidate plans."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -258,8 +259,7 @@ class SharedBand:
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
         """Return the number of slots in which a former flow had blocks, and the sum of its power over these slots.
 
-        The power is a fraction of the device's maximum. Both are 0 in the downlink, where the site sends, and can be
-        read only once.
+        The power is a fraction of the device's maximum. Both values are 0 in the downlink, and can be read only once.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power

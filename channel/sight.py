@@ -13,7 +13,7 @@ from edgefl.channel.path_loss import Line, PathLoss
 
 # Number of cells in the table of thresholds over the logarithm of the distance
 _THRESHOLDS = 16384
-# Threshold where P_LoS is 1, and its negative where P_LoS is 0; standard normal numbers stay within 9
+# Threshold where P_LoS is 1; its negative is the threshold where P_LoS is 0. Standard normal numbers stay within 9
 _CERTAIN = 100.0
 
 
@@ -43,7 +43,7 @@ class StateLoss:
 
         Args:
             straight: loss on each line at each place, dB.
-            values: [layers, ...] values of the fields; those of this state's shadowing are overwritten.
+            values: [layers, ...] values of the fields; the values of this state's shadowing are overwritten.
         """
         loss: Floats = reduce(np.maximum, [straight[line] for line in self.lines])
         if self.shadowing is None:
@@ -54,7 +54,7 @@ class StateLoss:
 
 
 def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
-    """Return the soft state of line of sight, which is 1 with sight, 0 without, and 1/2 where the state changes.
+    """Return the soft state of line of sight, which is 1 with sight, 0 without sight, 1/2 where the state changes.
 
     Args:
         margin: standard deviations by which a place exceeds the threshold of line of sight, G + F(d) in the source,
@@ -72,7 +72,7 @@ def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Float
     phases, so their mean powers add up.
     """
     of_los = np.square(state)
-    # first the ratio of the gains without and with sight, then that of the mixed gain and the gain with sight
+    # first the ratio of the gains without and with sight, then the ratio of the mixed gain to the gain with sight
     mixed = los_db - nlos_db
     mixed *= 0.1
     np.power(10.0, mixed, out=mixed)

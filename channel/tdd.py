@@ -1,9 +1,9 @@
 """Time-division duplex frames, which define the share of each slot that serves downlink and uplink.
 
-A direction has one weight per slot of a period: 1 for its own slots, 0 for those of the other direction, and for a
+A direction has one weight per slot of a period: 1 for its own slots, 0 for the other direction's slots, and for a
 special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects the
 weight. Without weights (None) every slot serves the transfer, as in the journal paper's separate intervals. Flexible
-slots have no weights either; each serves the direction that has data.
+slots have no weights either; each flexible slot serves the direction that has data.
 """
 
 import math
@@ -101,7 +101,7 @@ class Frame:
             weights: [period] weight of each slot, 0 to 1, not all 0.
 
         Raises:
-            ValueError: a weight is out of range, or all are 0.
+            ValueError: a weight is out of range, or all weights are 0.
         """
         if not weights or not all(0 <= weight <= 1 for weight in weights) or not any(weights):
             raise ValueError(
@@ -162,7 +162,7 @@ def frame_of(weights: npt.ArrayLike | None) -> Frame:
     """Return the frame with the given weights; without weights, every slot serves in full.
 
     Raises:
-        ValueError: a weight is out of range, or all are 0.
+        ValueError: a weight is out of range, or all weights are 0.
     """
     if weights is None:
         return _ALWAYS
@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on, which in each slot is the share given by the frame's weight.
+    """On-time of a radio from a slot boundary on; its share of each slot is the frame's weight.
 
     The share of a special slot is spread evenly over the slot.
 
@@ -195,7 +195,7 @@ class OnTime:
     def place(self, time_s: float) -> tuple[int, float]:
         """Return the absolute slot that contains a time, and the time in s since the slot's start.
 
-        A time that misses a slot boundary only through rounding counts as the boundary.
+        A time that differs from a slot boundary only by rounding is treated as the boundary.
         """
         elapsed_s = time_s - self.first_slot * self.slot_s
         whole = int((elapsed_s + rounding_s(time_s)) / self.slot_s)
@@ -212,7 +212,7 @@ class OnTime:
         return end_s - start_s if self.frame.plain else self.until_s(end_s)
 
 
-# A clock that adds up delays is off by a few rounding errors; differences of up to this many count as 0.
+# A clock that adds up delays is off by a few rounding errors; differences of up to this many roundings are ignored.
 _ROUNDINGS = 16
 
 

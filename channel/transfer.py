@@ -1,10 +1,10 @@
 """Count the slots of a transfer.
 
-A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits sent reach Z. Slots count from
-the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`), slot n carries a fraction w_n of a
-full slot's bits; without weights, the transfer uses every slot of its own interval (the journal paper's TDD). There
+A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits sent reach Z. Slots are counted
+from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`), slot n carries a fraction w_n of
+a full slot's bits; without weights, the transfer uses every slot of its own interval (the journal paper's TDD). There
 are three fidelities: `slot` draws every slot and is exact; `renewal` draws the number of slots directly; `auto` uses
-renewal where it is as accurate.
+renewal where renewal is as accurate.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _FIDELITIES = get_args(Fidelity)
 
 # `auto` draws every slot of a transfer that is expected to be shorter than this ...
 AUTO_SLOTS = 4000
-# ... or than this many coherence times 1 / (1 - rho), since renewal's normal limit needs both
+# ... or than this many coherence times 1 / (1 - rho), since renewal's normal approximation needs both conditions
 AUTO_COHERENCE_TIMES = 50
 
 # Maximum number of blocks read at a time; results do not depend on it.
@@ -73,9 +73,9 @@ class Flow:
         """Count the slots of a transfer.
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw that depends on link,
-        first slot and direction. `auto` is `renewal` if a transfer is expected to last AUTO_SLOTS slots and
-        AUTO_COHERENCE_TIMES coherence times of the fading, and (unless the carrier is plain) to vary no more than the
-        sum of as many `exponential_draws`; otherwise `auto` is `slot`.
+        first slot and direction. `auto` is `renewal` for a transfer that is expected to last AUTO_SLOTS slots and
+        AUTO_COHERENCE_TIMES coherence times of the fading, and that has at least AUTO_COHERENCE_TIMES
+        `exponential_draws` (unless the carrier is plain); otherwise `auto` is `slot`.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -220,7 +220,7 @@ class Flow:
 
 
 def long_enough(expected_slots: float, correlation: float) -> bool:
-    """Return whether `auto` draws a transfer by renewal."""
+    """Return whether a transfer lasts long enough for `auto` to draw it by renewal."""
     coherence_times = expected_slots * (1.0 - abs(correlation))
     return expected_slots >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
 
@@ -229,7 +229,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     """Return how many independent exponential draws have the same relative variance as the bits of a transfer.
 
     Shannon's rates correspond to at least one draw per coherence time. With a table, a weak link carries bits only in
-    rare moments above the lowest step: fifty coherence times may have two, and their number is far from normal.
+    rare moments above the lowest step: with two such moments in fifty coherence times, the sum is not normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of several lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint, PL2 applies instead of PL1. PL2 is steeper and
-    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so beyond it PL2 is the greater of the
-    two. The NLoS loss is defined as the maximum of its own line and the LoS loss.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is greater than PL1 beyond the
+    breakpoint. The NLoS loss is defined as the maximum of its own line and the LoS loss.
     """
 
     los: tuple[Line, ...]
@@ -57,7 +57,7 @@ class Spread(NamedTuple):
 
 
 class Spreads(NamedTuple):
-    """The median spread of links with line of sight, and of links without."""
+    """The median spread of links with line of sight, and of links without line of sight."""
 
     los: Spread
     nlos: Spread
@@ -81,11 +81,11 @@ class PathLoss(ChannelComponent, ABC):
     """
 
     std_db: ClassVar[ByState]  # of the shadowing
-    correlation_m: ClassVar[ByState | None]  # of the shadowing, or None without shadowing
+    correlation_m: ClassVar[ByState | None]  # of the shadowing; None without shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # typical heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
-    # largest distance of an indoor device behind an outer wall, or None if the model defines no indoor loss
+    # largest distance of an indoor device from the outer wall, or None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
     # power of a site per MHz of its band, or None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
@@ -161,7 +161,7 @@ class PathLoss(ChannelComponent, ABC):
         return np.where(line_of_sight, los, nlos)
 
     def spreads(self, carrier_hz: float) -> Spreads | None:
-        """Return the links' median delay and angular spreads, or None if the model has none."""
+        """Return the links' median delay and angular spreads, or None if the model defines no spreads."""
         return None
 
     def shadowing_std_db(self, line_of_sight: bool) -> float:

@@ -37,4 +37,4 @@ class FreeSpace(PathLoss):
 
     def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
         if not (np.all(distance_2d_m >= 0) and np.all(distance_3d_m > 0)):
-            raise ValueError(f"distance_2d_m must be >= 0 and the antennas apart, got {distance_2d_m}")
+            raise ValueError(f"distance_2d_m must be >= 0, and antennas must be apart, got {distance_2d_m}")

@@ -65,7 +65,7 @@ class InH(PathLoss):
         self._check_range("the 3D distance", distance_3d_m, self.nearest_m, self.farthest_m)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return links' median spreads; carriers below 6 GHz count as 6 GHz (note 6)."""
+        """Return the links' median spreads; carriers below 6 GHz count as 6 GHz (note 6)."""
         lg = math.log10(1.0 + max(carrier_hz / 1e9, 6.0))
         return Spreads(
             los=lg_spread(-7.692 - 0.01 * lg, 1.60, 2.228 - 1.43 * lg, k_factor_db=7.0),

@@ -66,7 +66,7 @@ class UMa(PathLoss):
         return outdoor_los_probability(distance_2d_m, decay_m=63.0)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return links' median spreads, zenith spreads at 100 m; carriers below 6 GHz count as 6 GHz (note 6)."""
+        """Return the links' median spreads (zenith: at 100 m); carriers below 6 GHz count as 6 GHz (note 6)."""
         lg = math.log10(max(carrier_hz / 1e9, 6.0))
         return Spreads(
             los=lg_spread(-6.955 - 0.0963 * lg, 1.06 + 0.1114 * lg, 0.54, k_factor_db=9.0),

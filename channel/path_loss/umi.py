@@ -57,7 +57,7 @@ class UMi(PathLoss):
         return outdoor_los_probability(distance_2d_m, decay_m=36.0)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return links' median spreads, the zenith spread at 100 m; carriers below 2 GHz count as 2 GHz (note 7)."""
+        """Return the links' median spreads (zenith: at 100 m); carriers below 2 GHz count as 2 GHz (note 7)."""
         lg = math.log10(1.0 + max(carrier_hz / 1e9, 2.0))
         return Spreads(
             los=lg_spread(-7.14 - 0.24 * lg, 1.21 - 0.05 * lg, -0.21, k_factor_db=9.0),

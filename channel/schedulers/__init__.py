@@ -1,9 +1,9 @@
 """Schedulers, one file each, which share the band among flows.
 
 Schedulers with `per_slot` decide in every slot by the channel in that slot; other schedulers keep their shares until
-a flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
-order (`edgefl.channel.block_slots`). Fading is flat, so without blocks, channel-aware schedulers give the whole band
-to one flow.
+a flow joins or leaves. Shares are real numbers; in a band of resource blocks, flows get whole blocks in the
+scheduler's order (`edgefl.channel.block_slots`). Fading is flat, so without blocks, channel-aware schedulers give the
+whole band to one flow.
 """
 
 from abc import ABC, abstractmethod
@@ -41,10 +41,10 @@ class Flows:
         static: whether each flow's link does not fade, or None if all links fade.
         slot: absolute index of the slot.
         efficiency: bit/s/Hz that each flow would have in this slot if it were alone in the band.
-        average: average bit/s/Hz of each flow so far, with the scheduler's memory; it starts at a fair share, the
-            mean efficiency divided by n.
+        average: average bit/s/Hz of each flow so far, over the scheduler's memory; it starts at the mean efficiency
+            divided by n.
         airtime: slots of each flow so far; a new flow starts with the airtime of the flow that has been served least.
-        background: whether each flow is background traffic, or None if none is.
+        background: whether each flow is background traffic, or None if no flow is.
     """
 
     carrier: Carrier
@@ -63,7 +63,7 @@ class Flows:
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
         """Return some of the flows as a scheduler sees them if only they use a part of the band.
 
-        Efficiency and average still refer to the whole band; flows rank in the same order on a part of it.
+        Efficiency and average still refer to the whole band; flows rank in the same order on a part of the band.
         """
 
         def of(values: Any) -> Any:

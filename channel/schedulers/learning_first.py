@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LearningFirst(ProportionalFair):
-    """Serve learning flows proportionally fair; background traffic gets the remaining slots.
+    """Serve learning flows in a proportionally fair way; background traffic gets the remaining slots.
 
     Learning has strict priority, as delay-critical bearers do. Without background traffic this scheduler equals
     `proportional_fair`. Without this priority, learning shares the band with background traffic of load rho like any

@@ -14,8 +14,7 @@ from edgefl.channel.units import FloatArray
 class MaxRate(Scheduler):
     """Give the whole band to the flow with the best channel; this sends the most bits, but starves distant devices.
 
-    Among flows with equally good channels, such as those at a table's highest rate, the flow with the least airtime
-    is served.
+    If channels are equally good, for example at a table's highest rate, the flow with the least airtime is served.
 
     Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices of the same MCS by round robin).
     """

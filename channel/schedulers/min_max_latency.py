@@ -23,8 +23,8 @@ class MinMaxLatency(Scheduler):
     """Choose shares with which all flows are expected to finish together, which minimises the latest finishing time.
 
     With Z_k bits left, and rate_k(b) the mean rate on a share b, T W rate_k(b_k) = Z_k for all k and sum b_k = 1.
-    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power, rate_k is
-    increasing and concave, and Newton's method, which replaces each rate by its tangent, finds all b_k and 1/T.
+    With power per resource block, rate_k is proportional to b, so b_k is proportional to Z_k / rate_k(1). With full
+    power, rate_k is increasing and concave, and Newton's method, with a tangent for each rate, finds all b_k and 1/T.
 
     Raises (from shares):
         ValueError: an SNR is so low, below -80 dB, that rounding hides the effect of a share on the rate.
@@ -60,7 +60,7 @@ def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]
     """Return mean rates on these shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
-    With a cap, subtract from rate and slope e^-G times their formulas with S(x 2^cap) for S(x); G = x (2^cap - 1).
+    With a cap, subtract e^-G times the same formulas with S(x 2^cap) in place of S(x); G = x (2^cap - 1).
     """
     x = shares / flows.snr
     scaled = scaled_exp1(x)

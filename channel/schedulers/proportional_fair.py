@@ -10,7 +10,7 @@ from edgefl.channel.component import parameter
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
 from edgefl.channel.units import FloatArray
 
-NOTHING = 1e-300  # below this average, a flow counts as not served recently
+NOTHING = 1e-300  # a flow with an average below this value has not been served recently
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class ProportionalFair(Scheduler):
     """Give the whole band to the flow with the best channel relative to its recent service.
 
     The flow with the largest ratio of efficiency to average is served; the average is exponentially weighted, with
-    beta per slot. Among flows without recent service, the one with the best channel is served.
+    beta per slot. Among flows without recent service, the flow with the best channel is served.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """
 
     per_slot: ClassVar[bool] = True
     beta: float = parameter(
-        0.98, ge=0, lt=1, description="weight of the past; 1 / (1 - beta) slots are remembered"
+        0.98, ge=0, lt=1, description="weight of the past; the average covers about 1 / (1 - beta) slots"
     )
 
     @property

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class RoundRobin(Scheduler):
-    """Give the whole band to the flow with the least airtime so far, and in a tie to the flow that joined first.
+    """Give the whole band to the flow with the least airtime so far, or, in a tie, to the flow that joined first.
 
     The scheduler counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. While
     flows are present together, their airtimes never diverge by more than a slot.

@@ -13,7 +13,7 @@ def wrong(method: Callable[..., Any], answer: object, wanted: str, *place: str) 
     Args:
         method: the component's bound method.
         wanted: what the method must return, after "return ".
-        place: keys of the component in the scenario.
+        place: keys that lead to the component in the scenario.
     """
     owner, code = getattr(method, "__self__", None), getattr(method, "__code__", None)
     of = type(owner)
@@ -41,7 +41,7 @@ def must_be_shaped(
     """Raise an error unless a method's result is an array or tensor of one of the given shapes.
 
     Raises:
-        EdgeflError: the result has a different shape, or none; the message states the shapes.
+        EdgeflError: the result has no shape or a different one; the message states the required shapes.
     """
     if getattr(answer, "shape", None) not in shapes:
         right = " or ".join(map(str, shapes))

@@ -20,13 +20,13 @@ from edgefl.config.strict import Strict
 class Component(Strict):
     """Base class of edgefl's components, each with frozen, validated parameters and one or two methods.
 
-    A component's name in YAML is that of its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. Methods receive and return state, and receive a random generator.
+    A component's name in YAML is the name of its file: `algorithm: {name: fedprox, mu: 1.0}` selects the class in
+    `edgefl/learning/algorithms/fedprox.py`. Methods take state and a random generator, and return the new state.
     """
 
 
 AnyComponent = Component | ChannelComponent
-# the base class of each kind extends one of these directly
+# the base class of each kind directly extends one of these two classes
 SHAPES: tuple[type[AnyComponent], ...] = (Component, ChannelComponent)
 
 
@@ -63,7 +63,7 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Return a component's parameters as written in a scenario file; `build` restores the component from these."""
+    """Return a component's parameters as written in a scenario file; `build` makes the component from them."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))

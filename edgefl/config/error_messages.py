@@ -58,7 +58,7 @@ def dotted(place: Place) -> str:
 
 
 def in_short(lines: Iterable[str], count: int) -> str:
-    """Join the first of `count` lines to at most LONGEST_MESSAGE characters; state the number of lines left out."""
+    """Join the first of `count` lines into at most LONGEST_MESSAGE characters; state the number of lines left out."""
     shown: list[str] = []
     room = LONGEST_MESSAGE - len(f"\nand {count} more")
     for line in lines:
@@ -80,7 +80,7 @@ def flat(
 
     Args:
         unnamed: kind and name of the field's default component, if the value with these errors names no component.
-        root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
+        root: the whole document's model, to find where a misplaced key belongs; None if only a section is checked.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -94,7 +94,7 @@ def flat(
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of several keys names the faulty one in its error
+            # a check of several keys names the faulty key in its error
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -124,7 +124,7 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return missing keys that are present but misspelled; the error on the misspelled key names the right one."""
+    """Return missing keys that are present but misspelled; the error on the misspelled key names the right key."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing
@@ -216,7 +216,7 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's name of another tool's key; '' if this kind of document lacks it, as a study lacks `stop`."""
+    """Return edgefl's name of another tool's key; '' if this document lacks the key, as a study lacks `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # without root, the kind of document is unknown
@@ -245,7 +245,7 @@ def _places(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each place of a key: its dotted name and [], or a component's place and the components that have the key.
 
-    If the key is a component's name, yield the text that names the component there, and [].
+    If the key is a component's name, yield the text with which a scenario selects this component, and [].
     """
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
@@ -275,7 +275,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest adding a name if a section's key is where the name of a section is expected; otherwise ''."""
+    """Suggest the missing name if a section's key is written where a section's name is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

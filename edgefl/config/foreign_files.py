@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Turn errors of reading a file into an EdgeflError with path and remedy; `place` is the scenario's key."""
+    """Turn errors in reading a file into an EdgeflError with path and remedy; `place` is the scenario's key."""
     try:
         yield
     except FileNotFoundError as error:
@@ -45,7 +45,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file for reading; decompress it if its first bytes are those of gzip, whatever its name."""
+    """Open a file for reading; decompress it if it begins like a gzip file, whatever its name."""
     file = path.open("rb")
     if file.read(len(GZIP)) != GZIP:
         file.seek(0)

@@ -11,7 +11,7 @@ GONE = {
     "drift.zones": "name cells instead",
     **dict.fromkeys(
         ("dataset.inputs", "dataset.label", "dataset.group"),
-        "write columns: {inputs: x, label: kind, group: person} for the columns that have other names",
+        "write columns: {inputs: x, label: kind, group: person} for columns not named inputs, label or group",
     ),
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
@@ -50,7 +50,7 @@ GONE = {
     "server.at_session_end": "work in progress when a session ends is always aborted",
     **dict.fromkeys(
         ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
-        "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with areas next to home, work and centre",
+        "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}; areas are keys like home, work and centre",
     ),
     **dict.fromkeys(
         ("sites.lon", "sites.lat", "sites.azimuth"), "write columns: {lon: X, lat: Y, azimuth: direction}"
@@ -74,14 +74,14 @@ INTO = {
     "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
 }
 RENAMED = {"test_every": "every", "test_samples": "samples"}
-# old section and key -> new path from that section on
+# old section and key -> new path, relative to the old section
 MOVED = {
     f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
 }
 
-# key of earlier versions -> its name now, in the same section
+# key of earlier versions -> its present name, in the same section
 NEW_NAMES = {
     "algorithm.pull": "mu",
     "churn.absence_s": "off_s",

@@ -2,8 +2,7 @@
 
 A scenario may come from an untrusted source, and importing a module runs its code. A scenario's modules are therefore
 imported only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules
-that this process has already imported, such as a notebook's own, or for installed packages that register their
-components as entry points.
+that are already imported, such as a notebook's own, or for installed packages with components as entry points.
 """
 
 import importlib
@@ -115,7 +114,7 @@ def place_of(code: CodeType | None) -> str:
 
 
 def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
-    """Return file, line and name of the user's method that does not accept edgefl's arguments; '' if none."""
+    """Return file, line and name of the user's method that does not accept edgefl's arguments, or ''."""
     named, bracket, _ = str(error).partition("()")
     owner, _, method = named.rpartition(".")
     if not (isinstance(error, TypeError) and bracket):
@@ -177,7 +176,7 @@ def _mismatched(error: BaseException) -> str:
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Raise if Python imported another module of the same name instead of that in the scenario's folder."""
+    """Raise if Python imported another module of the same name instead of the module in the scenario's folder."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():

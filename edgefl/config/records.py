@@ -22,7 +22,7 @@ class Record(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The file and the record's position in it, as error messages about the record begin."""
+        """The file and the record's position in it, with which error messages about the record begin."""
         if isinstance(self.place, int):
             return f"{self.path}:{self.place}"
         return f"{self.path}: entry {quoted(self.place)}"

@@ -55,7 +55,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user, and not only a scenario, named the component, and so allows its code to run.
+        trusted: whether the user, not only a scenario, named the component and thereby allows its code to run.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.
@@ -153,7 +153,7 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
         )
     try:
         parameters_of(component_class)
-    except Exception as error:  # annotations may be unreadable, or bounds impossible
+    except Exception as error:  # annotations may be unreadable, or bounds may be impossible
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     outside.require_methods(path, component_class, parent)
     return component_class

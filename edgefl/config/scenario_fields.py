@@ -33,7 +33,7 @@ def given_keys(section: object) -> dict[str, Any] | None:
 class Named:
     """Mark a field that contains a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
-    Parameters without a name are those of the field's default component, if it has one.
+    Parameters without a name belong to the field's default component, if there is one.
     """
 
     kind: str

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 HOME = (
     Path(__file__).resolve().parents[1]
-)  # `scenarios` and `examples` are here; in a checkout they are links
+)  # this folder contains `scenarios` and `examples`; in a checkout they are links
 WHERE = "a relative path starts from the scenario file's folder, or from the current folder"
 _folder: ContextVar[Path | None] = ContextVar("folder of a scenario's files", default=None)
 

@@ -55,7 +55,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
     kind, default = mark["kind"], mark["default"]
     kinds.add(kind)
     options: list[Json] = [{"$ref": f"#/$defs/{kind}"}]
-    if default:  # parameters without a name are those of the default component
+    if default:  # parameters without a name belong to the default component
         options.append(_parameters(kind, default, named=False))
     if mark["optional"]:
         options.append({"type": "null"})

@@ -22,8 +22,8 @@ def find(wanted: Path, kind: Kind) -> Path:
     """Find a file at its path, or by its name among the shipped files.
 
     Args:
-        wanted: a file, or a name such as `quickstart`; `scenarios/...` also finds a shipped file if there is no such
-            file here.
+        wanted: a file, or a name such as `quickstart`; `scenarios/...` also finds a shipped file if the current
+            folder contains no such file.
 
     Raises:
         EdgeflError: there is neither a file nor a shipped file of this name.
@@ -51,7 +51,7 @@ def data(path: Path) -> Path:
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy shipped files to a folder; identical files that are already there are kept.
+    """Copy shipped files to a folder; leave identical files that are already there unchanged.
 
     Args:
         folder: name of the folder to copy: FOLDER (all scenarios, studies and traces) or EXAMPLES.

@@ -1,6 +1,6 @@
 """Base class of all models that check a scenario file: it refuses unknown keys, nan, infinity and wrong types.
 
-Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each is a mistake.
+Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each of these is a mistake.
 """
 
 import itertools
@@ -94,7 +94,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return the first part of a value that has a wrong type, and the right type in words; None if all are right."""
+    """Return the first part of a value with a wrong type, and name the right type; None if all types are right."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])

@@ -20,7 +20,7 @@ def rows(
     """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
-        separator: character between cells, or None for the comma, semicolon or tab most frequent in line 1.
+        separator: character between cells, or None for the most frequent of comma, semicolon and tab in line 1.
         blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
 
     Raises:

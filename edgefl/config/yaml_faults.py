@@ -1,7 +1,7 @@
 """Translate PyYAML's errors into plain messages, and find the line that the user has to change.
 
-A parser reports where parsing failed. If a bracket is not closed or a line's indent is off, the line to change is
-usually further up.
+A parser reports where parsing failed. If a bracket is not closed or a line is indented wrongly, the line to change is
+usually above that place.
 """
 
 import re

@@ -12,7 +12,7 @@ from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import LONGEST_PATH, EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
-LARGEST_FILE = 10_000_000  # bytes; a typical settings file has a few hundred
+LARGEST_FILE = 10_000_000  # bytes; a typical settings file has a few hundred bytes
 MOST_FILES = 5  # maximum number of a folder's files in a message
 
 
@@ -76,7 +76,7 @@ class Source:
     def where(self, place: Place) -> str:
         """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it.
 
-        For a section of the file, overrides of its keys are named first.
+        The place of a section begins with the overrides of the section's keys, if there are any.
         """
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
@@ -132,7 +132,7 @@ def write(data: Any) -> str:
 
 
 class Dumper(yaml.SafeDumper):
-    """A YAML writer that also quotes text such as 1e5, which `read` takes for a number but PyYAML does not."""
+    """A YAML writer that also quotes text such as 1e5, which `read` interprets as a number but PyYAML does not."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -4,7 +4,7 @@ A strategy's state consists of those attributes that are data: numbers, texts, N
 and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated in the same way.
 Functions are ignored. A strategy with attributes of any other type must have two methods:
 
-    state_dict() -> dict          return all state as such data
+    state_dict() -> dict          return all state as data of these types
     load_state_dict(dict)         restore the state returned by `state_dict`
 """
 

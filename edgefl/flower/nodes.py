@@ -17,10 +17,10 @@ from edgefl.rng import Streams
 
 FIRST_NODE = 1  # node of device 0; Flower uses 0 for no node
 UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
-# Flower's sampling looks up the connected nodes, and repeats this every second while there are too few
+# largest number of lookups: Flower's sampling looks up the connected nodes every second while there are too few
 MOST_ASKED = 4
 TOO_FEW = (
-    "the strategy waits for more nodes than the {many} of this round, but no more will connect: the scenario sets how"
+    "the strategy waits for more than the {many} nodes of this round, but no more will connect: the scenario sets how"
     " many take part (rounds.selector) and how many updates a round needs (rounds.min_updates); set the"
     " strategy's minimum to one (min_train_nodes, min_evaluate_nodes, min_available_nodes; for flwr.server"
     " min_fit_clients, min_evaluate_clients, min_available_clients)"
@@ -42,7 +42,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
     Args:
         app: the ClientApp that each device runs.
-        devices: how many devices the run has.
+        devices: number of devices in the run.
         streams: the run's random streams by name.
     """
 
@@ -58,7 +58,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """Connect the given devices for a `with` block, and seed the global random numbers by a name."""
+        """Connect the given devices for a `with` block, and seed the global random generators from a name."""
         before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
         self._name = name
         try:

@@ -14,7 +14,7 @@ from edgefl.learning.warm_starts._answers import opening_of, pilot_of, retained_
 if TYPE_CHECKING:
     from torch import Tensor
 
-# attributes that change from session to session, besides the saved sessions
+# attributes that change from session to session, in addition to the saved sessions
 CHANGING = (
     "number",
     "probes_left",
@@ -54,8 +54,8 @@ class Openings:
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
         self.told = False  # whether the scenario begins the sessions
-        self._trained = 0  # rounds of training in this session
-        self._nodes: frozenset[int] = frozenset()  # nodes at the start of the session
+        self._trained = 0  # number of training rounds in this session
+        self._nodes: frozenset[int] = frozenset()  # nodes connected at the start of the session
         self._initial: dict[str, np.ndarray] = {}
         self._finals: list[Final] = []
         self._saved: list[Saved] = []

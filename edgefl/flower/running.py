@@ -50,15 +50,15 @@ def learner(
 
     The scenario's selector chooses participants among the present devices, and the strategy sees only these nodes in
     a round. A node that the strategy does not use has 0 bits and 0 joules in devices.csv. The ClientApp runs in this
-    process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy gets
-    the replies that arrive, and errors for missing replies. An interrupted run can be resumed if all attributes of
-    the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
-    warning.
+    process; device d is the node with partition-id d. An upload takes as many bits as its message; the strategy
+    receives the replies that arrive, and an error for each missing reply. An interrupted run can be resumed if all
+    attributes of the strategy are data or functions, or if the strategy has state_dict() and load_state_dict();
+    otherwise it restarts, with a warning.
 
     Args:
         client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
         strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
-        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may have its own.
+        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may have one.
         evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
             server. These tests take neither time nor energy.
@@ -128,7 +128,7 @@ class _FlowerLearner:
     flops_per_sample: float
     tests_on_devices: bool
     columns: Sequence[str]
-    number: int = 0  # number of the strategy's round, counted from 1 through the run
+    number: int = 0  # number of the strategy's round, counted from 1 over the whole run
     stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # the open stage
     sent: dict[int, Message] = field(default_factory=dict)
     replies: dict[int, Message] = field(default_factory=dict)

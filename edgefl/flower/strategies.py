@@ -1,4 +1,4 @@
-"""One interface to Flower's two kinds of strategies, with messages (flwr.serverapp) and older (flwr.server)."""
+"""One interface to Flower's two kinds of strategies, new ones (flwr.serverapp) and older ones (flwr.server)."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class _OfMessages:
         return None if self._evaluate is None else self._evaluate(number, self.arrays)
 
     def configure_test(self, number: int) -> list[Message]:
-        """Return the messages by which the strategy requests tests on devices."""
+        """Return the messages with which the strategy requests tests on devices."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
 
@@ -245,7 +245,7 @@ def rounds_of(
     """Return the interface to a strategy's rounds, for either kind of strategy.
 
     Raises:
-        EdgeflError: the strategy is of neither kind, or lacks something that its rounds need.
+        EdgeflError: the strategy is of neither kind, or lacks something that its training rounds need.
     """
     if isinstance(strategy, Strategy):
         return _OfMessages(strategy, nodes, initial, config, evaluate)

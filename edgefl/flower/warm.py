@@ -26,23 +26,23 @@ def warm_started(
     changed_share: float | None = None,
     pilot_sessions: int = 1,
 ) -> Any:
-    """Wrap a strategy so that each session opens with a weighted mix of past sessions' models.
+    """Wrap a strategy so that each session starts from a weighted mix of past sessions' models.
 
     Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
-    pilot model; the nodes' plain average model gives the gradient of this session's data, and is then dropped. The
-    session opens with a mean of the saved models, weighted by the similarity of their gradients to this session's.
+    pilot model; the plain average of their models yields the gradient of this session's data, and is then discarded.
+    The session starts from a mean of the saved models, weighted by their gradients' similarity to this gradient.
 
     Inside edgefl (`edgefl.flower.learner`) the scenario defines the sessions. In Flower's own runs a session begins
     after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session
     have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 
-    The strategy keeps its own state, such as server momentum, through sessions; its reference model is set to the
+    The strategy keeps its own state, such as server momentum, in all sessions; its reference model is set to the
     opening model.
 
     Args:
         strategy: a strategy from flwr.serverapp or flwr.server.
-        warm_start: a warm start of `edgefl.learning.warm_starts`; None: Similarity(). Not supported are warm starts
-            that change training (continuous), and those that need test accuracies (pilot_model: good) or a check.
+        warm_start: a warm start of `edgefl.learning.warm_starts`; None: Similarity(). Warm starts that change
+            training (continuous), or that need test accuracies (pilot_model: good) or a check, are not supported.
         pilot_sessions: the number P of pilot sessions; sessions 1 to P start with the last model.
     """
     from edgefl.learning.warm_starts.similarity import Similarity

@@ -32,14 +32,14 @@ class Movement(Protocol):
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return the speed [devices] that determines each link's Doppler shift, or the mean speed if it varies."""
+        """Return the speed [devices] that determines each link's Doppler shift, or the mean if the speed varies."""
 
 
 def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.ndarray:
     """Return a movement's positions at a time, [devices, 2]; `devices` is None if the number of devices is unknown.
 
     Raises:
-        EdgeflError: the movement does not return such an array.
+        EdgeflError: the movement does not return an array of this shape.
     """
     positions_m = movement.positions_m(time_s)
     right = isinstance(positions_m, np.ndarray) and positions_m.ndim == 2 and positions_m.shape[1] == 2
@@ -53,7 +53,7 @@ def checked(mobility: "Mobility", movement: Movement, devices: int) -> Movement:
     """Check that a mobility model's `start` returned a movement of all devices, and return this movement.
 
     Raises:
-        EdgeflError: it is not such a movement, or does not have one speed for each device.
+        EdgeflError: the result is not a movement of all devices, or does not have one speed for each device.
     """
     place = "devices", "mobility"
     needed = ("moves", "positions_m", "doppler_speeds_m_s")
@@ -92,7 +92,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if a device may be moving or this is unknown.
 
-    A movement that can determine this time has a method `still_until_s`, as `Legs` does.
+    A movement that can determine this time has a method `still_until_s`, as `Legs` has.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -162,7 +162,7 @@ class Mobility(Component):
             positions_m: [devices, 2] positions where devices were dropped. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says, and uses only the number of positions.
             cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
-            min_distance_m: smallest distance of dropped devices from the base station; moving ones may come closer.
+            min_distance_m: smallest distance of dropped devices from the base station; moving devices may be closer.
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:

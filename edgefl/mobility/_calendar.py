@@ -15,7 +15,7 @@ DAYS: tuple[Day, ...] = get_args(Day)
 
 
 class PartOfDay(Strict):
-    """A part of the day, until the next one begins."""
+    """A part of the day, which lasts until the next part begins."""
 
     from_hour: Hour = Field(description='hour of the day at which this part begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
@@ -47,7 +47,7 @@ class Calendar:
     """The spells of a rhythm over time; they repeat every day, or every week if any spell names days.
 
     Attributes:
-        begins_h: [k] beginnings of spells, in hours (at least 0) since the period began.
+        begins_h: [k] times at which spells begin, in hours (at least 0) since the beginning of the period.
         which: [k] index of the spell that begins at each of these hours.
         period_h: length of the period in hours, 24 or 168.
     """

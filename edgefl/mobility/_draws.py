@@ -15,9 +15,9 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 class UniformDraws:
     """Uniform random numbers as a function of the seed, the device and the index in the device's sequence.
 
-    One call draws for all devices, whereas NumPy generators would need a Python call per device. The sequence of a
-    device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
-    10,000 devices with a million numbers each overlap somewhere with a probability of about 1e-5.
+    One call draws numbers for all devices, whereas NumPy generators require a Python call for each device. The
+    sequence of a device is the output of SplitMix64, started at the device's own key. All sequences are sections of
+    one cycle of 2^64 numbers; 10,000 devices with a million numbers each overlap with a probability of about 1e-5.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
     """

@@ -27,14 +27,14 @@ class Leg(NamedTuple):
 
 
 class Legs(ABC):
-    """Movement of devices that walk leg after leg; a model derives each leg from the one before.
+    """Movement of devices that walk leg after leg; a model derives each leg from the previous leg.
 
-    Legs are made as time passes, for all devices together and one leg ahead, since one call for many legs takes
-    little longer than for one. A leg is a function of the device, its random numbers and the state at the end of the
-    leg before it, but never of the times of earlier calls. A call for a time before a device's current leg computes
-    its walk again from time 0, which is slow, but simulations only move forward.
+    Legs are made as time passes, for all devices together and one leg ahead, since making many legs in one call takes
+    little longer than making one leg. A leg depends on the device, the device's random numbers and the state at the
+    end of the previous leg, but never on the times of earlier calls. A call for a time before a device's current leg
+    recomputes the device's walk from time 0. This is slow, but simulations only move forward.
 
-    Inside the models, arrays are [2, devices], which is twice as fast as [devices, 2].
+    Inside the models, arrays are [2, devices], since operations on them are twice as fast as on [devices, 2].
 
     Args:
         speeds_m_s: [devices] speed for the Doppler shift.
@@ -71,7 +71,7 @@ class Legs(ABC):
         """Make the next leg of the devices `ids`, which are at here_m [2, ids] at the times now_s [ids].
 
         Args:
-            number: [ids] how many legs each device has walked before.
+            number: [ids] number of legs that each device has already walked.
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:
@@ -89,7 +89,7 @@ class Legs(ABC):
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time; a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # report the mean speed of a moving device, since a slow leg does not mean that it left its vehicle
+        # report the mean speed of a moving device, since a slow leg does not mean that it has left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:

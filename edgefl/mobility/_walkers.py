@@ -15,7 +15,7 @@ class LargerArea(Mobility):
     A device outside the cell is absent; crossing the edge is a departure or an arrival.
     """
 
-    area_factor: float = Field(1.3, ge=1, le=10, description="radius of the area relative to the cell's")
+    area_factor: float = Field(1.3, ge=1, le=10, description="area radius relative to the cell radius")
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return self.area_factor * cell_radius_m

@@ -1,4 +1,4 @@
-"""Routes of people between their places, along streets or straight, and notes on missing routes and returns home."""
+"""Routes of people between their places, along streets or straight, and notes on missing routes and trips home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class Ways:
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # search both directions from the place of higher number, since homes (place 0) are the most scattered
+            # search both directions from the higher-numbered place, since homes (place 0) are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):
@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return people's last corners passed [n] and positions [2, n] after walking `walked_m` of their routes."""
+        """Return the last corner [n] each person has passed, and positions [2, n], `walked_m` along the routes."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -83,7 +83,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
         return
     remedy = 'add a trip to the plan, such as {leave: "18:00", to: home}'
     if homewards.any():
-        remedy = "leave share out of the trips home, where it is smaller than in other trips"
+        remedy = "in trips home, leave share out if it is smaller than in other trips"
     there = dict.fromkeys(goals[entry] for entry in np.flatnonzero(followed[:, lost].any(axis=1)).tolist())
     yield (
         f"mobility itinerary: {lost.sum():,} of {lost.size:,} people leave home and never come back: they remain at"

@@ -27,7 +27,7 @@ Shares = str | dict[str, Share]
 
 
 class Spell(PartOfDay):
-    """A part of the day, until the next one begins, with the probability of choosing each place."""
+    """A part of the day, which lasts until the next part begins, with the probability of choosing each place."""
 
     to: dict[str, Share] = Field(
         description="{place: probability of going there}; places are home, work, centre and areas"
@@ -52,9 +52,9 @@ WEEKDAY = (
 class Attraction(Walkers):
     """Each device chooses between home, work, the centre and areas, depending on the time of day.
 
-    A device's home is where it was dropped. All devices share a few work places, uniform on the disc; each device
-    belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so
-    the same devices meet at the same places every day.
+    A device's home is the place where the device was dropped. All devices share a few work places, which are
+    uniformly distributed on the disc; each device belongs to one of them. There is one centre. Each device has its
+    own spots, uniformly distributed within 30 m of the place, so the same devices meet at the same places every day.
 
     Real places are the scenario's `areas`: `homes` and `works` name areas of homes and work places (one, or several
     with the share of the devices in each), and parts of the rhythm may name other areas, {from_hour: 18,
@@ -62,11 +62,11 @@ class Attraction(Walkers):
     the cells; a device there is absent. Parts of the rhythm may belong to days of the week, {from_hour: 0, days:
     [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
 
-    A device decides at exponentially distributed intervals of mean stay_s. It chooses a place with the probabilities
-    of the hour (maybe its current place) and walks straight there at its own speed; a decision on the way redirects
-    it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device heads for place i
-    with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
-    beginning: devices begin at the place of their last decision before time 0.
+    A device decides at exponentially distributed intervals of mean stay_s. It chooses a place (possibly its current
+    place) with the probabilities of the hour, and walks straight there at its own speed; a decision on the way
+    redirects it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device heads
+    for place i with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, which is the same every
+    day. This also holds on the first day, since devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant
     community model: popular places, recurring periods). Left out: roads, and groups that move together.
@@ -76,7 +76,7 @@ class Attraction(Walkers):
         1.8,
         ge=1e-3,
         le=60,
-        description="highest speed of a device; by default the mean speed is 1.4, that of pedestrians",
+        description="highest speed of a device; by default the mean speed is 1.4, a pedestrian's speed",
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
@@ -145,7 +145,7 @@ class Attraction(Walkers):
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # draw in order, so that more work places leave the first ones unchanged
+        # draw in order, so that additional work places do not change the first ones
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [
@@ -162,7 +162,7 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # count the cumulative probabilities up to a number; a number above all of them chooses the last place
+        # count the cumulative probabilities up to a number; a number above all probabilities chooses the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property

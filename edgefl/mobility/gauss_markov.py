@@ -28,13 +28,13 @@ class GaussMarkov(LargerArea):
     around the mean with the given standard deviation, with correlation alpha^n over n steps. Each device has its own
     mean heading, drawn uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
 
-    At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and |y| do
-    not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all times,
-    as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away when a border
-    is near.)
+    At the border, even in the middle of a step, path, heading and mean heading are reflected as by a mirror; speed
+    and |y| do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at
+    all times, as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away
+    when a border is near.)
 
-    Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
-    random walk, alpha 1 straight motion at constant speed. The Doppler shift follows from the mean speed.
+    Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0: a random walk;
+    alpha 1: straight motion at constant speed. The Doppler shift follows from the mean speed.
     """
 
     speed_mean_m_s: float = Field(8.0, ge=1e-3, le=60, description="mean speed")

@@ -20,14 +20,14 @@ class Highway(LargerArea):
     The road is straight, area_factor times as long as the cell is wide, and passes the base station at a distance of
     offset_m. A vehicle that reaches the road's end is absent for away_s, and then re-enters its lane at the other
     end: the same vehicles come back after a time that depends on the lane. Device i drives in lane i modulo the
-    number of lanes; in each direction, lanes are numbered from the outer, slowest one.
+    number of lanes; in each direction, lanes are numbered from the outermost lane, which is the slowest.
 
-    The vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road this is
-    a Poisson process, given the number of vehicles), so each vehicle's place along the road is uniform at every time,
-    and it is present with probability road / (road + speed x away_s). Drop positions are ignored.
+    A lane and the absence at its end form a loop with independently and uniformly placed vehicles (on the road this
+    is a Poisson process, given their number). Each vehicle's place along the road is therefore uniform at every time,
+    and the vehicle is present with probability road / (road + speed x away_s). Drop positions are ignored.
 
     Defaults resemble the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way, base stations 35 m
-    beside the road, one speed per lane. Left out: overtaking, acceleration, curves.
+    from the road, one speed per lane. Left out: overtaking, acceleration, curves.
     """
 
     own_numbers: ClassVar[bool] = True

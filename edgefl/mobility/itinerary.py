@@ -26,7 +26,7 @@ FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets in a person's two random streams. The stream of habits starts with a number per entry of the plan. From this
-# offset on, each place has four numbers for the person's spot, and one for whether the person ever goes there
+# offset on, each place has four numbers for the person's spot, and one that decides whether it is ever visited
 _SPOTS = 2**40
 # The stream of days has a sequence for each entry of the plan, with one number per day starting at this offset
 _DAYS, _TODAY = 2**32, 2**16
@@ -70,40 +70,40 @@ class Itinerary(Walkers):
     """Each person leaves home at a set time, goes to work or elsewhere, stays there, and returns at a set time.
 
     `plan` contains the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then `{leave:
-    "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` contains the places: an area's name, {area: share
+    "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` maps each place to an area's name, {area: share
     of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says where home is.
     In an area, each person has a fixed spot, drawn uniformly.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, where h and d are uniform in -1 to 1; h
-    is drawn once for each person and entry, d every day. The sum has a trapezoidal density of variance spread_min^2
-    (habit^2 + (1 - habit)^2) / 3. With habit 1 all days are equal, with habit 0 independent. One draw per person and
-    place decides who is in the `share` that goes there: of two entries for a place, the one with the smaller share
-    takes a subset of the other's people.
+    is drawn once for each person and entry, and d every day. The sum has a trapezoidal density of variance
+    spread_min^2 (habit^2 + (1 - habit)^2) / 3. With habit 1 all days are equal; with habit 0 they are independent.
+    One draw per person and place decides who belongs to the `share` that goes there. If two entries have the same
+    destination, the people of the smaller share also belong to the larger share.
 
     People move at a constant speed: straight to the nearest point of the scenario's `streets`, along the shortest
-    route, and straight to the destination; without `streets`, straight. Entries are followed in
+    route, and straight to the destination; without `streets`, they move in a straight line. Entries are followed in
     order: a person still on the way at the next entry sets out again on arrival. Times within a day must increase. At
     time 0, which is begin_hour of begin_day, people are where the plan has brought them, or at home if they never
     leave. A day lasts day_s and has 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: effects of
-    traffic, one-way streets, lanes and lights, people who travel together, speed limits.
+    traffic, one-way streets, lanes, traffic lights, people who travel together, speed limits.
     """
 
     speed_max_m_s: float = Field(
         1.8,
         ge=1e-3,
         le=60,
-        description="highest speed of a device; by default the mean speed is 1.4, that of pedestrians",
+        description="highest speed of a device; by default the mean speed is 1.4, a pedestrian's speed",
     )
     addresses: dict[str, Address] = Field(
         description="{place: area | {area: share of the people} | [x, y]}: locations of work, school, home, ..."
     )
     mode: Mode | None = Field(
         None,
-        description="foot, bicycle, bus or car, which decides which streets of a map are open; null: chosen by"
-        " speed_max_m_s, foot up to 3 m/s, bicycle up to 8 m/s, car above",
+        description="foot, bicycle, bus or car: decides which streets of a map are open; null: chosen by"
+        " speed_max_m_s, foot up to 3 m/s, bicycle up to 8 m/s, car above 8 m/s",
     )
     plan: tuple[_Trip, ...] = Field(
         min_length=1,
@@ -224,7 +224,7 @@ class _Commutes(Legs):
         self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Return where people are at time 0, by following the plan from earlier days on."""
+        """Return where people are at time 0, by following the plan from an earlier day."""
         self._entry[ids] = self._leaves.first
         self._place[ids] = 0
         at_m = np.empty((2, len(ids)))
@@ -271,10 +271,10 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people. The entries of all days are numbered in a row; 0 is the first entry on the day of time 0.
+    """Departures of people. The entries of all days are numbered in order; 0 is the first entry on the day of time 0.
 
     Attributes:
-        first: number just before the first entry to look at, which is a day (if days differ, a week) before time 0.
+        first: number before the first entry to search, which is a day (a week if days differ) before time 0.
         followed: [entries, people] whether a person follows an entry.
     """
 

@@ -14,23 +14,23 @@ from edgefl.rng import Streams
 
 # headings: east, north, west, south; +1 is a turn to the left
 _AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
-# A device's random numbers: from index 0 on, one for each junction; from this index on, those for its start
+# A device's random numbers: from index 0 on, one for each junction; from this index on, the numbers for its start
 _START = 2**40
 
 
 class Manhattan(Walkers):
     """Devices drive along the streets of a square grid and turn at junctions.
 
-    The area is a square around the base station, with a half side of area_factor times the cell's radius; the base
+    The area is a square around the base station; half of its side is area_factor times the cell's radius; the base
     station is in the middle of a block. At each junction a device turns left or right or goes straight on; at the
     area's edge, where streets end, it turns round. Each device keeps its speed.
 
     Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
-    stationary: a piece of street is entered from straight on, from its left and from its right with
-    probabilities that sum to one, and it is left at its other end with the same probabilities.
+    stationary: the probabilities of entering a piece of street straight on, by a left turn and by a right turn sum to
+    one, as do the probabilities of leaving it.
 
-    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's
-    lanes and following distances, width of streets, traffic lights.
+    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: the lanes and
+    following distances of that model, the width of streets, traffic lights.
     """
 
     area_factor: float = Field(

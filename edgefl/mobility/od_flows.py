@@ -49,7 +49,7 @@ class OdFlows(Walkers):
     """
 
     speed_max_m_s: float = Field(
-        1.8, ge=1e-3, le=60, description="highest speed of a device; pedestrians have a mean of 1.4"
+        1.8, ge=1e-3, le=60, description="highest speed of a device; pedestrians have a mean speed of 1.4"
     )
     begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
     flows: tuple[_TripRates, ...] = Field(

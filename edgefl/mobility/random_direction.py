@@ -16,14 +16,14 @@ _PER_TRIP = 4
 
 
 class RandomDirection(Walkers):
-    """Each device walks in a random direction for a random time, rests, and takes a new direction.
+    """Each device walks in a random direction for a random time, rests, and chooses a new direction.
 
-    At the border it is reflected, as light by a mirror, and continues. Walking and resting times are exponential.
-    Positions are uniform over the area and directions uniform at all times, so dropped devices are already in the
-    stationary state, at any speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc,
-    since straight motion and mirrors preserve volume in position and direction). At the start a share pause / (pause
-    + travel) of the devices is at rest. Left out: the older variant, in which devices walk to the border each time
-    (Royer, Melliar-Smith and Moser, ICC 2001), which is not uniform.
+    At the border the device is reflected, as light is by a mirror, and walks on. Walking and resting times are
+    exponential. At all times positions are uniform over the area and directions are uniform, so dropped devices are
+    in the stationary state from the start, at any speed (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the
+    same holds on a disc, since straight motion and reflection preserve volume in position and direction). At the
+    start a share pause / (pause + travel) of the devices is at rest. Left out: the older variant, in which devices
+    walk to the border each time (Royer, Melliar-Smith and Moser, ICC 2001), which is not uniform.
     """
 
     travel_s: float = Field(60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction")
@@ -81,7 +81,7 @@ class _StraightTrips(Legs):
         self._heading[ids] = 2.0 * math.pi * turn
         self._left_s[ids] = -self._model.travel_s * np.log(travel)
         self._rest_s[ids] = -self._model.pause_s * np.log(pause)
-        # exponential times have no memory, so the rest of a pause under way is distributed like a whole pause
+        # exponential times have no memory, so the remainder of a pause is distributed like a whole pause
         cycle_s = self._model.pause_s + self._model.travel_s
         at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

@@ -11,7 +11,7 @@ from edgefl.rng import Streams
 
 # Mean distance of two uniform points of a disc over its radius: 128 / (45 pi)
 MEAN_LEG = 128 / (45 * np.pi)
-# A device's random numbers: from index 0 on, two for each waypoint; from this index on, those for its start
+# A device's random numbers: from index 0 on, two for each waypoint; from this index on, the numbers for its start
 _OPENING = 2**40
 
 
@@ -23,12 +23,13 @@ class RandomWaypoint(Walkers):
     Resting devices are uniformly distributed, and a device of speed v rests for a share p / (p + 128 R / (45 pi v))
     of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices start in this stationary distribution, not where they were dropped: a walking device within a leg that is
-    drawn with a density proportional to its length, and a resting device with a uniform remaining rest (perfect
-    simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The
-    distribution then never changes. Without `steady_state` devices start a new leg where they were dropped, uniform
-    over the disc, and approach that distribution within a few legs: the mean distance from the centre falls from 0.67
-    R to 0.52 R, so a run's first sessions differ from later ones. Left out: speeds and rests that vary by leg.
+    Devices start in this stationary distribution, not where they were dropped: a walking device starts within a leg
+    drawn with a density proportional to the leg's length, and a resting device starts with a uniform remaining rest
+    (perfect simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005).
+    This distribution never changes. Without `steady_state` devices start a new leg where they were
+    dropped, uniformly over the disc, and approach the stationary distribution within a few legs: the mean distance
+    from the centre falls from 0.67 R to 0.52 R, so a run's first sessions differ from later ones. Left out: speeds
+    and rests that vary by leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="time at rest at each waypoint")

@@ -22,7 +22,7 @@ class Static(Mobility):
     placement: Literal["area", "distance"] = Field(
         "area",
         description="area: positions are uniform over the area (J); distance: distances from the centre are uniform, "
-        "so that devices are denser near it",
+        "so that devices are denser near the centre",
     )
 
     def area_radius_m(self, cell_radius_m: float) -> float:

@@ -17,7 +17,7 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s in which satellites repeat their ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
+# twice the 30 s in which satellites repeat the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
 RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
@@ -30,7 +30,7 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number n takes
-    the first n, and a note says how many were left out. The seed and the drop positions are ignored.
+    the first n devices, and a note says how many are left out. The seed and the drop positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
@@ -43,7 +43,7 @@ class Trace(Mobility):
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
     A device's times must increase. Files are read as streams; 24 bytes per sample stay in memory, and reading needs
-    five times as much.
+    five times this memory.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -77,7 +77,7 @@ class Trace(Mobility):
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
     begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DATE] | None = Field(
         None,
-        description="time or date in the trace at which the simulation begins; if left out, that of the first sample",
+        description="time or date in the trace at which the simulation begins; if left out, the first sample's time",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
@@ -171,8 +171,9 @@ class Trace(Mobility):
             )
         if self.max_gap_s is None and movement.gaps:
             self.places.notes.append(
-                f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}, the longest"
-                f" {movement.longest_gap_s:.4g} s; devices.mobility.max_gap_s sets another limit, 1e9 for none"
+                f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}; the"
+                f" longest lasts {movement.longest_gap_s:.4g} s; devices.mobility.max_gap_s sets another limit, 1e9"
+                " for none"
             )
         return movement
 
@@ -216,7 +217,7 @@ class _Recorded:
     Args:
         samples: [samples, 3] t, x, y of each sample, device after device, with increasing times for each device.
         counts: [devices] how many samples each device has, at least one.
-        limits_s: [devices] longest time between two samples for which a device still counts as present.
+        limits_s: [devices] longest time between two samples during which a device is still present.
         recorded: id, kind and type of each device in the trace's files.
     """
 
@@ -236,7 +237,7 @@ class _Recorded:
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
-        # A row of NaN coordinates starts each absence: before a first sample, and right after a last one
+        # NaN coordinates start each absence: before a device's first sample, and after the last sample before a gap
         before = np.full((devices, 3), np.nan)
         before[:, 0] = np.minimum(samples[firsts, 0] - 1.0, -1.0)
         lasts = np.flatnonzero(np.append(~present, True))
@@ -303,7 +304,7 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
 def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
     took_s, apart_m = np.diff(samples[:, 0]), np.hypot(np.diff(samples[:, 1]), np.diff(samples[:, 2]))
-    last = np.cumsum(counts)[:-1] - 1  # nothing moves from one device's last sample to the next's first
+    last = np.cumsum(counts)[:-1] - 1  # skip the steps between samples of different devices
     took_s[last], apart_m[last] = 1.0, 0.0
     return float((apart_m / took_s).max(initial=0.0))
 

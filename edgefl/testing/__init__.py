@@ -1,6 +1,6 @@
 """Check your own components against the contract of their kind, and run them in small worlds.
 
-`check` tests a component class against the contract of its kind, `check_learner` tests your own learner.
+`check` tests a component class against the contract of its kind; `check_learner` tests your own learner.
 `small_world` sets up a run with given positions and times, as `edgefl run` does. No test framework is needed.
 """
 

@@ -47,7 +47,7 @@ def algorithms(algorithm: Algorithm) -> None:
     must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() must be a share of the samples, in [0, 1)")
     torch.manual_seed(0)
-    # devices that keep no vectors yet, in their first round
+    # devices in their first round, which keep no vectors yet
     states, samples = DeviceStates(len(DEVICES), torch.device("cpu")), [np.arange(1)] * len(DEVICES)
     members = SessionMembers(algorithm, states, dict.fromkeys(DEVICES, 1), NOTHING)
     rng = CHANCE.of_devices("receive", DEVICES)
@@ -130,7 +130,7 @@ def _one_round(
         )
     must(
         set(state_after) == set(state),
-        f"aggregate() returned a state of {sorted(state_after)}, init_state() of {sorted(state)}: keep names",
+        f"aggregate() returned a state of {sorted(state_after)}, but init_state() {sorted(state)}: keep names",
     )
     must(
         same(lent, (model, rows, received.start, state)),
@@ -149,7 +149,7 @@ def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[
     must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
     must(
         sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
-        "upload() must count bits as integers, one per device, [k], or leave them None",
+        "upload() must count bits as integers, one per device, [k], or leave bits None",
     )
     kept = algorithm.keep(trained, sent.rows, state, _copies(own))
     must(

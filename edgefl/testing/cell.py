@@ -1,4 +1,4 @@
-"""Compose a world small enough to compute by hand, in which devices move and switch on or off at given times."""
+"""Compose a small world, in which devices move and switch on or off at given times, to check results by hand."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ FAR_AWAY_M = 1e4  # position of a device beyond the cell edge
 
 
 def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario's section with changed keys, merged into its subsections; components are replaced whole."""
+    """Return a scenario's section with changed keys, merged into subsections; components are replaced as a whole."""
     changed = dict(section)
     for key, value in changes.items():
         if (
@@ -123,7 +123,7 @@ class _Placed:
 class SwitchedAt(Churn):
     """Switch each device on, off, on ... at given times."""
 
-    times_s: list[list[float]] = Field(min_length=1, description="times of each device's switching on or off")
+    times_s: list[list[float]] = Field(min_length=1, description="times when each device switches on or off")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         return iter(self.times_s[device])
@@ -131,13 +131,13 @@ class SwitchedAt(Churn):
 
 @dataclass
 class Scripted:
-    """A learner that answers by a script, trains nothing, and records each call.
+    """A learner that answers from a script, trains nothing, and records each call.
 
     work: the work of each device in a round: iterations, samples, bits down, bits up. of: device -> work that
         replaces `work` for this device. scalars: name -> a value per device of the run.
-    probes, share: how many probe rounds open each session, and the share of the present devices that take part.
+    probes, share: number of probe rounds that open each session, and the share of the present devices that take part.
     losses: the loss that all devices report in each coming round, if a session policy needs losses; `scalars`
-        overrides it.
+        overrides this loss.
     """
 
     work: tuple[int, int, int, int] = (5, 640, PAYLOAD_BITS, PAYLOAD_BITS)
@@ -164,7 +164,7 @@ class Scripted:
 
 @dataclass(frozen=True)
 class _ScriptedStage:
-    """A stage of a scripted learner, which records each call and answers by the script."""
+    """A stage of a scripted learner, which records each call and answers from the script."""
 
     learner: Scripted
     facts: StageFacts
@@ -239,17 +239,17 @@ def small_world(
     """Compose a run of one cell with devices at given places, as `edgefl run` composes any run.
 
     With the journal paper's radio, without shadowing and Doppler, a link never changes: all times can be computed by
-    hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.
+    hand from its |h|^2. The band is 10 MHz wide; slots are drawn one by one.
 
     Args:
         places_m: each device's distance from the base station, or the device's x and y, m.
-        learner: the cell's learner, by default a `Scripted` learner.
-        policy: the session policy, an instance or as in YAML; by default one session of one round.
-        crossings_s: device -> times at which it leaves the cell, returns, leaves again ...; effective at the tick of
-            that time, or at the next tick.
-        switches_s: per device, times at which it is switched on, off, on ...; by default all devices are always on.
+        learner: the cell's learner; by default, a `Scripted` learner.
+        policy: the session policy, as an instance or as in YAML; by default, one session of one round.
+        crossings_s: device -> times at which it leaves the cell, returns, leaves again ...; a crossing takes effect
+            at the tick of that time, or at the next tick.
+        switches_s: for each device, times at which it is switched on, off, on ...; by default, devices are always on.
         radio, devices, rules: keys of the scenario's sections radio, devices and rounds.
-        sections: further sections of the scenario, each complete.
+        sections: additional sections of the scenario, each complete.
     """
     here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
     # cross half a tick early, so that rounding errors in the ticks' times do not matter

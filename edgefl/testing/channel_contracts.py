@@ -45,7 +45,7 @@ def schedulers(scheduler: Scheduler) -> None:
 
 
 def path_loss(model: PathLoss) -> None:
-    """Check that path loss is finite, and never falls with distance or without sight; check the LoS probability."""
+    """Check that path loss is finite, and not less at longer distances or without LoS; check the LoS probability."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     los_db, nlos_db = (
         np.asarray(

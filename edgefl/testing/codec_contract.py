@@ -33,7 +33,7 @@ def codecs(codec: Codec) -> None:
         alone = _rounds(codec, [device])
         must(
             all(same(one, _row(many, place)) for one, many in zip(alone, together, strict=True)),
-            "encode() encodes a device differently when others are encoded with it: keep rows independent, "
+            "encode() encodes a device differently when other devices are encoded with it: keep rows independent, "
             "and draw random numbers from `rng`",
         )
     nothing = torch.zeros(len(DEVICES), SIZES.count)
@@ -83,7 +83,7 @@ def _check_distortion(codec: Codec) -> None:
         )
         if plain:
             # the mean error's square is on average 1 / DRAWS of the mean squared error; if errors are normal, its
-            # part in a given direction exceeds 25 times that with a probability of about one in a million
+            # part in a given direction exceeds 25 times this average with a probability of about one in a million
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,

@@ -13,7 +13,7 @@ from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
 
-# kind -> module whose function of that name checks the contract; the engine's come first, since they need no torch
+# kind -> module whose function of that name checks the contract; the engine's kinds, which need no torch, come first
 ROOMS = {
     **dict.fromkeys(
         ("selectors", "servers", "sessions", "churn", "mobility", "power_models", "backgrounds"),
@@ -66,7 +66,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
 
     Args:
         component: the class, not an instance.
-        parameters: values of the component's parameters; those without a default are required.
+        parameters: values of the component's parameters; parameters without a default are required.
 
     Raises:
         ContractError: the class breaks a rule; the error names the rule, and what to change.
@@ -96,9 +96,9 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         raise ContractError(
             f"{name} refuses the small world of its check; pass parameters that fit it: {error}"
         ) from error
-    except Exception as error:  # an answer of a wrong type or shape may raise anything
+    except Exception as error:  # a method that returns a wrong type or shape may cause any exception
         raise ContractError(
-            f"{name} fails its check with {type(error).__name__}: {error}; the traceback shows which answer is wrong"
+            f"{name} fails its check with {type(error).__name__}: {error}; the traceback shows which result is wrong"
         ) from error
 
 

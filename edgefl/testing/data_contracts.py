@@ -49,7 +49,7 @@ def _split(name: str, split: Split, classes: int) -> None:
 
 
 def partitions(partition: Partition) -> None:
-    """Check that a partition deals samples of the session's labels, none twice, and keeps no state between calls."""
+    """Check that a partition deals only the session's labels, no sample twice, and keeps no state between calls."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
     inputs = PartitionInputs(
@@ -76,7 +76,7 @@ def partitions(partition: Partition) -> None:
         key = partition.key(session)
         must(
             key not in dealt or same(own, dealt[key]),
-            f"key({session}) is that of an earlier session, but assign() deals differently: return another key",
+            f"key({session}) is the key of an earlier session, but assign() deals differently: return another key",
         )
         dealt[key] = own
 

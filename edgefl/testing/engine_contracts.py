@@ -40,7 +40,7 @@ def selectors(selector: Selector) -> None:
         candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
         wanted = selector.wanted(present)
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
-        # over-selection requests more devices than `wanted` returns, at most all that are present
+        # over-selection requests more devices than `wanted` returns, at most all present devices
         for number in range(wanted, present + 1):
             chosen = selector.select(candidates, number, np.random.default_rng(turn))
             must(
@@ -74,7 +74,7 @@ def servers(policy: ServerPolicy) -> None:
             )
     must(
         policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1,
-        "room() is 0 in an idle cell: no device would ever begin",
+        "room() is 0 in an idle cell, so no device ever begins: return at least 1",
     )
     look_s = policy.looks_s(START_S)
     must(look_s > START_S, f"looks_s({START_S}) is {look_s}: return a later time, or inf")
@@ -106,7 +106,7 @@ def sessions(policy: SessionPolicy) -> None:
                 must(
                     (longest is None or state.rounds < longest) and state.time_s < until_s,
                     f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: it "
-                    f"must have ended by `longest` {longest} or `until_s`",
+                    f"must end by `longest` {longest} or `until_s`",
                 )
                 share = policy.progress(state)
                 must(
@@ -141,7 +141,7 @@ def churn(model: Churn) -> None:
         times = _switches(model, device)
         must(
             all(math.isfinite(time_s) and time_s >= 0 for time_s in times),
-            f"switches() of device {device} gave {times[:5]} ...: yield finite times >= 0, and stop after the last",
+            f"switches() of device {device} yielded {times[:5]} ...: yield finite times >= 0, and then stop",
         )
         must(
             all(a < b for a, b in itertools.pairwise(times)),
@@ -149,7 +149,7 @@ def churn(model: Churn) -> None:
         )
         must(
             times == _switches(model, device),
-            "switches() depends on earlier calls: draw from streams(..., device) alone, keep no state",
+            "switches() depends on earlier calls: draw from streams(..., device) only, and keep no state",
         )
     for session in range(1, 6):
         members = model.members(session)
@@ -164,7 +164,7 @@ def _switches(model: Churn, device: int) -> list[float]:
 
 
 def power_models(model: PowerModel) -> None:
-    """Check that powers and times are finite and not negative, and that more transmit power never draws less."""
+    """Check that powers and times are finite and not negative, and that a higher transmit power never draws less."""
     before_w = 0.0
     for transmit_w in (1e-3, 0.2, 2.0):
         draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))
@@ -231,7 +231,7 @@ def mobility(model: Mobility) -> None:
         )
         must(
             movement.moves or same(here_m, movement.positions_m(0.0)),
-            "positions change although moves is False: set it to True, or the cell edge is not watched",
+            "positions change although moves is False: set moves to True, or devices cross cell edges unnoticed",
         )
     speeds = movement.doppler_speeds_m_s()
     must(

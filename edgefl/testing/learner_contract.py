@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 
 DEVICES, ENDLESS_ROUNDS = 6, 3
-# devices present in each of two sessions; and for each round, the participants, and those with an arriving update
+# devices present in each of two sessions; and for each round, the participants, and the devices whose update arrives
 SESSIONS = ((0, 1, 2, 3), (2, 3, 4))
 ROUNDS: tuple[tuple[Sequence[int], Sequence[int]], ...] = (((0, 1, 2), (0, 2)), ((1, 3), ()), ((4,), (4,)))
 Answers = list[tuple[str, Any]]
@@ -87,8 +87,8 @@ def _check_alike(name: str, first: Answers, again: Answers) -> None:
     for (question, answer), (_, other) in zip(first, again, strict=True):
         must(
             answer == other,
-            f"{name}: {question}: a second learner with the same calls returns {other}, but the first {answer}: "
-            "draw from Assignment.streams, keep no state in the class, and change nothing in evaluate()",
+            f"{name}: {question}: the first learner returns {answer}, but a second one {other}: draw from"
+            " Assignment.streams, keep no state in the class, and change nothing in evaluate()",
         )
 
 
@@ -117,7 +117,7 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
     here = next(left.stages(), None)
     must(
         here is not None,
-        f"{name}: stages() of a restored learner yields no stage: yield that of state()'s session",
+        f"{name}: stages() of a restored learner yields no stage: yield the open stage of the saved session",
     )
     assert here is not None
     must(
@@ -130,8 +130,8 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
         for (question, answer), (_, other) in zip(on, restored, strict=True):
             must(
                 answer == other,
-                f"{name}: {question}: after restore() it returns {other}, but without {answer}: put everything that"
-                " training changes into state()",
+                f"{name}: {question}: after restore() it returns {other}, but without restore() {answer}: put"
+                " everything that training changes into state()",
             )
 
 

@@ -27,7 +27,7 @@ def optimisers(optimiser: Optimiser) -> None:
         must(bool(together.isfinite().all()), "step() returns numbers that are not finite within three steps")
         must(
             torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
-            "step() moves a device differently when others are stepped with it: keep rows independent",
+            "step() moves a device differently when other devices are stepped with it: keep rows independent",
         )
         must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state: state is an argument")
     must(
@@ -119,7 +119,7 @@ def warm_starts(start: WarmStart) -> None:
             )
             must(
                 set(opening.weights) <= {z.session for z in saved},
-                f"opening() weights sessions {sorted(opening.weights)}: only saved ones can have a weight",
+                f"opening() weights sessions {sorted(opening.weights)}: only saved sessions can have a weight",
             )
             must(
                 not opening.weights or abs(sum(opening.weights.values()) - 1) < ROUNDING,
@@ -130,7 +130,7 @@ def warm_starts(start: WarmStart) -> None:
         order = [z.session for z in kept]
         must(
             set(order) <= {z.session for z in [*saved, newest]} and order == sorted(set(order)),
-            f"retain() returned sessions {order}: keep some of the saved ones, oldest first",
+            f"retain() returned sessions {order}: keep some of the saved sessions, oldest first",
         )
         must(isinstance(start.checks(kept), bool), "checks() must return True or False")
         saved = kept
@@ -140,7 +140,7 @@ def warm_starts(start: WarmStart) -> None:
 
 
 def output_term(term: OutputTerm) -> None:
-    """Check that a term's written-out gradients are those of its loss."""
+    """Check that a term's written-out gradients equal the gradients of its loss."""
     outputs = [
         Outputs(torch.randn(3, CLASSES), torch.randn(3, PARAMETERS)) for _ in range(1 + len(term.references))
     ]
@@ -204,12 +204,12 @@ def models(model: Model) -> None:
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
                 torch.allclose(model.gradients(*at), _derived_gradients(*at), atol=GRADIENT_ROUNDING),
-                "gradients() differs from those of the loss with its terms: correct it, or do not set knows_terms",
+                "gradients() differs from the gradients of loss and terms: correct it, or do not set knows_terms",
             )
 
 
 class _Distance(OutputTerm):
-    """A loss term, the squared distance of logits and representation from a reference model's, for the check."""
+    """A loss term for the check: squared distances of logits and representation from a reference model's."""
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
         logits, representation = (
@@ -227,7 +227,7 @@ def _derived_gradients(
     weight: Tensor,
     terms: Sequence[OutputTerm],
 ) -> Tensor:
-    """Compute by autograd the gradients that `Model.gradients` must return, one device after the other."""
+    """Compute the gradients that `Model.gradients` must return, by autograd, one device after the other."""
     gradients = torch.empty_like(rows)
     for k, row in enumerate(rows.clone().requires_grad_()):
         own = run(module, layout.views(row), x[k])

@@ -70,7 +70,7 @@ def _keeps(task: Task, data: Data) -> None:
         alone = torch.cat([function(outputs[k : k + 1], y[k : k + 1]) for k in range(SAMPLES)])
         must(
             torch.allclose(alone.double(), values.double(), atol=1e-6),
-            f"{name}() of a sample depends on the others",
+            f"{name}() of a sample depends on other samples",
         )
     must(float(scores.double().max()) <= 1 + 1e-6, "a score is above 1: 1 must be perfect, and higher better")
     further = dict(task.further(float(losses.mean())))

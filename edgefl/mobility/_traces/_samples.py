@@ -12,15 +12,15 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
-# A gap counts as an absence if it exceeds the usual interval between samples by this factor. LISTED applies to files
-# that list all present devices at each time step, LOGGED to logs, where ten losses in a row are rare even if half of
-# the samples are lost, and WAYPOINTS to waypoints, which are never lost
+# A gap counts as an absence if it exceeds the usual interval between samples by this factor. LISTED: files that list
+# all present devices at each time step; LOGGED: logs, in which ten losses in a row are rare even if half of the
+# samples are lost; WAYPOINTS: waypoints, which are never lost
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Options that select the part of a trace to read, and say how to read it.
+    """Options that select the part of a trace to read, and specify how to read it.
 
     keep: how many ids to keep, in the order of appearance; None for all. degrees: whether x and y are longitude
     and latitude; None if the file states it. origin: longitude and latitude of [0, 0], if known. kinds: elements of
@@ -72,7 +72,7 @@ class Samples:
         """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
-            EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
+            EdgeflError: earlier files are in metres and this file is in degrees, or vice versa.
         """
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
@@ -92,7 +92,7 @@ class Samples:
         lost: float = LOGGED,
         type_: str = "",
     ) -> None:
-        """Add a device's sample, later than its earlier ones; devices of different kinds may share an id.
+        """Add a device's sample, later than the device's earlier samples; devices of different kinds may share an id.
 
         Raises:
             BadRow: the time does not increase, or no place on Earth has these coordinates.
@@ -199,7 +199,7 @@ class Samples:
         """Skip a bad row of the trace.
 
         Raises:
-            BadRow: the trace does not allow bad rows; the message adds how to skip them.
+            EdgeflError: the trace does not allow bad rows; the message also says how to skip them.
         """
         if not self.wanted.skip:
             raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad

@@ -23,7 +23,7 @@ def _is_one(words: list[list[str]]) -> bool:
 
 
 def _size(words: list[str]) -> int:
-    """Return how many numbers each waypoint of a line has, 3 or 4; 0 if times increase with neither."""
+    """Return how many numbers each waypoint of a line has, 3 or 4; 0 if times increase with neither number."""
     for size in (3, 4):
         times = [float(word) for word in words[::size]]
         if len(words) % size == 0 and times == sorted(times):

@@ -39,7 +39,7 @@ def read(path: Path, samples: Samples) -> None:
                 samples.number(line, name, cells[at], "write a number, 12.5 for example")
                 for name, at in (("latitude", 0), ("longitude", 1), ("days", 4))
             )
-            time_s = round((days - EPOCH_DAYS) * 86_400, 3)  # days have ten decimals, steps of 9 us
+            time_s = round((days - EPOCH_DAYS) * 86_400, 3)  # ten decimals of days are steps of 9 us
             samples.add(line, "track", id_, time_s, lon, lat)
         except BadRow as bad:
             samples.skip(bad)

@@ -131,11 +131,11 @@ class Columns:
             ("t", "lon" if degrees else "x", "lat" if degrees else "y"), (t, x, y), strict=True
         ):
             if at is None:
-                raise samples.error(1, f"no column is {role} among {clipped(', '.join(names))}; {WANTED}")
+                raise samples.error(1, f"none of the columns {clipped(', '.join(names))} is {role}; {WANTED}")
         samples.in_degrees(degrees or samples.wanted.degrees or named)
         if id_ is None:
             known = f"known: {', '.join(COMMON['id'])}"
-            samples.nameless = f"no column has ids among {clipped(', '.join(names))} ({known})"
+            samples.nameless = f"no column has ids; the columns are {clipped(', '.join(names))} ({known})"
         id_at, type_at = (-1 if at is None else at for at in (id_, type_))
         device = _Device("row", id_at, x or 0, y or 0, type_at)
         return cls(names, samples, t or 0, [device], samples.name if id_ is None else "")
@@ -193,7 +193,7 @@ def _finder(
         if isinstance(told, int):
             if told > len(names):
                 raise samples.error(
-                    1, f"has only {len(names)} columns, but columns: {{{role}: {told}}} asks for more"
+                    1, f"has only {len(names)} columns, but columns: {{{role}: {told}}} names another"
                 )
             return told - 1
         if told is not None:

@@ -216,11 +216,11 @@ def test_it_keeps_the_contract_of_learners() -> None:
             lambda: flower.learner(
                 apps.app(), new.FedAvg(**{**apps.ONE, "min_train_nodes": 9}), initial=apps.INITIAL
             ),
-            "waits for more nodes than the 8 of this round",
+            "waits for more than the 8 nodes of this round",
         ),
         (
             lambda: flower.learner(apps.old_app(), old.FedAvg(**{**apps.ONE_OLD, "min_fit_clients": 9})),
-            "waits for more nodes than the 8 of this round",
+            "waits for more than the 8 nodes of this round",
         ),
         (
             lambda: flower.learner(

@@ -295,11 +295,11 @@ def test_number_of_devices(write: Write) -> None:
 # -- faults -------------------------------------------------------------------------------------------
 
 CSV_FAULTS = {
-    "t,id,x\n0,a,1\n": ":1: no column is y among t, id, x; name the columns in the first line t,id,x,y",
-    "a b\n1 2\n": ":1: no column is t among a, b; .* columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}",
+    "t,id,x\n0,a,1\n": ":1: none of the columns t, id, x is y; name the columns in the first line t,id,x,y",
+    "a b\n1 2\n": ":1: none of the columns a, b is t; .* columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}",
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
-    "t,id,lon\n0,a,1\n": ":1: no column is lat among t, id, lon",
+    "t,id,lon\n0,a,1\n": ":1: none of the columns t, id, lon is lat",
     "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the centre of this file is \[1.0, 1.0\]",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
     "": ":1: is empty; name the columns in the first line t,id,x,y",
@@ -397,7 +397,7 @@ def test_a_column_of_ids_with_an_unknown_name_is_asked_for(tmp_path: Path) -> No
     """Without a known column of ids, all rows would count as one device; the error proposes `columns` instead."""
     file = tmp_path / "walks.csv"
     file.write_text("time,person,x,y\n0,anna,0,10\n0,bert,50,10\n1,anna,1,10\n1,bert,51,10\n")
-    with refused_at("", "walks.csv:3", "among time, person, x, y (known: id, device,", "columns: {id: NAME}"):
+    with refused_at("", "walks.csv:3", "are time, person, x, y (known: id, device,", "columns: {id: NAME}"):
         start(Trace(path=file), 2)
     named = Trace(path=file, columns={"id": "person"})
     assert start(named, 2).positions_m(1.0).tolist() == [[1, 10], [51, 10]]

@@ -407,7 +407,7 @@ def test_a_vehicle_that_no_time_step_lists_is_absent(write: Write, text: str) ->
     there = [t for t in range(61) if np.isfinite(moved.positions_m(float(t))[0]).all()]
     assert there == [*range(11), *range(50, 61)]
     assert all(np.isfinite(moved.positions_m(float(t))[1]).all() for t in range(61))
-    assert "absent: 1, the longest 40 s" in notes[0]
+    assert "absent: 1; the longest lasts 40 s" in notes[0]
     bridged, notes = started(path, max_gap_s=1e9)
     assert bridged.positions_m(30.0)[0].tolist() == [300, 30]
     assert notes == []
@@ -422,7 +422,7 @@ def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> 
     )
     moved, notes = started(write(text))
     assert np.isnan(moved.positions_m(0.55)).all()
-    assert "absent: 1, the longest 0.2 s" in notes[0]
+    assert "absent: 1; the longest lasts 0.2 s" in notes[0]
 
 
 @pytest.mark.parametrize(("every_s", "limit_s"), [(1, 60), (5, 60), (30, 300)])

@@ -208,7 +208,7 @@ def local() -> type[Component]:
         (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
         (
             Backwarded,
-            "Backwarded: retain.. returned sessions .3, 2.: keep some of the saved ones, oldest first",
+            "Backwarded: retain.. returned sessions .3, 2.: keep some of the saved sessions, oldest first",
         ),
         (InPlace, "InPlace: .*modified an argument in place"),
         (Drifting, "Drifting: the model moves in a first round although no local model has moved"),
