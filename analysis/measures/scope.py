@@ -67,7 +67,9 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
     """Note sites whose power differs together with the band, since the power follows the band unless it is set."""
     found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
-    numbers = sorted((float(hz), float(dbm)) for hz, dbm in found if hz is not None and dbm is not None)
+    numbers = sorted(
+        (hz, dbm) for hz, dbm in found if isinstance(hz, int | float) and isinstance(dbm, int | float)
+    )
     if len(dict(numbers)) < len(numbers) or len({dbm for _, dbm in numbers}) < 2:
         return []
     told = [f"{dbm:.3g} dBm at {hz / 1e6:g} MHz" for hz, dbm in numbers]
