@@ -95,12 +95,12 @@ class Preview:
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
-        means = f"mean of the first {rounds}" if rounds > 1 else "in the first round to end"
+        means = f"mean of the first {rounds} rounds" if rounds > 1 else "in the first round to end"
         many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         energy = f"{probe.energy_j:.3g} J for {many}"
         if (counted := probe.energy_rounds) < rounds:  # without last rounds, whose radio tails have not ended
-            first = f"the first {counted}" if counted > 1 else "the first"
-            costs = f"{probe.latency_s:.4g} s, {means}, and {energy}, of {first} only"
+            first = f"the first {counted}" if counted > 1 else "the first round"
+            costs = f"{probe.latency_s:.4g} s ({means}) and {energy} ({first}, whose radio tails have ended)"
         else:
             costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
         learning = self.world.sections.learning

@@ -97,12 +97,13 @@ def preview(
     """
     from rich.text import Text
 
+    from edgefl.config.shipped import called
     from edgefl.run.showing import showing
     from edgefl.scenario.scenario import load
 
     with showing(True):
         seen, target = written_preview(load(scenario, set_ or ()), out, device)
-    for line in seen.lines(f"`edgefl validate {scenario} --plan`"):
+    for line in seen.lines(f"`edgefl validate {called(scenario)} --plan`"):
         console.print(Text(line), soft_wrap=True)
     console.print(Text(f"picture: {target}"), soft_wrap=True)
 

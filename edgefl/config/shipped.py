@@ -44,6 +44,11 @@ def find(wanted: Path, kind: Kind) -> Path:
     return known[wanted.name]
 
 
+def called(file: Path) -> str:
+    """Return the name by which commands take a shipped scenario; another file's path."""
+    return file.stem if file == FOLDER / file.name else str(file)
+
+
 def data(path: Path) -> Path:
     """Return the path itself, or for a missing path below `scenarios/` the path of the shipped file."""
     own = HOME / path

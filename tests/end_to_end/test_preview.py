@@ -128,10 +128,9 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     one = replace(probe, energy_rounds=1, participants=1.0)  # only the first round's tails have ended
     forecast = replace(preview.forecast, probe=one)
     (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
-    assert (
-        f"mean of the first {probe.rounds}, and {probe.energy_j:.3g} J for 1 participant, of the first only"
-        in told
-    )
+    time = f"(mean of the first {probe.rounds} rounds)"
+    energy = f"{probe.energy_j:.3g} J for 1 participant (the first round, whose radio tails have ended)"
+    assert f"{time} and {energy}" in told
 
 
 @pytest.mark.parametrize(
