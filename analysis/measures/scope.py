@@ -65,7 +65,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Note sites whose power differs together with the band, since the power follows the band unless it is set."""
+    """Note that sites send with different power in different bands, as they do unless the power is set."""
     found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
     numbers = sorted(
         (hz, dbm) for hz, dbm in found if isinstance(hz, int | float) and isinstance(dbm, int | float)
