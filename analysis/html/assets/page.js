@@ -16,7 +16,7 @@
   let deviceLine = line;
 
   const text = () => {
-    const { run, busy, present } = replay, at = (series) => {
+    const { run, busy, present, outside } = replay, at = (series) => {
       const i = edgefl.Replay.last(series.x, t, 0, series.x.length);
       return i < 0 ? null : series.y[i];
     };
@@ -25,7 +25,8 @@
     const parts = [edgefl.time(t)];
     const all = replay.only.cell !== null || replay.only.class !== null ? "in all: " : ""; // a filter counts devices only
     if (session && run.timeline.one_cell) parts.push(`session\u00a0${session[1]}`);
-    parts.push(`${present}\u00a0devices: ${busy[1]}\u00a0receive, ${busy[2]}\u00a0compute, ${busy[3]}\u00a0send`);
+    const rest = outside ? `, ${outside}\u00a0without a cell` : "";
+    parts.push(`${present}\u00a0devices${rest}: ${busy[1]}\u00a0receive, ${busy[2]}\u00a0compute, ${busy[3]}\u00a0send`);
     if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`${all}${edgefl.data.score || "accuracy"} ${(100 * accuracy).toFixed(1)}\u00a0%`);
     parts.push(`${edgefl.joules(joules || 0)} spent`);
     return parts.join(" · ");

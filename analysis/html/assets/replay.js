@@ -51,7 +51,7 @@ edgefl.Replay = class {
     const { rows, frames, times, count } = this, n = times.length;
     const i = Math.max(0, edgefl.Replay.last(times, t, 0, n)), next = Math.min(n - 1, i + 1);
     const share = next > i ? Math.min(1, (t - times[i]) / (times[next] - times[i])) : 0;
-    this.frame = i; this.present = 0; this.busy = [0, 0, 0, 0];
+    this.frame = i; this.present = this.outside = 0; this.busy = [0, 0, 0, 0];
     for (let d = 0; d < count; d++) {
       const row = this.rowAt(d, t), known = row >= this.offsets[d];
       this.session[d] = known ? rows.session[row] : NaN;
@@ -76,6 +76,7 @@ edgefl.Replay = class {
         this.cell[d] = rows.cell[row];
       } else this.px[d] = this.py[d] = this.cell[d] = NaN;
       if (Number.isNaN(this.px[d]) || !this.shown(d)) continue;
+      if (Number.isNaN(this.cell[d])) { this.outside++; this.session[d] = NaN; continue; }
       this.present++;
       this.busy[this.doing[d]]++;
     }

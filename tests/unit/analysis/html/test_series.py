@@ -25,6 +25,11 @@ def test_few_cells_have_a_line_each() -> None:
     }
 
 
+def test_a_single_cell_does_not_count_devices_beyond_its_edge() -> None:
+    drawn = population(frames(np.array([[0.0, np.nan], [0.0, 0.0]])), [0])
+    assert {line["label"]: line["y"] for line in drawn["series"]} == {"in the cell": [2, 1], "elsewhere": [0, 1]}
+
+
 def test_of_many_cells_those_with_a_federation_have_one() -> None:
     cells = np.stack([np.arange(12.0), np.full(12, 3.0)], axis=1)
     drawn = population(frames(cells), [3, 5])
