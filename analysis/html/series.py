@@ -64,11 +64,10 @@ def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[
         return {"title": "", "time": [], "series": []}
     cells = frames["cell"]
     known = np.unique(cells[~np.isnan(cells)]).astype(int)
-    here, inside = ((~np.isnan(frames[name])).sum(axis=0) for name in ("x_m", "cell"))
+    # in a single cell, devices beyond its edge are not present
+    here = (~np.isnan(frames["x_m"] if len(known) > 1 else cells)).sum(axis=0)
     step = max(1, len(here) // MOST_POINTS)
     lines: dict[str, tuple[int | None, np.ndarray]] = {"all present": (None, here)}
-    if len(known) == 1 and (here != inside).any():  # some devices are beyond the cell's edge or have no link
-        lines = {"in the cell": (0, inside), "elsewhere": (None, here - inside)}
     title = "Devices present"
     shown = known if len(known) <= MOST_CELLS else np.array(served)
     if len(known) > 1 and len(shown) <= MOST_CELLS:

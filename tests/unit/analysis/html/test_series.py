@@ -27,7 +27,7 @@ def test_few_cells_have_a_line_each() -> None:
 
 def test_a_single_cell_does_not_count_devices_beyond_its_edge() -> None:
     drawn = population(frames(np.array([[0.0, np.nan], [0.0, 0.0]])), [0])
-    assert {line["label"]: line["y"] for line in drawn["series"]} == {"in the cell": [2, 1], "elsewhere": [0, 1]}
+    assert {line["label"]: line["y"] for line in drawn["series"]} == {"all present": [2, 1]}
 
 
 def test_of_many_cells_those_with_a_federation_have_one() -> None:
