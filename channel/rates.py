@@ -321,13 +321,13 @@ def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
 
 
 def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return the Laguerre terms a_m^2 [snr, terms] of a rate in steps."""
+    """Return the Laguerre terms a_m^2 [snr, terms] of a stepwise rate."""
     x = taps * steps.needs / snr[:, None]
     return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
 
 
 def _late_steps(snr: FloatArray, steps: Steps, taps: int) -> tuple[FloatArray, FloatArray]:
-    """Return orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin, of a rate in steps."""
+    """Return a stepwise rate's orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin."""
     from scipy import special
 
     orders, widths, bent, factor = _late(taps)

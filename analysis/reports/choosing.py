@@ -53,7 +53,8 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
 
     Returns:
         variant, rest (of the setting, as text), value, seeds, accuracy and accuracy_validation (after a session's
-        last tested round, means over sessions, cells and then seeds; NaN without one), accuracy_std over seeds.
+        last tested round, means over sessions, cells and then seeds; accuracy_validation is NaN without validation
+        data), accuracy_std (over seeds).
     """
     rows = []
     for setting, runs in loaded.items():

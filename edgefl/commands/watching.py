@@ -138,7 +138,7 @@ class _Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how to continue a run if its process has ended, or may have ended elsewhere; otherwise None."""
+        """Return how to continue a run if its process ended, or may have ended on another machine; otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:

@@ -45,7 +45,7 @@ class Search:
         """Search for a new link after a failure; return the search, and the new link or None if the part is over.
 
         Args:
-            patient: whether the search continues when T311 is over.
+            patient: whether the search continues after T311 expires.
         """
         env, rules, network = self._air.env, self._air.monitoring, self._network
         assert link.round.elsewhere is not None  # callers start a search only if there are other cells

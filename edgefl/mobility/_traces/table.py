@@ -209,7 +209,7 @@ def _finder(
             if which in names:
                 raise _twice(which, names, samples)
             raise samples.error(
-                1, f"{which} may each be {role}; choose one: columns: {{{role}: {names[fits[0]]}}}"
+                1, f"{which} could each be {role}; choose one: columns: {{{role}: {names[fits[0]]}}}"
             )
         return fits[0] if fits else None
 

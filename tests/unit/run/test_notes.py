@@ -150,7 +150,7 @@ def world_of(changes: dict[str, Any]) -> World:
         (30, 10, None),
         (31, 10, "31, 3.1 for each of the 10"),
         (29, 1, None),
-        (1200, 0, "1,200, and none of the 0"),
+        (1200, 0, "1,200, although devices crossed no border between cells; real"),
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:

@@ -62,7 +62,8 @@ class Selection:
 class Choice:
     """The selector of a cell, with the data on which it bases its choice of participants.
 
-    A plain selector sees only gains. A decider also sees expected costs and past rounds, and has a memory.
+    A plain selector sees only the candidates' ids and gains, and the number of earlier rounds. A decider also sees
+    expected costs and the outcomes of past rounds, and has a memory.
 
     Args:
         report_bits: bits that each participant sends in addition to its update.
