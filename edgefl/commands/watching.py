@@ -31,7 +31,7 @@ from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
-GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
+GAP, EDGES = 3, 2  # spaces between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follow rounds, at most every 10 s
 DAMAGED = "damaged"

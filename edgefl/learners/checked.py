@@ -158,7 +158,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
         same = False
     if not same:
         raise where.wrong(
-            "state() returned facts that JSON cannot restore: use text keys, numbers, texts and lists, and "
+            "state() returned facts that JSON cannot restore: use string keys, numbers, strings and lists, and "
             "arrays for the rest"
         )
     return dict(facts)

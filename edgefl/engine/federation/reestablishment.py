@@ -42,7 +42,7 @@ class Search:
     def run(
         self, link: Link, direction: Direction, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link | None]]:
-        """Search for a new link after a failure; return the search, and the new link or None if the part is over.
+        """Search for a new link after a failure; return the search, and the new link or None if the part ends.
 
         Args:
             patient: whether the search continues after T311 expires.
