@@ -224,7 +224,9 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
 
 def _summary(one: Reproduction) -> str:
     if one.by == "metric":
-        return "Each value is our number / the paper's number; our numbers are means over the rounds of one run."
+        return (
+            "Each value is our number / the paper's number; our numbers are means over the rounds of one run."
+        )
     agreeing, pairs = one.pairs()
     orders = one.orders()
     lines = [
