@@ -224,9 +224,7 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
 
 def _summary(one: Reproduction) -> str:
     if one.by == "metric":
-        return (
-            "Each value is our number / the paper's number; our numbers are means over the rounds of one run."
-        )
+        return "Each value is our number / the paper's number; our numbers are means over a run's rounds."
     agreeing, pairs = one.pairs()
     orders = one.orders()
     lines = [
@@ -242,9 +240,7 @@ def _summary(one: Reproduction) -> str:
             lines.append(f"Mean difference (and mean absolute difference) by {axis}: {each}.")
     for row in orders[~orders["same"]].to_dict("records"):
         where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))
-        lines.append(
-            f"The order differs at {where}: our order is {row['ours']}; the paper's order is {row['paper']}."
-        )
+        lines.append(f"At {where}, our order is {row['ours']}; the paper's order is {row['paper']}.")
     return "\n".join(f"- {line}" for line in lines)
 
 

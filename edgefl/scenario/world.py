@@ -193,8 +193,7 @@ class World:
         groups = self.devices.populations
         if self.count < groups:
             raise EdgeflError(
-                f"with seed {self.streams.seed} there are only {self.count} devices,"
-                f" too few for {groups} populations",
+                f"with seed {self.streams.seed} there are {self.count} devices, too few for {groups} populations",
                 ("devices", "populations"),
             )
         size, more = divmod(self.count, groups)

@@ -54,8 +54,7 @@ class Trainer:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: size of an upload in bits; also the size of a download if `payload.exchanged` is false (only one
-            model is counted).
+        payload_bits: size of an upload in bits, and also of a download if `payload.exchanged` is false (one model).
         cell: number of the cell.
         drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.

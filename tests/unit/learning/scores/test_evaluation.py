@@ -54,7 +54,7 @@ def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
-    """The tester's outputs agree with a float64 reference within the float32 rounding error."""
+    """Outputs agree with a float64 reference within float32 rounding of a sum of D products of the largest inputs."""
     split = images(channels)
     # with standard deviations per channel, inputs are scaled before the product
     data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
@@ -67,7 +67,6 @@ def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None
     scale = (data.scale.double() * torch.ones(split.x.shape[1:])).flatten()
     x = torch.from_numpy(split.x[rows]).double().flatten(1)
     wanted = ((x - MEAN) * scale) @ weights.t() + bias
-    # rounding error of a sum of D products at the largest possible inputs
     largest = (255 * scale * weights.abs()).sum(1).max().item()
     assert torch.allclose(found.double(), wanted, rtol=0, atol=weights.shape[1] * EPS * largest)
 
