@@ -65,7 +65,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Note sites whose power differs together with the band, since the power follows the band unless it is set."""
+    """Note sites of different power in different bands: the power follows the band unless it is set."""
     found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
     numbers = sorted((float(hz), float(dbm)) for hz, dbm in found if hz is not None and dbm is not None)
     if len(dict(numbers)) < len(numbers) or len({dbm for _, dbm in numbers}) < 2:
