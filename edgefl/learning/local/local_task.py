@@ -40,7 +40,7 @@ class LocalTask:
     stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """Return the model that devices at these positions received, [M + Q] for all, or [k, M + Q] one each."""
+        """Return the model that devices at these indices received, [M + Q] for all, or [k, M + Q] one each."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:

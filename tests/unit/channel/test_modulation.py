@@ -1,4 +1,4 @@
-"""Test rates in steps, diversity, and transfers with a changing SNR."""
+"""Test stepwise rates, diversity, and transfers with a changing SNR."""
 
 import math
 
