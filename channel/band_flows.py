@@ -39,7 +39,7 @@ class BandFlow:
         Blocks from `now` on stay cached.
 
         Args:
-            others: factor on the interference over noise in the link's fading.
+            others: factor by which the link's interference over noise is multiplied.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)

@@ -116,7 +116,7 @@ class BandRules:
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # an upper bound on the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        # with a rate table it is no bound: fading occasionally lifts flows that are below the lowest step above it
+        # with a rate table it is not a bound: fading occasionally lifts flows that are below the lowest step above it
         if self.carrier.steps is None and not np.any(
             view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
         ):

@@ -13,7 +13,7 @@ from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
 # Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point, with splines in between; for
-# rates in steps, computed at every second SNR, since the mean of many parts of a band crosses a step within 1 dB
+# stepwise rates, computed at every second SNR, since the mean of many parts of a band crosses a step within 1 dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
@@ -25,7 +25,7 @@ _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-_SMALLEST = 1e-290  # lower bound of s2, since weak links with rates in steps have almost no variance
+_SMALLEST = 1e-290  # lower bound of s2, since weak links with stepwise rates have almost no variance
 
 # A rate f(g): its cap, its steps, and the number of independent parts of the band over which g is the mean
 Law = tuple[float | None, Steps | None, int]
@@ -60,12 +60,12 @@ def rate_moments(
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    For a rate in steps, the integral over df is a sum over the steps.
+    For a stepwise rate, the integral over df is a sum over the steps.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and extrapolated beyond
     the table. The table sums 256 terms one by one; without a cap, |a_m| < 1 / (m ln 2), and the rest is below 1e-5.
     With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where the cap is
-    reached; they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A rate in steps
+    reached; they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A stepwise rate
     has terms of higher orders, whose squares are averaged over an oscillation, J^2(z) ~ 1 / (pi z). For |rho| <= 1 -
     1e-8, s2 is within 3e-4 of the full series, or within 5e-3 with steps or several parts.
 
@@ -307,7 +307,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a rate in steps; it uses deviations from the top rate, to avoid cancellation."""
+    """Return Var f [snr] of a stepwise rate; it uses deviations from the top rate, to avoid cancellation."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]
@@ -321,13 +321,13 @@ def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
 
 
 def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return the Laguerre terms a_m^2 [snr, terms] of a rate in steps."""
+    """Return the Laguerre terms a_m^2 [snr, terms] of a stepwise rate."""
     x = taps * steps.needs / snr[:, None]
     return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
 
 
 def _late_steps(snr: FloatArray, steps: Steps, taps: int) -> tuple[FloatArray, FloatArray]:
-    """Return orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin, of a rate in steps."""
+    """Return a stepwise rate's orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin."""
     from scipy import special
 
     orders, widths, bent, factor = _late(taps)

@@ -40,8 +40,8 @@ class SharedBand:
 
     In slot n a flow with share b sends w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits, where w_n is the weight
     of a TDD frame. With power `per_resource_block`, the division by b in the logarithm is left out. A flow ends in
-    the first slot in which its bits reach the payload; the rest of that slot is padding. A scheduler with fixed
-    shares decides again when a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
+    the slot in which the bits it has sent add up to its payload; the rest of that slot is padding. A scheduler with
+    fixed shares decides again when a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
     Fading is a function of link and slot, so looking ahead consumes no random numbers. Results are bit-identical,
     whenever and however often `settle`, `next_end` and `moved_bits` are called.
@@ -219,7 +219,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to search for a flow's end; near, since flows that join or leave invalidate plans."""
+        """Last slot to search for a flow's end, only a short way ahead: flows that join or leave invalidate plans."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)

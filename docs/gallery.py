@@ -148,7 +148,7 @@ def sentences(text: str) -> list[str]:
 
 
 def measured(preview: Preview) -> str:
-    """Return a sentence with the figures of a preview."""
+    """Return a sentence that states a preview's time, energy and handovers."""
     moves = ""
     whole = preview.walked_s >= preview.times_s[-1]  # otherwise the count of handovers is partial
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:

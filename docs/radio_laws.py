@@ -44,13 +44,13 @@ LAWS = [
         {"radio": {"budget": {"nlos_array_gain_db": None}}},
     ),
     Law(
-        "a site has the power of its kind, 44 dBm (instead: 53 dBm)",
+        "a site has the power of its kind, 44 dBm (without it: 53 dBm)",
         ("radio.budget.server_power_dbm",),
         "38.875, 38.901, Table 7.8-1",
         {"radio": {"budget": {"server_power_dbm": 53.0}}},
     ),
     Law(
-        "11 independent parts of the band (instead: one)",
+        "11 independent parts of the band (without it: one)",
         ("radio.link.frequency_taps",),
         "38.901, Table 7.5-6",
         {"radio": {"link": {"frequency_taps": 1}}},
@@ -62,13 +62,13 @@ LAWS = [
         {"radio": {"link": {"downlink_layers": 1}}},
     ),
     Law(
-        "blocks are divided slot by slot (instead: 1/K held for a round)",
+        "blocks are divided slot by slot (without it: 1/K held for a round)",
         ("radio.sharing",),
         "38.214, 5.1.2.2 and 6.1.2.2",
         {"radio": {"sharing": "static"}},
     ),
     Law(
-        "uplink power control (instead: full power)",
+        "uplink power control (without it: full power)",
         ("radio.budget.uplink_p0_dbm", "radio.budget.uplink_alpha"),
         "38.213, 7.1.1",
         {"radio": {"budget": {"uplink_p0_dbm": 24.0}}},
@@ -92,13 +92,13 @@ LAWS = [
         {"radio": {"propagation": {"los_site_correlation": 0.0}}},
     ),
     Law(
-        "a site's power is split evenly across resource blocks (instead: full power, and mean interference)",
+        "a site's power is split evenly across resource blocks (without it: full power, and mean interference)",
         ("radio.budget.power_over_share",),
         "38.104",
         {"radio": {"budget": {"power_over_share": "full"}, "interference": "mean"}},
     ),
     Law(
-        "a device puts its full power on its share (instead: split across resource blocks)",
+        "a device puts its full power on its share (without it: split across resource blocks)",
         ("radio.budget.uplink_power_over_share",),
         "38.101",
         {"radio": {"budget": {"uplink_power_over_share": "per_resource_block"}}},
@@ -128,12 +128,14 @@ LAWS = [
         {"radio": {"budget": {"noise_figure_db": 0.0, "site_noise_figure_db": 0.0}}},
     ),
     Law(
-        "interference by slot (instead: its mean, in the downlink only)",
+        "interference by slot (without it: its mean, in the downlink only)",
         ("radio.interference",),
         "`edgefl.channel.interference`",
         {"radio": {"interference": "mean"}},
     ),
-    Law("interference (instead: none)", ("radio.neighbour_load",), "-", {"radio": {"neighbour_load": 0.0}}),
+    Law(
+        "interference (without it: none)", ("radio.neighbour_load",), "-", {"radio": {"neighbour_load": 0.0}}
+    ),
     Law(
         "80 % of pedestrians are indoors",
         ("devices.indoor_share",),
@@ -141,7 +143,7 @@ LAWS = [
         {"devices": {"indoor_share": 0.0}},
     ),
     Law(
-        "a device is indoors or outdoors for a whole trip (instead: for each place of 25 m, also in cars)",
+        "a device is indoors or outdoors for a whole trip (without it: for each place of 25 m, also in cars)",
         ("devices.indoors_by",),
         "-",
         {"devices": {"indoors_by": "place"}},
@@ -153,13 +155,13 @@ LAWS = [
         {"devices": {"vehicle_above_m_s": 150.0}},
     ),
     Law(
-        "a phone's power consumption (instead: radiated power)",
+        "a phone's power consumption (without it: radiated power)",
         ("devices.power", "devices.idle_power_w"),
         "38.840, 8.1",
         {"devices": {"power": "journal", "idle_power_w": 0.0}},
     ),
     Law(
-        "walls have a low loss (instead: a high loss)",
+        "walls have a low loss (without it: a high loss)",
         ("devices.coated_share",),
         "38.901, 7.4.3",
         {"devices": {"coated_share": 1.0}},
@@ -171,7 +173,7 @@ LAWS = [
         {"radio": {"monitoring": {"gain_reading": "round"}}},
     ),
     Law(
-        "a link fails after 1 s (instead: after 10 s)",
+        "a link fails after 1 s (without it: after 10 s)",
         ("radio.monitoring.t310_s",),
         "38.331, 5.3.10",
         {"radio": {"monitoring": {"t310_s": 10.0}}},
@@ -195,13 +197,13 @@ LAWS = [
         {"radio": {"access": {"round_trip_s": 0.0, "before_downlink_s": 0.0, "before_uplink_s": 0.0}}},
     ),
     Law(
-        "L3 filter with k = 4 (instead: no filter)",
+        "L3 filter with k = 4 (without it: no filter)",
         ("handover.l3_filter_k",),
         "38.331, 5.5.3.2",
         {"handover": {"l3_filter_k": 0}},
     ),
     Law(
-        "handover: offset 3 dB, hysteresis 1 dB, 640 ms to trigger (instead: 0 dB, 3 dB, 160 ms)",
+        "handover: offset 3 dB, hysteresis 1 dB, 640 ms to trigger (without it: 0 dB, 3 dB, 160 ms)",
         ("handover.a3_offset_db", "handover.hysteresis_db", "handover.time_to_trigger_s"),
         "38.331, 5.5.4.4",
         {"handover": {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.16}},

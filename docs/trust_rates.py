@@ -131,7 +131,7 @@ def rates(row: Any, section: Any) -> Any:
         "Rates of one device",
         "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one value per"
         " second; if the operators' values span a range, the reference is the value in this range that is nearest"
-        " to ours. Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or"
+        " to our value. Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or"
         " more). Values for 80 % indoors are from many places in four of these networks; the uplink values are from"
         " 100 MHz of band n41, measured while the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"

@@ -218,7 +218,7 @@ def _handovers(row: Any, section: Any) -> Any:
         " 0.8 (LTE) and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G. There are 1.5"
         " and 2.4 changes for each cell that is new in a drive, and 16 and 19 % of the changes return to the"
         " previous cell within 5 s. If measurements span a range, the reference is the value in this range that is"
-        " nearest to ours",
+        " nearest to our value",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 640 ms",
         rows,
         HANDOVERS_WHY,

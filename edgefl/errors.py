@@ -32,7 +32,7 @@ def quoted(value: object) -> str:
 
 
 def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """Format a text for a message on one line, without quotes; truncate long texts."""
+    """Format a string for a message on one line, without quotes; truncate long strings."""
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[: 2 * longest])
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
 

@@ -1,4 +1,4 @@
-"""Set up all tests: handle signals as in a terminal, use one thread, allow components, and mark tests by cost."""
+"""Set up all tests: handle signals, use one thread, let scenarios load test classes, and mark tests by cost."""
 
 import gc
 import os

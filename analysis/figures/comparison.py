@@ -87,7 +87,7 @@ def cost_figure(comparison: Comparison) -> Figure:
 
 def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None:
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
-    means = f"{_spread(comparison, 'whiskers')}A seed's mean is over all rounds except probe rounds."
+    means = f"{_spread(comparison, 'whiskers')}A seed's mean covers all rounds except probe rounds."
     heading(figure, 0.365, "Cost of a round", means)
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}

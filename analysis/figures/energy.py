@@ -31,7 +31,7 @@ def battery_words(of: pd.Series) -> str:
     """Describe the charge that an average device uses: `2.69 mAh per device, 0.0538 % of a phone's day`."""
     words = f"{amount(of['device_mah'])} mAh per device, {amount(of['phone_day_percent'])} % of a phone's day"
     own = of["battery_percent"]
-    return words if math.isnan(own) else f"{words}, {amount(own)} % of its battery"
+    return words if math.isnan(own) else f"{words}, {amount(own)} % of the device's own battery"
 
 
 def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
@@ -52,7 +52,7 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
             label = words if name in COLOURS else f"{words}, not included"
             ax.barh(places, lengths, left=ends[name] - lengths, height=0.62, label=label, **look)
     axes_inch = WIDTH_INCH - LETTER_INCH * 1.3 * max(map(len, bars)) - 0.2
-    # shares of the width that bars may take; the texts to their right take the rest
+    # shares of the width that bars may take; the labels to their right take the rest
     rooms = [max(0.2, 1 - LETTER_INCH * len(battery_words(of)) / axes_inch) for of in bars.values()]
     longest = float(table["total_j"].max()) / size
     ax.set_xlim(0, float((table["total_j"] / size / rooms).max()) or 1.0)

@@ -52,8 +52,8 @@ class Reading:
             raise ValueError(f"margin is {self.margin}: must be a share of accuracy, from 0 to below 1")
         if self.last is not None and self.last - self.first + 1 < self.window:
             raise ValueError(
-                f"rounds {self.first} to {self.last} are fewer than the window of {self.window}: widen the "
-                "interval or shorten the window"
+                f"rounds {self.first} to {self.last} are fewer than the {self.window} rounds of the window: "
+                "widen the interval or shorten the window"
             )
 
     def dip(self, accuracy: np.ndarray) -> float:

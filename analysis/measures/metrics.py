@@ -2,7 +2,7 @@
 
 J is the journal paper whose equations are numbered here. Accuracies are 0..1, times are simulated seconds, and
 energies are joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
-server has sessions of its own. A training round is any round except a probe round; rounds count from 1 within a
+server has its own sessions. A training round is any round except a probe round; rounds count from 1 within a
 session.
 
 NaN means that there is nothing to measure (no training, no reference); inf means that a level was not reached.

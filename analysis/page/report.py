@@ -23,7 +23,7 @@ from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_
 from edgefl.analysis.page.words import Words
 
 HEADING = 9  # minimum number of characters in a line of a heading
-GAP, EDGES = 2, 2  # blanks between the columns and around the table, as drawn by rich
+GAP, EDGES = 2, 2  # spaces between the columns and around the table, as drawn by rich
 Asked = ParamSpec("Asked")
 
 
@@ -111,7 +111,7 @@ class Report:
         texts: file name -> text in Markdown, LaTeX or JSON.
         figures: name -> figure, written as NAME.png, and also as NAME.pdf if `pdf`.
         inside: metadata of the first figure's PNG: name -> text.
-        score: name of the runs' score; replaces the word accuracy in all texts except in `numbers` and `inside`.
+        score: name of the runs' score; replaces the word accuracy everywhere except in `numbers` and `inside`.
     """
 
     out: Path
@@ -131,7 +131,7 @@ class Report:
     score: str = ACCURACY
 
     def __post_init__(self) -> None:
-        """Fill in the score's name, such as accuracy, in all texts."""
+        """Replace the word accuracy by the score's name in tables, sentences and figures."""
         score, put = self.score, partial(object.__setattr__, self)
         put("caption", said(self.caption, score))
         for name in ("verdicts", "sentences", "small_print"):
@@ -294,7 +294,7 @@ def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) 
 
 
 def _heading(name: str | None, cells: Iterable[str]) -> list[str]:
-    """Break a column's heading after blanks into lines about as wide as the column's cells."""
+    """Break a column's heading after spaces into lines about as wide as the column's cells."""
     return textwrap.wrap(name or "", max(HEADING, *map(len, cells)), break_long_words=False) or [""]
 
 

@@ -1,4 +1,4 @@
-"""Replace the word "accuracy" in texts if runs have a different score, such as R2."""
+"""Replace the word "accuracy" in reports if runs have a different score, such as R2."""
 
 import re
 from collections.abc import Mapping

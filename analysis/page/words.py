@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-COLUMN = re.compile(r".{1,22}? {2,}")  # a name and the blanks that separate it from its description
+COLUMN = re.compile(r".{1,22}? {2,}")  # a name and the spaces that separate it from its description
 QUANTITY = r"\(?[\d,.]+ (?:[mk]?s|min|h|[mkM]?J|%)(?!\w)\S*"  # a number and its unit stay together
 
 

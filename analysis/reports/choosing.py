@@ -52,8 +52,8 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
     """Return the accuracies at sessions' ends, a row per variant, other keys of the setting, and axis value.
 
     Returns:
-        variant, rest (of the setting, as text), value, seeds, accuracy and accuracy_validation (after a session's
-        last tested round, means over sessions, cells and then seeds; NaN without one), accuracy_std over seeds.
+        variant, rest (as text), value, seeds, accuracy_std (over seeds); accuracy, and accuracy_validation (NaN
+        without validation data): after a session's last tested round, means over sessions, cells and then seeds.
     """
     rows = []
     for setting, runs in loaded.items():

@@ -118,7 +118,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
 
 
 def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
-    """Count the models that the warm start of a run keeps, in multiples of Z, by the scenario's settings."""
+    """Count the models that a run's warm start keeps by its settings, in multiples of Z (the model's bits)."""
     settings = keys_of(run.path)
     own = of_run(rounds, run)
     pilots = int(settings.get("learning.pilot_sessions", 1))

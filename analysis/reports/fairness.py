@@ -122,7 +122,7 @@ ROWS: dict[str, Quantity] = {
     "gap_classes": ("gap between best and worst class", "{:.1f} %", 100),
 }
 EXPLANATIONS = (
-    "Scores are of the last round that recorded them (learning.evaluation.scores_every), on each device's own test"
+    "Scores are from the last round that recorded them (learning.evaluation.scores_every), on each device's own test"
     " data; `own` is the score of the device's own model, if it keeps one.",
     (
         "The figure shows the share of devices whose accuracy is at most the value on the horizontal axis;"

@@ -124,7 +124,7 @@ def _paper(file: Path) -> Paper:
 
 
 def record(one: Reproduction) -> Path:
-    """Write a study's numbers beside the paper's numbers, as a file of `ours`.
+    """Write a study's numbers next to the paper's numbers, as a file in the folder `ours`.
 
     The file leaves out rows for which there is no run; accuracies are in percent.
     """
@@ -231,7 +231,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def _numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
+    """Write numbers as text: the paper's number, our number, and whether our number is within the band."""
     rows = [
         {
             "variant": row.variant,

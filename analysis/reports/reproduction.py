@@ -1,7 +1,7 @@
 """Compare runs of the shipped `journal_table_...` studies with the numbers printed in the papers.
 
 The papers' numbers are in `analysis/papers`, one file per table: journal_table_x.csv holds Table X, for the studies
-journal_table_x_fashion_mnist (following the text) and journal_table_x_fashion_mnist_as_run (as the authors ran it).
+journal_table_x_fashion_mnist (following the paper) and journal_table_x_fashion_mnist_as_run (as the authors ran it).
 A Markdown file with the study's name, next to the table's file, explains known reasons for differences.
 """
 
@@ -224,11 +224,11 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
 
 def _summary(one: Reproduction) -> str:
     if one.by == "metric":
-        return "Values are ours / the paper's; ours are means over the rounds of one run."
+        return "Each value is our number / the paper's number; our numbers are means over a run's rounds."
     agreeing, pairs = one.pairs()
     orders = one.orders()
     lines = [
-        f"Values are ours / the paper's ({named_seeds(one.seeds)}). The mean absolute difference is"
+        f"Each value is our number / the paper's number ({named_seeds(one.seeds)}). The mean absolute difference is"
         f" {one.distance():.2f} points; {agreeing} of {pairs} pairs of variants are in the paper's order."
     ]
     if len(one.present) < len(one.table):
@@ -240,7 +240,7 @@ def _summary(one: Reproduction) -> str:
             lines.append(f"Mean difference (and mean absolute difference) by {axis}: {each}.")
     for row in orders[~orders["same"]].to_dict("records"):
         where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))
-        lines.append(f"The order differs at {where}: ours is {row['ours']}; the paper's is {row['paper']}.")
+        lines.append(f"At {where}, our order is {row['ours']}; the paper's order is {row['paper']}.")
     return "\n".join(f"- {line}" for line in lines)
 
 

@@ -151,7 +151,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         if 1 <= len(swept) <= 2:
             return swept
         which = f"{', '.join(swept)}: choose one or two with --key"
-        none = "no number, but an axis needs numbers: edgefl compare takes runs without an axis"
+        none = "no numeric key, but an axis needs one: use edgefl compare for runs without an axis"
         raise ValueError(f"the runs differ in {which if swept else none}")
     chosen = []
     for name in wanted:

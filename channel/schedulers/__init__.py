@@ -61,9 +61,9 @@ class Flows:
         return len(self.snr)
 
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
-        """Return some of the flows as a scheduler sees them if only they use a part of the band.
+        """Return some of the flows as a scheduler sees them if only these flows use part of the band.
 
-        Efficiency and average still refer to the whole band; flows rank in the same order on a part of the band.
+        Efficiency and average still refer to the whole band; flows rank in the same order on part of the band.
         """
 
         def of(values: Any) -> Any:

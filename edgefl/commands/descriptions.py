@@ -47,9 +47,9 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
-    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth`, `time to trigger`. If several
-    components have the name, all are described. The name of a shipped file is allowed too; `study` stands for a
-    study's keys, and `papers` explains the letters J, N, I and F.
+    A bare name suffices if only one component or key has this name: `fedprox`, `bandwidth`, `time to trigger`. If
+    several components have the name, all are described. The name of a shipped file is allowed too; `study` stands for
+    a study's keys, and `papers` explains the letters J, N, I and F.
 
     Args:
         file: a scenario; a description of `layout` lists this scenario's cells.

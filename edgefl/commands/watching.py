@@ -31,7 +31,7 @@ from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
-GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
+GAP, EDGES = 3, 2  # spaces between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follow rounds, at most every 10 s
 DAMAGED = "damaged"
@@ -138,7 +138,7 @@ class _Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how to continue a run if its process has ended, or may have ended elsewhere; otherwise None."""
+        """Return how to continue a run if its process ended, or may have ended on another machine; otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:

@@ -31,7 +31,7 @@ class Record(NamedTuple):
 def records(path: Path) -> list[Record]:
     """Read the records of a CSV, JSON or YAML file.
 
-    A CSV file has a line of names, then one record per line, with texts as values. A JSON or YAML file contains a
+    A CSV file has a line of names, then one record per line, with strings as values. A JSON or YAML file contains a
     list of objects, or an object of objects.
 
     Raises:

@@ -64,7 +64,7 @@ class Strict(BaseModel):
 def one_of(model: Model, what: str) -> Model:
     """Return the model if exactly one of its fields is given.
 
-    Args: what: the error's word for a field, such as `shape`.
+    Args: what: word for such a field in the error message, e.g. `shape`.
 
     Raises:
         ValueError: no field is given, or several are; the message names the fields.

@@ -21,7 +21,7 @@ def rows(
 
     Args:
         separator: character between cells, or None for the most frequent of comma, semicolon and tab in line 1.
-        blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
+        blanks: whether spaces separate cells if the first line has no comma, semicolon or tab.
 
     Raises:
         EdgeflError: a line is not CSV.

@@ -153,9 +153,9 @@ class Position:
     """A row for each device present at a sampling time, with its position and link.
 
     cell: serving cell, or None. gain_db: large-scale gain of the link, with penetration loss; None without a cell,
-    or if gains are drawn by round. sinr_db: mean downlink SINR over fading in a round that has the cell to itself,
-    with full power over the whole band, noise figure and margin, and the mean interference of other sites, which send
-    at full power in a fraction `radio.neighbour_load` of the slots. Without neighbour load, the SINR is the SNR.
+    or if gains are drawn by round. sinr_db: downlink SINR averaged over fading, for a round that has the
+    cell to itself and full power over the whole band; it includes noise figure, margin, and the mean interference of
+    other sites, which send at full power in a fraction `radio.neighbour_load` of the slots (load 0: SINR = SNR).
     """
 
     time_s: float

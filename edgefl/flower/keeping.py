@@ -1,7 +1,7 @@
 """Store the state of a Flower run as arrays and JSON in a snapshot, without pickles, so that loading runs no code.
 
-A strategy's state consists of those attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
-and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated in the same way.
+A strategy's state consists of those attributes that are data: numbers, strings, NumPy arrays, tensors, Flower's
+records and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated alike.
 Functions are ignored. A strategy with attributes of any other type must have two methods:
 
     state_dict() -> dict          return all state as data of these types

@@ -158,7 +158,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
         same = False
     if not same:
         raise where.wrong(
-            "state() returned facts that JSON cannot restore: use text keys, numbers, texts and lists, and "
+            "state() returned facts that JSON cannot restore: use string keys, numbers, strings and lists, and "
             "arrays for the rest"
         )
     return dict(facts)
@@ -200,8 +200,8 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     for name, what in local.after.items():
         if name not in scalars or what not in (TRAINING, AGGREGATION, UPLOAD):
             raise where.wrong(
-                f"after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r},"
-                f" {AGGREGATION!r} or {UPLOAD!r}"
+                f"after[{name!r}] is {quoted(what)}: the key must be one of the scalars, and the value"
+                f" {TRAINING!r}, {AGGREGATION!r} or {UPLOAD!r}"
             )
     for name, samples in local.averaged.items():
         for column in (name, samples):

@@ -55,9 +55,9 @@ def of(
 def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Return whether learning settings can be checked without tensors, given a model that states its size.
 
-    These settings need the learner: a GPU, because its memory is limited; bfloat16, which the processor must support;
-    numba, which must be installed; drifts and tests on devices, which change or divide the test data; and model
-    files, which must fit the model.
+    The following can be checked only after the learner is built: a GPU, whose memory is limited; bfloat16, which the
+    processor must support; numba, which must be installed; drifts and tests on devices, which change or divide the
+    test data; and model files, which must fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))

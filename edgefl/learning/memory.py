@@ -121,7 +121,7 @@ def _group_limits(root: Path) -> list[float]:
         # in a container, the path may be the group's path on the host; then only the mount point exists
         for place in (inner, *inner.parents):
             for text in _lines(place / file) if place.is_relative_to(folder) else ():
-                limits += [float(text)] if text.isdecimal() else []  # `max` is no limit
+                limits += [float(text)] if text.isdecimal() else []  # `max` means that there is no limit
     return limits
 
 

@@ -53,7 +53,7 @@ class GeoJson(Strict):
     path: Path = Field(description="path of the file, relative to the scenario's file")
     feature: str | dict[str, str] | None = Field(
         None,
-        description="features to read. A text: their `id` or `name` or, if none has it, the value of a property;"
+        description="features to read. A text: their `id` or `name` or, if neither matches, a property's value;"
         " {GEN: Mitte}: features whose property GEN is Mitte (dots for nested properties); null: all features",
     )
 

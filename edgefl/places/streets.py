@@ -104,8 +104,8 @@ class Streets(Strict):
     A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`
     with the worldwide defaults of its wiki, and `access`, `foot`, `bicycle`, `vehicle`, `motor_vehicle` and the like.
-    If a line of the file has `highway`, lines without it are not streets; otherwise lines with `railway`, `power`,
-    `waterway`, `building` and the like are not streets. Left out: one-way streets, lanes, lights, speed limits.
+    If any line has the tag `highway`, lines without this tag are not streets; otherwise every line is a street except
+    those tagged `railway`, `power`, `building` and the like. Left out: one-way streets, lanes, lights, speed limits.
     """
 
     lines_m: tuple[Line, ...] | None = Field(

@@ -16,12 +16,12 @@ UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1
 def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> Iterator[str]:
     """Note handovers that are ping-pongs rather than the result of movement between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
-        each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
+        each = f"{handovers / crossed:.1f} for each of {crossed:,}" if crossed else "although there were no"
         *rest, last = _remedies(world) or [""]
         remedy = f". For fewer handovers, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
-            f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" real networks have 1.5 to 2.4 for each (drive tests of uccmisl/5Gdataset){remedy}"
+            f"handovers: {handovers:,}, {each} crossings of borders between cells; real networks have 1.5 to 2.4 per"
+            f" crossing (drive tests of uccmisl/5Gdataset){remedy}"
         )
 
 

@@ -78,8 +78,8 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
-            f"{name} ends sessions by the losses that devices report, but a workload trains nothing: set schedule "
-            "or membership, or learning instead of workload",
+            f"{name} ends sessions by the losses that devices report, but a workload trains nothing: set "
+            "sessions to schedule or membership, or replace workload with learning",
             ("sessions",),
         )
     if own.reports.bits > 0:

@@ -41,7 +41,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Return the differences between a run's recorded and present circumstances, as texts.
+    """Return the differences between a run's recorded and present circumstances, as strings.
 
     Args:
         scenario: whether a changed scenario counts as a difference.

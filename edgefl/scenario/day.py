@@ -1,4 +1,4 @@
-"""The time of day in a run, if a part of its scenario defines one."""
+"""The time of day in a run, if any part of its scenario defines one."""
 
 from dataclasses import dataclass
 from typing import Any

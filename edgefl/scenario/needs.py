@@ -191,7 +191,7 @@ def _of_sections(
 
 
 def _converted(points: Points, origin_lon_lat: tuple[float, float] | None) -> str:
-    """Suggest the places in degrees converted to metres; '' if the origin is unknown or too far away."""
+    """Suggest the places, given in degrees, as positions in metres; '' if the origin is unknown or too far away."""
     if origin_lon_lat is None:
         return ""
     try:

@@ -265,7 +265,7 @@ def load(
 
 
 def override(source: Source, overrides: Sequence[str]) -> None:
-    """Override keys of a document by `dotted.key=value` texts, in order."""
+    """Override keys of a document with `dotted.key=value` strings, in order."""
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"

@@ -112,7 +112,7 @@ class World:
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
-                f"{density}: seed {self.streams.seed} drops no device; raise the density",
+                f"{density}: with seed {self.streams.seed} there is no device; raise the density",
                 ("devices", "density_per_km2"),
             )
         return count
@@ -193,7 +193,7 @@ class World:
         groups = self.devices.populations
         if self.count < groups:
             raise EdgeflError(
-                f"seed {self.streams.seed} drops {self.count} devices, too few for {groups} populations",
+                f"with seed {self.streams.seed} there are {self.count} devices, too few for {groups} populations",
                 ("devices", "populations"),
             )
         size, more = divmod(self.count, groups)

@@ -82,7 +82,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         if " " in (old := run_file.parent.relative_to(directory).as_posix()):
             raise EdgeflError(
                 f"{directory / old}: was named by an earlier version of edgefl; to continue the study, rename"
-                f" its folders with - instead of blanks ({folder_of(old)}), or choose another --out"
+                f" its folders with - instead of spaces ({folder_of(old)}), or choose another --out"
             )
     wrong = []
     records = {path: about_run(directory / path) for path in prepared}

@@ -85,7 +85,7 @@ def plan(
         path: study file.
         seeds: seeds to plan, without duplicates, instead of the study's seeds; the study's question then stays open.
         base: the scenario that replaces the file named in the study.
-        overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings take precedence.
+        overrides: `dotted.key=value` strings that change the scenario; keys of variants and settings take precedence.
 
     Raises:
         EdgeflError: the study is faulty; the message names file, line and remedy.

@@ -134,7 +134,7 @@ class RunScheduler:
         if failure is None:
             self._options.progress(run.label, task.path)
             return
-        # the run may have failed because another process has it
+        # the run may have failed because another process holds its lock
         if not run_locks.held(self._directory, run.path):
             leave_a_trace(task, failure)  # a killed process leaves no record of its failure
         told = any(one.error == failure.error for one in self._failures)

@@ -71,4 +71,4 @@ def path_loss(model: PathLoss) -> None:
         "path loss without line of sight must not be less than with it",
     )
     probability = np.asarray(model.los_probability(distance_m))
-    must(bool(np.all((probability >= 0) & (probability <= 1))), "los_probability must lie within 0 and 1")
+    must(bool(np.all((probability >= 0) & (probability <= 1))), "los_probability must be between 0 and 1")

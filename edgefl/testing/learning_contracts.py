@@ -84,7 +84,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
             f"shape() is {shape} in round {round_}: it must be a fraction of the peak learning rate, in [0, 1]",
         )
         must_repeat("shape()", shape, schedule.shape(round_, progress), "keep no state")
-    must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule is over")
+    must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule ends")
 
 
 def warm_starts(start: WarmStart) -> None:

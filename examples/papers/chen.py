@@ -2,12 +2,12 @@
 
 The authors' file is FLMIN.m of github.com/mzchen0/Wireless-FL: nine users at uniformly drawn distances up to 500 m,
 10 dBm, a path loss of d^2, blocks of 1 MHz that differ in interference, packets lost with q = 1 - exp(-1.08 (I + N)
-d^2 / P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass each. The file adds to the text,
-or differs from it:
+d^2 / P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass each. The file adds to the
+paper's text, or differs from it:
 
 - `frozen`: the file chooses users and blocks once for all iterations, also in the random baselines;
 - `own_start`: in the file, each user starts from a random model of its own, and the first global model is their mean;
-- the waterfall is 1.08 in the file, 0.023 dB (1.0053) in the text.
+- the waterfall is 1.08 in the file, 0.023 dB (1.0053) in the paper's text.
 
 This reproduction differs: gradient descent instead of scaled conjugate gradients, ReLU instead of tanh, users at
 least 8.6 m away. The selector draws losses with the file's q, and gives a user whose packet is lost a clock so slow
@@ -198,7 +198,7 @@ VARIANTS = {
     "proposed, own start": ("proposed", True, True),
     "random, frozen, own start": ("random", True, True),
 }
-# pairs that the text compares by the gain in percentage points: the proposed scheme minus a baseline
+# pairs that the paper compares by the gain in percentage points: the proposed scheme minus a baseline
 LEADS = ("random, frozen", "random, drawn each round", "random blocks", "least errors")
 
 

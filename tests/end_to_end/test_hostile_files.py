@@ -47,7 +47,7 @@ IMAGES = (
 
 
 def packed(begin: bytes, millions: int = 1_500, filling: bytes = MILLION) -> Callable[[Path], None]:
-    """Return a function that writes a gzip file with some text followed by nothing but blanks."""
+    """Return a function that writes a gzip file with some text followed by a long filling, by default spaces."""
 
     def write(path: Path) -> None:
         path.write_bytes(gzip.compress(begin) + millions * gzip.compress(filling))

@@ -332,7 +332,7 @@ def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: P
 
 
 def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp_path: Path) -> None:
-    """In a part of a study, as in the whole study, only the run of seed 2, which places no device, fails."""
+    """In part of a study, as in the whole study, only the run of seed 2, which places no device, fails."""
     few = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW)
     radio.write_text(few.replace("[1, 2]", "[3, 2, 5, 1]"))
     with refused_at("", "1 of 4", kind=IncompleteStudy):

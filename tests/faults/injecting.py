@@ -71,7 +71,7 @@ def function_at(where: str) -> tuple[ModuleType, FunctionType]:
                 found = getattr(found, below)
                 break
         else:
-            raise LookupError(f"{where} is no function but {found!r}")
+            raise LookupError(f"{where} is not a function but {found!r}")
     return module, inspect.unwrap(found)
 
 

@@ -115,7 +115,7 @@ class Trial:
             found.append(f"the loss goes from {learned.loss_before:.3g} to {learned.loss:.3g}")
         behind = self.whole.accuracy - learned.accuracy
         if behind > POINTS and not case.is_slow:
-            found.append(f"it ends {behind:.1f} points behind whole models")
+            found.append(f"it ends {behind:.1f} points behind uncompressed models")
         return found
 
 

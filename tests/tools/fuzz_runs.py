@@ -85,7 +85,7 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
 
 
 def fit(data: dict[str, Any], rng: Random) -> None:
-    """Undo the contradictions between settings that are refused most often, except in a few scenarios."""
+    """Resolve the conflicts of settings that most often cause a refusal, except in a few scenarios."""
     if rng.random() < 0.1:
         return
     if name_at(data, ("sessions",)) in TIMED:

@@ -34,7 +34,7 @@ def drawn(data: dict[str, Any], rng: Random) -> None:
 
 
 def fitted(data: dict[str, Any], rng: Random) -> None:
-    """Undo settings that contradict servers, codecs or a cloud."""
+    """Replace settings that are incompatible with the chosen server, codecs or cloud."""
     server = name_at(data, ("rounds", "server"))
     algorithms: tuple[str, ...] = ()
     if server in OVERLAPPING:

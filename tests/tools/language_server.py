@@ -27,7 +27,7 @@ SETTINGS = {"validate": True, "completion": True, "hover": True, "schemaStore": 
 
 
 class Server:
-    """A running language server, which receives texts as if they were an editor's buffers, saved or not."""
+    """A running language server, which receives documents as if they were an editor's buffers, saved or not."""
 
     def __init__(self, process: subprocess.Popen[bytes], root: Path) -> None:
         assert process.stdin is not None

@@ -82,7 +82,7 @@ def commands(block: Block) -> list[str]:
 
 
 def checkout(folder: Path) -> Path:
-    """Copy the checkout as a newcomer gets it."""
+    """Copy scenarios and examples as in a fresh checkout, without runs."""
     for name in ("scenarios", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs"))
     return folder

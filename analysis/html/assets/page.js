@@ -121,7 +121,7 @@
     const score = edgefl.data.score || "accuracy", Score = edgefl.data.score || "Accuracy";
     add("line-accuracy", edgefl.clock ? `${Score}, by time of day` : `${Score}, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
-    const several = population.series.length > 1; // the sum would flatten the cells' lines: the text has it
+    const several = population.series.length > 1; // the sum would flatten the cells' lines: the text states it
     const here = several ? population.series.slice(1) : population.series;
     add("line-population", population.title, population.time, here);
   };

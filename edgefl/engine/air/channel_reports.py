@@ -70,7 +70,7 @@ class ChannelReports:
                 self._reader.under_way.pop(self, None)
 
     def snr(self, device: int, direction: Direction) -> float:
-        """Return the current mean SNR of a device's link, with full power over the whole band."""
+        """Return the current mean SNR of a device's link over the whole band; in the uplink, times `uplink_power`."""
         row = self._row[device]
         if not self._is_now(self._measured_s.item(row)):
             self._reader.read(self, row)

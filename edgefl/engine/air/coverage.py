@@ -18,7 +18,7 @@ class Coverage:
 
     A link is usable if, in both directions, its SINR averaged over fading and interference exceeds the SINR of the
     lowest CQI by `coverage_margin_db`. The uplink is judged as if the device had the whole band and could concentrate
-    its power on a part of it; its SINR on a smaller share is no lower. A device without a link is not in connected
+    its power on part of it; its SINR on a smaller share is no lower. A device without a link is not in connected
     mode, so it is absent. `radio_link_monitoring` handles links that are lost during a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin is above Qout: a link is lost at

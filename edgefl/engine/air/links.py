@@ -16,7 +16,7 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 class Links:
     """The links of n devices, with values [n] that are fixed for a round.
 
-    snr: mean SNR with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
+    snr: mean SNR over the whole band with full power; in the uplink, this SNR times uplink_power, the fraction of its
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
     device can use. neighbours: interference of other sites over noise in the downlink, for each share that they send
     at once; snr does not include it. control: power that power control allows on the whole band, as a multiple of the

@@ -5,9 +5,9 @@ journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenar
 
 The models are in `edgefl.channel`: line of sight and shadowing in `large_scale`, penetration loss in `penetration`,
 rates in `modulation`, power over shares in `share`. `edgefl.engine.air.radio_link_monitoring` measures gains and
-gives up links, and `edgefl.engine.air.indoors` decides which devices are indoors. Both presets use the default
-layer-3 filter and site correlation of the shadowing. Handover settings differ between operators and cells; nr uses
-event A3 as recorded in a live network, and docs/trust.md shows the effect.
+declares radio link failures; `edgefl.engine.air.indoors` decides which devices are indoors. Both presets use the
+default layer-3 filter and site correlation of the shadowing. Handover settings differ between operators and cells; nr
+uses event A3 as recorded in a live network, and docs/trust.md shows the effect.
 """
 
 import math

@@ -165,11 +165,11 @@ class Link:
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:
-        """Return the mean SNR at the round's opening, with full power over the whole band."""
+        """Return the mean SNR over the whole band at the round's opening; in the uplink, times `uplink_power`."""
         return float(self.round.links.snr[direction][self.row])
 
     def snr_now(self, direction: Direction) -> float:
-        """Return the mean SNR now, with full power over the whole band."""
+        """Return the current mean SNR over the whole band; in the uplink, times `uplink_power`."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
 

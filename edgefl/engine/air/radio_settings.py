@@ -82,7 +82,7 @@ class RadioSettings(Section):
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
         " interference: slot, one device in every other cell also transmits in this fraction of slots, with uplink"
-        " power control, on a part of the band as large as the part of the disturbed link",
+        " power control, on a part of the band as large as the disturbed link's part",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",

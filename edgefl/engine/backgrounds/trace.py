@@ -29,7 +29,7 @@ class LoadTrace(Background):
 
     A row holds from its time until the next row of its cell, without interpolation, since a counter reports the mean
     over its interval. Rows of the cell `all`, or of a table without the column `cell`, apply to every cell without
-    rows of its own. Each cell's rows begin at time 0, and their times increase. The last row lasts as long as the one
+    its own rows. Each cell's rows begin at time 0, and their times increase. The last row lasts as long as the one
     before it. After that, the last load continues, and a note at the end of the run says so.
 
     While the load is 1, files queue up until it falls. Source of the format: PRB usage, 3GPP TS 28.552, 5.1.1.2. Left

@@ -1,4 +1,4 @@
-"""Count from positions alone how often devices cross cell borders, in NumPy and without a clock."""
+"""Count how often devices cross cell borders from positions alone, in NumPy, without the event simulation."""
 
 import math
 

@@ -92,7 +92,7 @@ class Power:
         """Set the power, without the tail, that a device draws from now on; it draws 0 while it is not running.
 
         Args:
-            power_w: the power, or None for an idle device, which draws its idle power once the tail is over.
+            power_w: the power, or None for an idle device, which draws its idle power once the tail has ended.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
@@ -170,7 +170,7 @@ class Power:
             sooner.succeed()
 
     def rest(self, device: int) -> None:
-        """Make a device idle from now on; it draws its idle power once its radio's tail is over."""
+        """Make a device idle from now on; it draws its idle power once its radio's tail has ended."""
         self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:

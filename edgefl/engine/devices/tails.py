@@ -64,7 +64,7 @@ class Tails:
         return 0.0, None
 
     def take(self, device: int, since_s: float, now_s: float) -> float | None:
-        """Remove a tail that is over and return its duration in s; 0 if there was none, None if it is still running.
+        """Remove an ended tail and return its duration in s; 0 if there was no tail, None if it is still running.
 
         Args:
             since_s: end of the transfer that started the tail.

@@ -42,10 +42,10 @@ class Search:
     def run(
         self, link: Link, direction: Direction, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link | None]]:
-        """Search for a new link after a failure; return the search, and the new link or None if the part is over.
+        """Search for a new link after a failure; return the search, and the new link or None if the part ends.
 
         Args:
-            patient: whether the search continues when T311 is over.
+            patient: whether the search continues after T311 expires.
         """
         env, rules, network = self._air.env, self._air.monitoring, self._network
         assert link.round.elsewhere is not None  # callers start a search only if there are other cells

@@ -14,7 +14,7 @@ ON_GRID = 1e-9
 class Timetable:
     """The times of one cell's rounds.
 
-    A round begins when the pause after the previous round is over. With `every_s` it begins at the first multiple of
+    A round begins when the pause after the previous round ends. With `every_s` it begins at the first multiple of
     `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes and the
     check before a session's training do not wait for the grid, so the first round of training follows at once.
 

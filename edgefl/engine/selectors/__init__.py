@@ -31,7 +31,7 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with the information that a selector may use.
 
-    Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
+    Arrays are [ids] and read-only. A plain `Selector` sees only ids, gains_db and turn; a `Decider` sees all.
     Seconds and joules are expected values for a round with the wanted number of participants, each with an equal
     share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads are
     treated as unicast even if they are broadcast.

@@ -54,7 +54,7 @@ def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Cand
 
 
 def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tuple[Uploads, Allocation]:
-    """Allocate a part of the band; iterate so that gains match the rates at the resulting allocation."""
+    """Allocate part of the band; iterate so that gains match the rates at the resulting allocation."""
     of = uploads(chosen, len(chosen) / part, part)
     allocation = allocate(of, None)
     for _ in range(MATCHES):

@@ -33,7 +33,7 @@ class FedPaq(FeedbackCodec):
         return rows, wanted.new_full((len(wanted),), bits).long()
 
     def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return each row's smallest value and step, [k, 1], and the values minus the smallest in steps, [k, M]."""
+        """Return each row's smallest value and step, [k, 1], and (values - smallest) / step, [k, M]."""
         least, greatest = wanted.amin(1, keepdim=True), wanted.amax(1, keepdim=True)
         step = (greatest - least) / (2**self.bits - 1)
         return least, step, (wanted - least) / step.where(step > 0, 1.0)

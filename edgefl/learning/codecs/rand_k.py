@@ -20,9 +20,9 @@ class RandK(FeedbackCodec):
     """Send a share of the values of a change, drawn for each device and round.
 
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The values are sent uncompressed;
-    both ends draw their indices from a 64-bit seed. With error feedback the codec is a contraction with a mean error
-    of (1 - share) times the change's square. Without error feedback, the values are divided by the share, which is
-    unbiased with omega = 1 / share - 1. With share 1, results are the same as without a codec, bit for bit.
+    both ends draw their indices from a 64-bit seed. With error feedback the codec is a contraction with a mean
+    squared error of (1 - share) times the change's squared norm. Without feedback, values are divided by the
+    share, which is unbiased with omega = 1 / share - 1. With share 1, results are as without a codec, bit for bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")

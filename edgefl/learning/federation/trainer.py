@@ -54,7 +54,7 @@ class Trainer:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: size of an upload in bits, and of a download if the payload counts one model.
+        payload_bits: size of an upload in bits, and also of a download if `payload.exchanged` is false (one model).
         cell: number of the cell.
         drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
@@ -228,7 +228,7 @@ class Trainer:
         return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
-        """Return the evaluation of a round without a test, with the columns that a test would fill.
+        """Return the evaluation of an untested round; the columns that a test would fill are None.
 
         The share of drifted devices is known without a test.
         """

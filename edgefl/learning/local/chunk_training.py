@@ -53,7 +53,7 @@ class ChunkTraining:
 
     @torch.no_grad()
     def run(self, positions: Sequence[int]) -> None:
-        """Train the devices at these positions of the round."""
+        """Train the devices at these indices of the round."""
         task, worker, result = self._task, self._worker, self._models.rows
         self._rows = worker.room("local models", len(positions), self._layout.size, result)
         self._state = _state_of(worker, self._rule, "local", len(positions), result)

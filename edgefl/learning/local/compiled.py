@@ -37,7 +37,7 @@ class CompiledTraining:
         )
 
     def train(self, task: LocalTask, models: LocalModels, hand: int, positions: Sequence[int]) -> None:
-        """Train the devices at these positions in the round; `hand` is the number of the calling thread."""
+        """Train the devices at these indices in the round; `hand` is the number of the calling thread."""
         from edgefl.learning.local.numba_training import train, workspace
 
         batches, rule = task.batches, self._rule

@@ -40,7 +40,7 @@ class LocalTask:
     stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """Return the model that devices at these positions received, [M + Q] for all, or [k, M + Q] one each."""
+        """Return the model that devices at these indices received, [M + Q] for all, or [k, M + Q] one each."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
@@ -48,7 +48,7 @@ class LocalTask:
         return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
 
     def terms_of(self, positions: Sequence[int]) -> list[OutputTerm]:
-        """Return all extra terms of the local loss, with reference models for devices at these positions."""
+        """Return all extra terms of the local loss, with reference models for the devices at these indices."""
         previous = self.previous(positions) if self.previous else None
         algorithms_term = self.algorithm.term(self.received(positions), previous)
         return [*self.terms, *([algorithms_term] if algorithms_term else [])]

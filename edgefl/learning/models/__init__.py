@@ -60,7 +60,7 @@ class OutputTerm(ABC):
         return by_logits, by_representation
 
     def part(self, positions: slice) -> Self:
-        """Return the loss term for the devices at these positions."""
+        """Return the loss term for the devices at these indices."""
         # A copy without the constructor: this runs in every step after some devices have finished, next to products
         # of 0.3 ms, and `dataclasses.replace` would process every field again.
         rows = tuple(r if r.dim() == 1 else r[positions] for r in self.references)

@@ -42,7 +42,7 @@ class Optimiser(Component):
 
     state: Literal["fresh", "kept"] = Field(
         "fresh",
-        description="a device's state when a round starts. fresh: zeros; kept: the state of its last arrived update",
+        description="a device's state when a round starts. fresh: zeros; kept: from its last update that arrived",
     )
 
     @abstractmethod

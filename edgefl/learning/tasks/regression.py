@@ -17,7 +17,7 @@ class Regression(Task):
 
     Targets are [n] float32; a model has one output, which predicts a target standardised by the training targets, so
     that learning rates do not depend on units and the loss is in units of the targets' variance. R2 is 1 - mean
-    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part of the
+    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On part of the
     test data, such as a device's own test samples, the error is still divided by the variance of all test targets.
 
     Partitions deal samples by `kinds`: a kind is an interval of targets, and all kinds are of equal size.

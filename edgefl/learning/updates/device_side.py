@@ -236,12 +236,12 @@ class DeviceSide:
         return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
 
     def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
-        """Return the notes in `Received` and `Sent` about the devices at these positions of a round."""
+        """Return the notes in `Received` and `Sent` about the devices at these indices of a round."""
         noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
         return Handed(self._algorithm, NOTES, noted)
 
     def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor, rng: Chance) -> Trained:
-        """Return the results of local training, as algorithms see them, of the devices at these positions."""
+        """Return the results of local training, as algorithms see them, of the devices at these indices."""
         steps = round_.models.steps[positions]
         start, _ = self._training.layout.split(round_.received_by(positions))
         return Trained(
@@ -263,7 +263,7 @@ class DeviceSide:
         sent: Tensor,
         state: ServerState,
     ) -> None:
-        """Store the vectors that devices at these positions keep from a round, since their updates have arrived."""
+        """Store the vectors that devices at these indices keep from a round, since their updates have arrived."""
         algorithm, personal = self._algorithm, round_.models.personal
         ids = [round_.ids[k] for k in positions]
         if algorithm.keeps_local_model:

@@ -29,13 +29,13 @@ class Release:
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the columns that the account would have after releasing these updates, and the stage of each column.
+        """Return the account's columns as if these updates were released, and the step after which each is filled.
 
         Args:
             trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by column, and stage by column; values missing here are returned by `uploaded`.
+            Values [k] by column, and step by column; values missing here are returned by `uploaded`.
         """
         return {}, {}
 

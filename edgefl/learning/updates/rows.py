@@ -19,7 +19,7 @@ def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tupl
 
 
 def notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
-    """Return an algorithm's notes about the devices at these positions."""
+    """Return an algorithm's notes about the devices at these indices."""
     return {name: note[list(positions)] for name, note in notes.items()}
 
 

@@ -53,7 +53,7 @@ class TrainedRound:
         return np.flatnonzero(self.models.steps).tolist()
 
     def received_by(self, positions: Sequence[int]) -> Tensor:
-        """Return the model that devices at these positions received, [M + Q] for all, or [n, M + Q] one each."""
+        """Return the model that devices at these indices received, [M + Q] for all, or [n, M + Q] one each."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,7 +71,7 @@ class TrainedRound:
         return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
-        """Return a copy of the round with only the devices at these positions."""
+        """Return a copy of the round with only the devices at these indices."""
         shared = {"start": self.start, MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()

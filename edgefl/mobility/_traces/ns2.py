@@ -1,4 +1,4 @@
-"""Read movements of ns-2, as written by setdest, BonnMotion and SUMO's traceExporter.
+"""Read ns-2 movement files, as written by setdest, BonnMotion and SUMO's traceExporter.
 
 A node moves to the place of its last `setdest` at the speed given there, and then waits for the next command.
 Source: The ns Manual, chapter 16.1, "Mobile nodes: creating node movements"; speed 0 stops a node, as in ns-3's

@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
 
-# names by which a column is recognised, in lower case and without blanks, hyphens or underscores
+# names by which a column is recognised, in lower case and without spaces, hyphens or underscores
 _COMMON = {
     "t": "t time timestamp datetime utctime utc gpstime trackedat",
     "id": "id device deviceid user userid uid vehicle vehicleid carid taxi taxiid busid bus node nodeid track trackid"
@@ -157,7 +157,7 @@ class Columns:
         return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
-        """Add the samples of a table's row; cells are texts, or values in typed tables."""
+        """Add the samples of a table's row; cells are strings, or values in typed tables."""
         try:
             if len(cells) != len(self.names):
                 raise self.samples.bad_row(
@@ -209,7 +209,7 @@ def _finder(
             if which in names:
                 raise _twice(which, names, samples)
             raise samples.error(
-                1, f"{which} may each be {role}; choose one: columns: {{{role}: {names[fits[0]]}}}"
+                1, f"{which} could each be {role}; choose one: columns: {{{role}: {names[fits[0]]}}}"
             )
         return fits[0] if fits else None
 

@@ -46,7 +46,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
 
     Returns:
         `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: the rival's time,
-        our time on the same problem, their `ratio`, and `above`: relative excess of the rival's energy over ours.
+        our time on the same problem, their `ratio`, and `above`: the rival's relative excess over our energy.
     """
     outlook, state, past = _world(candidates, taken)
     say("what deciders are told")
@@ -126,7 +126,7 @@ def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
 
 def _timed(of: Uploads, end_s: float) -> tuple[float, float]:
     """Return the energy in J that SciPy's optimiser finds, and its CPU time in s."""
-    import scipy.optimize  # noqa: F401 its loading is no part of it
+    import scipy.optimize  # noqa: F401 do not time the import
 
     began_s = time.process_time()
     return _optimised(of, end_s), time.process_time() - began_s

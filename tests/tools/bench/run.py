@@ -1,4 +1,4 @@
-"""Split the wall time of a run into parts: engine, radio, drawing, training, evaluation, writing.
+"""Split the wall time of a run into parts: engine, radio, drawing fading, training, evaluation, writing.
 
 A timer interrupts the main thread every two milliseconds and samples its stack. A tracing profiler would slow the
 run down and overstate many small calls. A sampling thread would see mostly the moments in which the main thread

@@ -112,7 +112,7 @@ def _rounds(rival: Callable[[], float], rounds: int) -> float:
 
 
 class LoopOfProcesses:
-    """The rival on several cores: each process trains a part of the devices, and models are averaged every round."""
+    """The rival on several cores: each process trains some of the devices, and models are averaged every round."""
 
     def __init__(self, task: TrainingTask, data: Split, count: int = PROCESSES) -> None:
         part = replace(task, devices=task.devices // count)

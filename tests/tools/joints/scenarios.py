@@ -85,7 +85,7 @@ def made(draw: Draw) -> Data:
 
 
 def _fit(data: Data, rng: Random) -> None:
-    """Undo the contradictions between settings that are refused most often."""
+    """Resolve the conflicts between settings that most often cause a scenario to be refused."""
     _fit_devices(data["devices"])
     _fit_rounds(data)
     _fit_radio(data["radio"], several="layout" in data)

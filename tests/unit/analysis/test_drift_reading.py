@@ -108,7 +108,7 @@ def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(
         ({"window": 0}, "window is 0"),
         ({"first": 0}, "from is 0"),
         ({"margin": 1.0}, "margin is 1.0: must be a share of accuracy"),
-        ({"window": 20, "last": 10}, "rounds 1 to 10 are fewer than the window of 20"),
+        ({"window": 20, "last": 10}, "rounds 1 to 10 are fewer than the 20 rounds of the window"),
         ({"first": 5, "last": 4}, "rounds 5 to 4 are fewer"),
         ({"by": "rounds"}, "by is 'rounds': choose devices or samples"),
         ({"recovery": "slope"}, "recovery is 'slope': choose level or plateau"),

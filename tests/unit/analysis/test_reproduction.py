@@ -71,7 +71,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
     assert one.pairs() == (10, 12)
     text = page([one])
     assert "10 of 12 pairs of variants are in the paper's order" in text
-    assert "The order differs at overlap 0.0, alpha 0.3, algorithm fedprox, session 5" in text
+    assert "At overlap 0.0, alpha 0.3, algorithm fedprox, session 5, our order is" in text
     assert "| 0.0 0.3 fedprox 5 | 83.19 / 83.19 | 59.36 / 59.36 | 77.74 / 77.74 | 76.57 / 78.57 |" in text
 
 

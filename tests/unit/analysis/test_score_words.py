@@ -1,4 +1,4 @@
-"""Test that texts about accuracy name R2 for a regression, and are unchanged for accuracy."""
+"""Test that reports about accuracy name R2 for a regression, and are unchanged for accuracy."""
 
 from pathlib import Path
 

@@ -198,7 +198,7 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     with pytest.raises(ValueError, match=r"choose one or two with --key$"):
         sweep(root)
-    with pytest.raises(ValueError, match=r"in no number, .*: edgefl compare takes runs without an axis"):
+    with pytest.raises(ValueError, match=r"in no numeric key, .*: use edgefl compare for runs"):
         sweep(next(root.rglob("run.json")).parent)
     found = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5)
     assert [figure.name for figure in found.figures] == ["sweep_map.png", "sweep_pareto.png"]

@@ -1,4 +1,4 @@
-"""Test rates in steps, diversity, and transfers with a changing SNR."""
+"""Test stepwise rates, diversity, and transfers with a changing SNR."""
 
 import math
 
@@ -130,7 +130,7 @@ def informed(snr: np.ndarray, bits: int) -> np.ndarray:
 
 @pytest.mark.parametrize("parts", [2, 4, 11])
 def test_a_code_over_parts_needs_the_mean_snr_at_which_they_inform_enough(parts: int) -> None:
-    """At the needed mean SNR, parts on a uniform simplex (scaled exponentials) carry the rate's bits on average."""
+    """At the required mean SNR, parts with gains uniform on a simplex carry the rate's bits on average."""
     rng, draws = np.random.default_rng(5), 100_000
     steps = Steps(parts=parts)
     drawn = rng.exponential(size=(parts, draws))

@@ -147,7 +147,7 @@ def test_one_link_is_one_of_many(framed: Carrier) -> None:
 def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
     taps: int, steps: Steps | None, cap: float | None
 ) -> None:
-    """Moments match a_m = E[f P_m] by definition, with P_m the normalised Laguerre polynomials of Gamma(L)."""
+    """Moments match integrals of a_m = E[f P_m], where P_m are normalised Laguerre polynomials of Gamma(L)."""
     rho, orders = 0.42, np.arange(13)  # rho^(2m) < 1e-9 from m = 12 on
     edges = np.concatenate([[0.0], np.geomspace(1e-9, 120.0, 4000)])
     carrier = Carrier(1e6, 0.5e-3, cap=cap, steps=steps, taps=taps)

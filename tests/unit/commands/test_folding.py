@@ -1,4 +1,4 @@
-"""Test that long lines are wrapped in a terminal, with names and texts in columns, but not in a pipe."""
+"""Test that long lines are wrapped in a terminal, with names and descriptions in columns, but not in a pipe."""
 
 import pytest
 

@@ -63,7 +63,7 @@ def edited(changes: list[tuple[int, int, str]]) -> str:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with refusals() as messages:
         value = parse_value(text, "--set x")
-        # compare texts, as nan does not equal itself
+        # compare strings, because nan does not equal itself
         assert repr(parse_value(write(value), "--set x")) == repr(value)
     assert all(message.startswith("--set x: ") for message in messages)
 

@@ -169,7 +169,7 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
     [
         *(("20e6", 20e6), ("20.0e+6", 20e6), ("1e-3", 1e-3), (".5", 0.5), ("5.", 5.0), ("-0", 0)),
         *(("20_000_000", 20_000_000), ("+3", 3), ("true", True), ("False", False), ("~", None), ("", None)),
-        # texts that YAML 1.1 reads as 8, 90, 31, a date, true and false
+        # strings that YAML 1.1 reads as 8, 90, 31, a date, true and false
         *((text, text) for text in ("010", "08", "1:30", "0x1F", "0b1", "0o17", "2026-13-45", "2026-01-01")),
         *(
             (text, text)

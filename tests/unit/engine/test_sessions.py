@@ -52,7 +52,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     ),
     (
         EarlyStopping(count=1, patience=2, min_rounds=1, max_rounds=9),
-        # 0.5 is the best score; an equal score is no rise; 0.7 is a rise, after which the count restarts
+        # 0.5 is the best score; an equal score is not a rise; 0.7 is a rise, after which the count restarts
         [at(rounds, validated=SCORES[:rounds]) for rounds in (1, 3, 4, 5, 7, 9)],
         [None, None, "early_stopping", None, "early_stopping", "early_stopping"],
     ),

@@ -1,4 +1,4 @@
-"""Train softmax regression on seven devices with few samples, by edgefl and by definition in NumPy.
+"""Train softmax regression on seven devices with edgefl, and with NumPy code written directly from the equations.
 
 Devices have 3 to 27 samples and train six epochs with momentum in batches of 8, so 6 to 24 steps. All devices take
 part in the first round, and three devices in the second and third round. The derivations use float64.

@@ -67,7 +67,7 @@ def fedavgm(p: dict[str, Any]) -> Rule:
 
 
 def fadas(p: dict[str, Any]) -> Rule:
-    """Implement AMSGrad with initial v = u = tau^2, as in all servers; staleness above `patience` limits steps."""
+    """Implement AMSGrad from v = u = tau^2; if staleness exceeds `patience`, server_lr is at most 1 / staleness."""
     m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
     u, patience = v, math.inf if p.get("patience") is None else p["patience"]
 

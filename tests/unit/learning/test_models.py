@@ -223,7 +223,7 @@ IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_se
 @pytest.mark.parametrize(
     ("model", "x", "copied_up_to", "still"),
     [
-        (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding is no word
+        (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding: not a word
         # neither matrix, only the smaller matrix, or both are copied into place
         *((Mlp2(hidden=6), IMAGES, copied, "features.1.weight") for copied in (0, 6 * 3, 1000)),
     ],

@@ -66,7 +66,7 @@ def test_all_labels_are_there_in_every_session(partition: Staying) -> None:
 
 @pytest.mark.parametrize(("classes", "per_device"), [(10, 2), (100, 20)])
 def test_two_shards_of_the_early_version(classes: int, per_device: int) -> None:
-    """With 10 devices, each label is divided into two equal shards, and each device has labels of two bundles."""
+    """With 10 devices, each bundle of labels is cut into two equal shards, a device gets shards of two bundles."""
     labels = shuffled_labels([60] * classes, SEED)
     held = dealt(TwoShard(), labels, 10, SEED)
     np.testing.assert_array_equal((held > 0).sum(axis=1), per_device)

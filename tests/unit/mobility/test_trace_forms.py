@@ -203,7 +203,7 @@ def test_a_run_may_begin_at_a_date(write: Write) -> None:
     ("text", "words"),
     [
         ("t,car,bus,x,y\n0,1,2,3,4\n", ()),
-        ("t,user,device,x,y\n0,1,2,3,4\n", ("user and device may each be id", "columns: {id: user}")),
+        ("t,user,device,x,y\n0,1,2,3,4\n", ("user and device could each be id", "columns: {id: user}")),
         ("t,id,x,y\n0,a,1,1\n2026-01-05,a,2,2\n", (":3: t holds '2026-01-05'", "numbers")),
         ("t,id,x,y\n5.6.2026,a,1,1\n", (":2: t holds '5.6.2026', not a time", "2026-01-05T07:30:00Z")),
         ("1,2,3,4\n", ("columns: {t: NAME",)),

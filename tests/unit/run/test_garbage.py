@@ -67,7 +67,7 @@ def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: py
 
 
 def test_a_process_does_not_look_when_it_ends() -> None:
-    """At exit all objects are frozen; the handler that is registered first, and so called last, checks this."""
+    """At exit all objects are frozen; the handler registered first, and therefore called last, checks this."""
     code = (
         "import atexit, gc; atexit.register(lambda: print('frozen' if gc.get_freeze_count() else 'looks'));"
         f" from {main.__module__} import main; main(['--version'])"

@@ -133,7 +133,7 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     """)
     (note,) = (one for one in notes_of(tmp_path / "rough", **world) if one.startswith("handovers"))
     handovers, each, borders = re.match(
-        r"handovers: (\d+), ([\d.]+) for each of the (\d+) borders", note
+        r"handovers: (\d+), ([\d.]+) for each of (\d+) crossings", note
     ).groups()
     events = pd.read_csv(tmp_path / "rough" / "events.csv")
     assert int(handovers) == (events["event"] == "handover").sum()
@@ -148,9 +148,9 @@ def world_of(changes: dict[str, Any]) -> World:
     ("handovers", "crossed", "says"),
     [
         (30, 10, None),
-        (31, 10, "31, 3.1 for each of the 10"),
+        (31, 10, "31, 3.1 for each of 10 crossings"),
         (29, 1, None),
-        (1200, 0, "1,200, and none of the 0"),
+        (1200, 0, "1,200, although there were no crossings of borders"),
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:

@@ -10,7 +10,7 @@ PROBE = StageFacts("probe", 1, evaluates=False)
 
 
 def journal(probed: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return a pilot session of devices 0 and 1, and a session in whose probe these devices take part."""
+    """Return a journal of a pilot session of devices 0 and 1, and of a session with `probed` devices in its probe."""
 
     def train(*ids: int) -> tuple[str, dict[str, Any], None]:
         return "train", {"ids": ids, "round": 1}, None

@@ -109,7 +109,7 @@ def test_no_rows_and_a_single_one(table: Table) -> None:
 
 
 def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path: Path) -> None:
-    """Small batches of handovers at many times, with single rows in between, keep their order and their texts."""
+    """Small batches at many times, with single rows in between, keep their order and are written like single rows."""
     rng = np.random.default_rng(3)
     subject, lines = Table(tmp_path / "rows.csv", Row), ["device,start_s,energy_j,outcome"]
     for number in range(400):

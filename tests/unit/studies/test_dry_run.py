@@ -111,7 +111,7 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
 def test_cases_with_equal_first_rounds_share_a_probe(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cases with equal first rounds share a probe: e.g. with different warm starts, unused in the pilot session."""
+    """Cases whose first rounds are equal share a probe, e.g. if only the warm starts differ, unused in the pilot."""
     probed: list[RunPlan] = []
 
     def note(run: RunPlan) -> Probe:
@@ -173,7 +173,7 @@ def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest
     told = capsys.readouterr()
     assert "still to be done" in told.out
     assert f"{len(empty)} of 6 runs would fail at their start:" in told.err
-    assert re.findall(r"^  (a seed \d): .*drops no device", told.err, re.MULTILINE) == empty
+    assert re.findall(r"^  (a seed \d): .*there is no device", told.err, re.MULTILINE) == empty
 
 
 def test_unchecked_runs_are_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

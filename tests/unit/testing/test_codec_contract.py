@@ -11,7 +11,7 @@ from edgefl.testing.conformance import ContractError
 
 
 class Unstated(TopK):
-    """A codec that states no error."""
+    """A codec that does not state its error."""
 
     distortion = Codec.distortion
 

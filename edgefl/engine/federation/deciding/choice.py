@@ -62,7 +62,7 @@ class Selection:
 class Choice:
     """The selector of a cell, with the data on which it bases its choice of participants.
 
-    A plain selector sees only gains. A decider also sees expected costs and past rounds, and has a memory.
+    A decider sees all of `Candidates`, and has a memory. A plain selector sees only ids, gains_db and turn.
 
     Args:
         report_bits: bits that each participant sends in addition to its update.

@@ -48,8 +48,8 @@ class Excess:
         is based on mean rates, so a round with good fading may use fewer joules.
 
         Returns:
-            Joules, or None if no participant completed, or if fading was so good that no allocation meets the round's
-            end at mean rates.
+            Joules, or None if no participant completed, or if fading was so good that no allocation at mean rates
+            finishes by the round's end.
         """
         local, outlook = made.local, self._outlook
         rows = [row for row, part in enumerate(made.parts) if part.completed]

@@ -49,6 +49,6 @@ class History:
                 getattr(self, name)[ids[there]] = told[there]
 
     def of(self, ids: np.ndarray, turn: int) -> dict[str, FloatArray]:
-        """Return the fields of Candidates [ids] that follow from the past; `age` counts the rounds until `turn`."""
+        """Return the fields of Candidates [ids] that depend on past rounds; `age` counts the rounds until `turn`."""
         age = np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])
         return {"age": age, **{name: getattr(self, name)[ids] for name in OF_THE_PAST}}

@@ -33,7 +33,7 @@ class Samples:
         return float(-np.log(self.probabilities(model)[np.arange(len(self.y)), self.y]).mean())
 
     def trained(self, model: np.ndarray, steps: int, lr: float) -> np.ndarray:
-        """Return the model after steps of gradient descent on all samples."""
+        """Return the model after `steps` steps of gradient descent on all samples."""
         with_one = np.column_stack([self.x, np.ones(len(self.x))])
         for _ in range(steps):
             wrong = self.probabilities(model)

@@ -1,4 +1,4 @@
-"""Test uploads that are lost on the air, and a decider that takes the probability of arrival into account."""
+"""Test uploads that are lost over the air, and a decider that takes the probability of arrival into account."""
 
 from itertools import permutations
 from typing import Any

@@ -343,7 +343,7 @@ def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
 
 
 def test_a_cell_out_of_range_is_no_target_and_one_in_range_replaces_it() -> None:
-    """A site out of range, at -inf, is no target, and as serving cell it is worse than any other."""
+    """A site out of range, at -inf, is not a target, and as serving cell it is worse than any other."""
     a3 = EventA3(SETTINGS, devices=1, cells=3)
     out = -np.inf
     found = []

@@ -115,7 +115,7 @@ def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
 
 
 def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
-    """A period takes 0.2 J, so 0.5 J of 99.9 J are left after 497 periods; they last for a part of the next slot."""
+    """A period takes 0.2 J, so 0.5 J of 99.9 J are left after 497 periods; they last for part of the next slot."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
     battery = Battery(99.9, recharge_w=0.4, return_share=0.5)
     battery.drain(0.0, 1.0, on)

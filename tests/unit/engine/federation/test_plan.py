@@ -59,7 +59,7 @@ def classes(draw: st.DrawFn) -> dict[str, Any]:
 def worked(
     distances_m: list[float], works: Sequence[Any], planned: bool, seed: int, **options: Any
 ) -> SmallWorld:
-    """Run two rounds, so that the second begins at a time that is no multiple of a slot."""
+    """Run two rounds, so that the second begins at a time that is not a multiple of a slot."""
     with (
         mock.patch.object(Network, "still", planned),
         mock.patch.object(rounds, "planned_parts", wraps=rounds.planned_parts) as plans,

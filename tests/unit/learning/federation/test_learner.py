@@ -455,7 +455,7 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     for number in range(1, 5):
         played = session(one, number, 3)
     tensors, _ = one.state()
-    assert len(tensors["saved.0.gradient"]) == one.parameters, "statistics are no gradient"
+    assert len(tensors["saved.0.gradient"]) == one.parameters, "the gradient excludes statistics"
     assert played.opening.weights.keys() == {2, 3}
     test, final = played.trainer.training_data.test, played.final
     mean, variance = final[one.parameters :].view(2, 64)

@@ -54,7 +54,7 @@ def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("scattered", [False, True])
 def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
-    """Outputs agree with the module's outputs up to the rounding of a sum of D products with the largest inputs."""
+    """Outputs agree with a float64 reference within float32 rounding of a sum of D products of the largest inputs."""
     split = images(channels)
     # with standard deviations per channel, inputs are scaled before the product
     data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
