@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Unload the examples that `edgefl new` copies, as the next test may import copies from a folder."""
+    """Unload the copied examples of `edgefl new`, as the next test may import copies from another folder."""
     for name in OWN_PARTS:
         sys.modules.pop(name, None)
     if str(EXAMPLES) in sys.path:

@@ -27,7 +27,7 @@ CELLS = (
     " cloud={every: 2, backhaul_bps: 1.0e+7}; learning.warm_start=previous"
 )
 WILD = "learning.local.lr=90; learning.algorithm={name: fedprox, mu: 1.0e+9}"
-# overrides -> whether radio and training overlap, which requires that training cannot change a round's work
+# overrides, and whether radio and training overlap: they do only if training cannot change a round's work
 CASES = {
     "fedprox": ("", True),
     "losses and lengths of updates": ("rounds.selector={name: oort, count: 4}", True),

@@ -12,7 +12,7 @@ from edgefl.contract import SessionStart
 from edgefl.run.plan import prepare
 from tests.tables import sections
 
-EXACT = 1e-12  # means of the same numbers in a different order round differently
+EXACT = 1e-12  # both means are of the same numbers, but sums in a different order round differently
 BASE: dict[str, Any] = sections("""
     name=scores; seed=3; devices={count: 12}; sessions={name: schedule, count: 2, rounds: 4}
     learning.dataset=digits; learning.partition={name: dirichlet, alpha: 0.5}; learning.model=logistic

@@ -15,7 +15,7 @@ from tests.tools.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MOST_ENTRIES = 25  # in the site's navigation
+MOST_ENTRIES = 25  # largest number of pages in the site's navigation
 
 
 def nav(entries: list) -> list[str]:

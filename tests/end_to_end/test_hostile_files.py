@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 GIGABYTE = 1_000_000_000
-LONGEST_S = 5.0  # longest processor time, including imports
+LONGEST_S = 5.0  # highest processor time allowed, including imports
 MILLION = b" " * 1_000_000
 READ = """
     import resource, sys
@@ -47,7 +47,7 @@ IMAGES = (
 
 
 def packed(begin: bytes, millions: int = 1_500, filling: bytes = MILLION) -> Callable[[Path], None]:
-    """Return a function that writes a gzip file with some text followed by nothing but blanks."""
+    """Return a function that writes a gzip file of some text and then nothing but `filling`, by default spaces."""
 
     def write(path: Path) -> None:
         path.write_bytes(gzip.compress(begin) + millions * gzip.compress(filling))

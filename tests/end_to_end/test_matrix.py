@@ -1,4 +1,4 @@
-"""Test that the tables are consistent for every mobility model and kind of shadowing, band, churn, and cell count.
+"""Test that a run's tables are consistent for every mobility model, churn model, kind of band, and set of cells.
 
 The runs are tiny and train nothing. Other tests compare values with derivations, and test_joints.py combines features
 at random; here `tests.tools.invariants` checks that the tables are consistent.

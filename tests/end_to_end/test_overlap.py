@@ -220,7 +220,7 @@ class Left(Exception):
     """An error that ends a run like a kill, without a last snapshot."""
 
 
-@lru_cache(maxsize=1)  # one entry is enough, because consecutive cases have the same arguments
+@lru_cache(maxsize=1)  # a single cached run is enough, because consecutive cases have the same arguments
 def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
     """Return the table of an uninterrupted run."""
     return table(train(algorithm, OVERLAPPING[name]))

@@ -139,7 +139,7 @@ def ran(chosen: Chosen, folder: Path) -> bool:
 
 
 def drawn(pair: Any, left: set[Any], rng: Random) -> Chosen:
-    """Return a scenario with a pair, and in each other slot the component that adds the most pairs left to test."""
+    """Return a scenario with a pair, and in each other slot the component that adds the most untested pairs."""
     chosen = dict(pair)
     for slot in rng.sample(list(SLOTS), len(SLOTS)):
         if slot in chosen:

@@ -143,7 +143,7 @@ def test_it_is_read_in_one_go() -> None:
 
 
 def test_what_is_counted_is_there() -> None:
-    own_files = {"csv", "npz", "image_folder", "huggingface"}  # not counted: these read own data
+    own_files = {"csv", "npz", "image_folder", "huggingface"}  # not counted: these read the user's data
     counts = re.search(r"(\d+) algorithms, (\d+) warm starts, (\d+) data sets", README)
     there = [registry.names(kind) for kind in ("algorithms", "warm_starts", "datasets")]
     there[2] = [name for name in there[2] if name not in own_files]

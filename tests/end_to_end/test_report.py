@@ -116,7 +116,7 @@ def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -> None:
-    """Positions of static devices are written once although none are requested, and the replay shows them."""
+    """Positions of static devices are written once, even if no positions are requested, and the replay shows them."""
     run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
     positions = load_runs(run).positions
     assert positions["time_s"].unique().tolist() == [0.0]
@@ -179,7 +179,7 @@ def test_times_of_a_run_with_hours_are_those_of_the_day(page: Page, file: Path) 
 @in_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_time_lines_stand_at_the_time_on_their_own_axes(page: Page, file: Path, width: int) -> None:
-    """The line that marks the time is at the right place after moving the slider, and before anything is touched."""
+    """The line that marks the time is at the right place, both before any input and after the slider has moved."""
     offsets = """[...document.querySelectorAll('.lines .uplot')].map((one, i) => {
       const { plot } = edgefl.plots.filter((known) => known.small)[i], at = plot.valToPos(edgefl.state().t, 'x');
       const box = plot.over.getBoundingClientRect(), line = one.querySelector('.now').getBoundingClientRect();
@@ -237,7 +237,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     away.write_text(text.replace(whole, json.dumps(data)))
     page.open(away)
     left, low, right, high = page.js("edgefl.replay.world.box")
-    assert left < 180 < 1500 < right < 1700  # from the devices (180 m) to their serving site
+    assert left < 180 < 1500 < right < 1700  # devices at 180 m, and their serving site at 1,500 m
     assert high - low < 700
     assert page.complaints == []
 

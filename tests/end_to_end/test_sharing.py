@@ -129,7 +129,7 @@ def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> Non
 
 
 def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None:
-    """If a deadline cuts uploads off in the middle of a session, a run trains itself from that round on."""
+    """If a deadline cuts uploads off in the middle of a session, a run does its own training from that round on."""
     variants = "  all: {}\n  late: {rounds.deadline_s: DEADLINE}\n  same: {rounds.deadline_s: 10.0}\n"
     (tmp_path / "first").mkdir()
     both_ways(tmp_path / "first", "  all: {}\n")

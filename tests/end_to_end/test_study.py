@@ -101,7 +101,7 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
     assert code_of("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
     errors = capsys.readouterr().err
-    assert errors.startswith("edgefl: error: nobody seed ")  # two processes may run both seeds at once
+    assert errors.startswith("edgefl: error: nobody seed ")  # two processes could run both seeds at once
     assert errors.count("\n") == 1
     found = statuses(out)
     failed = [name for name, status in found.items() if status == "failed"]

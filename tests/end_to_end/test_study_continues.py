@@ -131,7 +131,7 @@ def test_a_directory_of_something_else_is_refused(
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
-    monkeypatch.delattr(execution, "check_builds")  # the study is refused before the slow builds of its cases
+    monkeypatch.delattr(execution, "check_builds")  # the study is refused before its cases are built
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1))
 
@@ -191,7 +191,7 @@ def test_failed_runs_are_done_again_with_what_has_been_mended(radio: Path, tmp_p
 
 
 def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
-    """A study completes runs that were interrupted, or killed before run.json, before scenario.yaml, or later."""
+    """A study completes runs interrupted or killed at any time, even before run.json or scenario.yaml was written."""
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     run(plan(radio), undisturbed, StudyOptions(jobs=1))
     shutil.copytree(undisturbed, out)

@@ -44,7 +44,7 @@ def killed(out: Path) -> None:
         told = json.loads(path.read_text())
         owner = told if "pid" in told else told.get("process")
         if owner:
-            owner["started"] = 1  # the process with this id now began at a different time
+            owner["started"] = 1  # the process that has this id now began at a different time
             path.write_text(json.dumps(told))
 
 

@@ -1,6 +1,6 @@
 """Inject faults into loaded code, by replacing a fragment of a function's source, or a constant.
 
-The function's code object is exchanged, so that every reference to the function has the fault: names imported by
+The function's code object is replaced, so that every reference to the function has the fault: names imported by
 `from x import f`, methods in tables, bound methods.
 """
 

@@ -10,7 +10,7 @@ TIME_DIGIT_S = 2e-9
 
 
 def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
-    """Check transfers' time and energy on the backhaul, and that models return after the cloud's model is ready."""
+    """Check transfers' time and energy on the backhaul, and that cells get a cloud's model only when it is ready."""
     settings = tables.cloud
     if settings is None:
         return

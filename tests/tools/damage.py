@@ -68,7 +68,7 @@ def _left(study: Path) -> str:
 
 
 def refusals(whole: Path, base: str) -> dict[str, str]:
-    """Return the messages of reading commands on an undamaged directory, by command, or '' without an error."""
+    """Return the messages, by command, of commands that read an undamaged directory; '' without an error."""
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
         folder = Path(scratch)
         shutil.copytree(whole / base, folder / base)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
 BENCH = [sys.executable, "-m", "tests.tools.bench"]
-# small runs that use each kind of layer, on data that come with scikit-learn or are drawn
+# small runs that use each kind of layer, on data that come with scikit-learn or are generated
 RUNS = {
     "logistic regression": [],
     "a convolutional network": ["learning.model={name: cnn2}", "learning.local.lr=0.01"],

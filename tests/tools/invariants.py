@@ -26,7 +26,7 @@ SUMMED = ("downlink_bits", "uplink_bits", *ENERGIES)
 STAGES = ("downlink", "compute", "uplink")
 LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j"), ENERGIES, strict=True))
 LINK_EVENTS = ("radio_link_failure", "reestablished")
-# energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
+# energy in excess of the minimum at mean rates; with favourable fading, a round can use less than this minimum
 SIGNED = {"energy_excess_j"}
 # number of faults of one kind that are listed; more faults are only counted
 TOLD = 5
@@ -283,7 +283,7 @@ class _States:
 
 
 def _parts_take_place(tables: Tables) -> Iterator[str]:
-    """Check that a participant is in the cell, on and charged from its round's beginning to the end of its part."""
+    """Check that a participant is in the cell, on and charged from the round's beginning until it ends its work."""
     starts_s = {round_key(row): row["start_s"] for row in tables.rounds}
     events_of = grouped(tables.events, "device")
     for device, parts in grouped(tables.devices, "device").items():
@@ -301,7 +301,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):
                 yield f"{where}: takes part with {vars(state)}"
             until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
-            # a link failure ends no part; reestablishment in another cell comes with a handover event
+            # a link failure does not end a device's work; reestablishment in another cell has a handover event, too
             while passed < len(events) and events[passed]["time_s"] < until_s:
                 event = events[passed]
                 if event["event"] not in LINK_EVENTS:

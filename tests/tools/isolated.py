@@ -84,7 +84,7 @@ def _be_child(
 
 
 def _wait(child: int, until: float) -> tuple[int | None, float]:
-    """Wait for a child, and kill its group after its time; return status (None if killed) and CPU time."""
+    """Wait for a child, and kill its process group at the time limit; return status (None if killed) and CPU time."""
     while time.monotonic() < until:
         done, status, used = os.wait4(child, os.WNOHANG)
         if done:

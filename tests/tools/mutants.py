@@ -24,7 +24,7 @@ from tests.tools.mutating import FOLDERS, Mutant, drawn
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
 # first, verdict: first and last verdict; since: why the verdicts differ (tests were newly `chosen` or `written`)
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
-TIMES = 3.0  # tests of a mutant time out after this many times their time without it
+TIMES = 3.0  # tests of a mutant time out after this many times the time they take without the mutant
 THEORY = {
     "channel": (
         "test_channel_fading",

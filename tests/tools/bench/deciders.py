@@ -113,7 +113,7 @@ def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
 
 
 def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
-    """Run SciPy's optimiser in a process with one thread of linear algebra, since two would wait for each other."""
+    """Run SciPy's optimiser in a process with one thread for linear algebra, as two threads wait for each other."""
     before = dict(os.environ)
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     try:

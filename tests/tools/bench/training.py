@@ -76,7 +76,7 @@ RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5
 SMALL_RESNET = replace(RESNET, devices=5)  # a round takes about 4 s on a CPU with one thread
 # name -> the model, and whether to train it in bfloat16
 Ways = Mapping[str, tuple[Model, bool]]
-# runs use the first way of each task
+# runs use the first entry of each task
 
 
 class AsImagesLie(SvhnCnn):

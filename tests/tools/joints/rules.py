@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that completed parts moved the payload each way, and others at most the payload; not for training."""
+    """Check, without training, that devices moved the payload each way if they completed, and otherwise no more."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}

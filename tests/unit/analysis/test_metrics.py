@@ -244,7 +244,7 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
-    """If only `b` has a session, and not the reference, the time to the target is NaN, not inf."""
+    """If `b` has a session that the reference does not have, the time to the target is NaN, not inf."""
     write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
     both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent

@@ -18,7 +18,7 @@ POWER_W, BITS = 0.01, 39760 * 16.0
 
 
 def five_users() -> Candidates:
-    """Return users with the SNR of full power over three blocks, with the first block's interference on each."""
+    """Return users whose SNR is for full power over three blocks that all have the first block's interference."""
     snr = POWER_W / DISTANCES_M**2 / (3 * chen.INTERFERENCE_W[3][0])
     ids = list(range(len(snr)))
     many = np.ones(len(snr))

@@ -26,7 +26,7 @@ def studied(write_run: Write) -> Callable[..., Path]:
         folder = Path()
         for label, shift in (settings or {"": SHIFT}).items():
             for seed in range(1, pairs + 1):
-                # a seed's two variants share it, so it cancels in the difference
+                # both variants of a seed have this term, so it cancels in their difference
                 world = rng.normal(0.5, 0.1)
                 for name, lead in (("a", shift + rng.normal(0, deviation)), ("b", 0.0)):
                     rounds = [

@@ -20,7 +20,7 @@ ROUNDS, SESSIONS = [{"session": 1, "round": 1}], [{"session": 1}]
 def test_every_outcome_splits_into_cause_and_stage() -> None:
     assert split_outcome("completed") is None
     assert split_outcome("left_uplink") == ("left", "uplink")
-    # links never fail while a device computes, and only uploads are lost on the air
+    # links never fail while a device computes, and only uploads can be lost over the air
     assert len(OUTCOMES) == 1 + len(CAUSES) * len(STAGES) - 1 - 2 - 2
 
 

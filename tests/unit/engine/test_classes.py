@@ -245,7 +245,7 @@ def test_churn_of_each_class_and_the_members_that_it_names() -> None:
     ):
         expected = [next(theirs) for _ in range(4)] if device < 5 else [0.0]
         assert [time_s for time_s, _ in zip(mine, range(4), strict=False)] == expected
-    assert mixed.members(1) == frozenset(range(5))  # sessions name no devices of class `picked`, 5 to 9
+    assert mixed.members(1) == frozenset(range(5))  # sessions do not name devices 5 to 9 of class `picked`
     assert fleet(
         4, classes={"picked": {"count": 3, **classes["picked"]}, "rest": {}}, classes_by="ids"
     ).members(2) == {2, 3}

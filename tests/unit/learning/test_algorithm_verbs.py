@@ -173,7 +173,7 @@ def test_bits_count_each_way() -> None:
         (FedDc(), True, 2 * model, 2 * model),
         (HypCluster(models=3), True, 3 * model, model),
         (HypCluster(), False, model, model),
-        (FedDrift(), True, model, model),  # has made one model so far
+        (FedDrift(), True, model, model),  # FedDrift has made one model so far
         (LocalOnly(), False, 0, 0),
         (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),

@@ -28,7 +28,7 @@ def test_whole_models_learn(digits: Trial) -> None:
     ids=str,
 )
 def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digits: Trial) -> None:
-    """The loss falls, and codecs end within three points of whole models, except lossy codecs without feedback."""
+    """The loss falls, and codecs end within three points of no codec, except lossy codecs without feedback."""
     assert digits.faults(case, digits.learned(**case.learning)) == []
 
 

@@ -188,7 +188,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
         (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
         (b"<html>moved</html>", "gzip"),
     ],
-    # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
+    # test ids are given, as gzip's bytes contain the time, so that workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
 def test_a_bad_download_leaves_no_file(tmp_path: Path, served: FileSet, sent: bytes, reason: str) -> None:

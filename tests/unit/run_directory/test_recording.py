@@ -198,7 +198,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
 
 
 def test_a_table_of_several_files_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of a running table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
+    """Files of an open table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound
     from edgefl.run_directory import parquet

@@ -1,4 +1,4 @@
-"""Test that errors about a scenario name file, line and remedy, its dump, and in which folders files are found."""
+"""Test errors about a scenario (file, line and remedy), its dump, and the folders in which files are found."""
 
 import shutil
 from pathlib import Path

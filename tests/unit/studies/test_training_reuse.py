@@ -53,7 +53,7 @@ def start(name: str) -> str:
     ],
 )
 def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, tmp_path: Path) -> None:
-    """`previous` saves one session only, so no other run could continue from it. A run with probes can only lend."""
+    """`previous` saves one session only, so no run could continue from it; a run with probes trains for others."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
     lender = Path(leads, "seed-0")
     assert plans[leads].lender is None

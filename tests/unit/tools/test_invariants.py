@@ -65,7 +65,7 @@ def drop(of: Choose) -> Callable[[list[Row]], None]:
 
 
 def earlier(rows: list[Row]) -> None:
-    """Move a device's whole part of a round to time 0."""
+    """Move all of a device's activities in a round to time 0."""
     times = [name for name in rows[-1] if name.endswith("_s")]
     shift_s = float(rows[-1]["downlink_start_s"])
     rows[-1].update({name: str(float(rows[-1][name]) - shift_s) for name in times if rows[-1][name]})

@@ -92,7 +92,7 @@ def test_a_link_has_the_gain_of_its_state(state: str) -> None:
 
 
 def test_walls_hide_the_direct_path() -> None:
-    """An indoor device has the gain without line of sight even where the street has it; the coverage check agrees."""
+    """Indoors, gains are without line of sight even where the street has line of sight; the coverage check agrees."""
     one = world("always", indoors=0.5)
     radio = radio_of(one)
     places_m, ids = one.movement.positions_m(0.0), np.arange(COUNT)

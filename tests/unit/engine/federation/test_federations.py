@@ -140,7 +140,7 @@ def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
-    """If a device is on from 1 s and off in its first round, its session ends when the patience is over."""
+    """If a device is on from 1 s and off in its first round, its session ends when the patience expires."""
     leaves_s = 1.01
     cells = Cells(visits_s=[[1.0, leaves_s]]).run()
     assert cells.events(EMPTY) == [

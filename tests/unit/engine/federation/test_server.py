@@ -141,7 +141,7 @@ def test_a_device_that_leaves_is_cut_off_and_pays_until_then(stage: str) -> None
     distances = [50.0, 60.0]
     planned = expected_stages(World(distances), 1, sharing=2)
     begin, end = {"downlink": planned[:2], "compute": planned[2:4], "uplink": planned[4:]}[stage]
-    leaves_s = math.ceil(begin / 0.01 + 0.5) * 0.01  # the first tick inside the stage
+    leaves_s = math.ceil(begin / 0.01 + 0.5) * 0.01  # a tick during this activity
     assert begin < leaves_s < end, "choose distances whose stages last longer than a tick"
     world = World(distances, crossings_s={1: [leaves_s]}).run()
     row = next(r for r in world.rows.of[DeviceRound] if r.device == 1)
@@ -269,7 +269,7 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
 
 
 def test_a_device_switched_off_is_cut_off() -> None:
-    """A device switched off at 30 ms ends its part and the round; the next round begins when it is on again."""
+    """A device that is switched off at 30 ms ends the round; the next round begins when it is on again."""
     world = World([50.0], switches_s=[[0.0, 0.03, 0.5]], policy=Schedule(count=1, rounds=2)).run()
     first, second = world.rows.of[Round]
     assert world.rows.of[DeviceRound][0].outcome.startswith("off_")
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """A deadline between the end of computing and the next slot ends the part with the round; nothing is sent."""
+    """A deadline between the end of computing and the next slot cuts the device off; nothing is sent."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2

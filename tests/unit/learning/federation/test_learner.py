@@ -68,7 +68,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """With P = 1, session 1 is the pilot, and later sessions have probes; from 4 on the similar one dominates."""
+    """With P = 1, session 1 is the pilot, and later sessions have probes; from 4 on the similar session dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):
@@ -375,7 +375,7 @@ def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], besi
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """A check is booked as two models down, two tests and two losses up, or as a model each way and a step (J)."""
+    """A check counts as two models down, two tests and two losses up, or (as in J) as a model each way and a step."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)

@@ -28,7 +28,7 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
         "local": {"epochs": 1},
     },
 }
-# enough sessions for every step of a warm start: similarity weighs several models, "checked" also drops one
+# enough sessions for every step of a warm start: similarity weighs several models, and "checked" also drops a model
 SESSIONS = {name: {"similarity": 4, "checked": 5}.get(name, 3) for name in WARM_STARTS}
 
 

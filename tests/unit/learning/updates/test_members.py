@@ -21,7 +21,7 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # error of sums of a dozen vectors over ten rounds; 0.01 or more without `join`
+ROUNDING = 3e-6  # error of sums of a dozen vectors over ten rounds; without `join` it is 0.01 or more
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
@@ -42,7 +42,7 @@ def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3)
 
 
 def vectors(stage: TrainStage, name: str) -> np.ndarray:
-    """Return all devices' kept vectors [N, M], with 0 for devices without."""
+    """Return all devices' kept vectors [N, M], with zeros for devices that keep none."""
     track = stage.federation.model
     zero = torch.zeros(stage.trainer.layout.parameters.size)
     return track.devices.rows(name, range(DEVICES), zero).double().numpy()
