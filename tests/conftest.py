@@ -10,7 +10,7 @@ import pytest
 
 from tests.tools import costs
 
-# a shell ignores SIGINT in a background job and its child processes; tests need it to interrupt processes
+# a shell makes a background job and its children ignore SIGINT; tests need this signal to interrupt processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

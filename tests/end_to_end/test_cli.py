@@ -109,7 +109,7 @@ def data_set(file: Path) -> str:
 
 def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     files = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
-    # sorted by data set, so that each is read once; without "million", which takes a minute and 1.5 GB
+    # sorted by data set, so that each data set is read once; without "million", which takes a minute and 1.5 GB
     shipped = sorted((file for file in files if file.stem != "million"), key=data_set)
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)

@@ -102,7 +102,7 @@ def test_only_models_that_exist_have_an_accuracy(
 
 
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
-    """APFL mixes with the new global model after each round, so with alpha 0 personal and global scores are equal."""
+    """After each round, APFL mixes in the new global model, so with alpha 0 personal and global scores are equal."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
     found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):

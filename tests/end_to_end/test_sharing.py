@@ -114,7 +114,7 @@ LASTING = (
 
 @pytest.mark.parametrize("learning", LASTING)
 def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
-    """Probes change no state of algorithms, codecs, tests or draws, so a warm start without probes reuses the run."""
+    """Probes change no state of algorithms, codecs, tests or draws, so runs without probes reuse runs with them."""
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL.replace("rounds: 3", "rounds: 2") + learning)
     assert taken["average"] == {"from": "similarity/seed-3", "rounds": 6}

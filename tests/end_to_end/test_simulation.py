@@ -129,7 +129,7 @@ def test_table_vii_of_the_journal_paper(
 )
 @pytest.mark.parametrize("how", ["by hand", "stacked", "sequential"])
 def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_path: Path) -> None:
-    """Radio and energy agree exactly, and losses up to the rounding of sums in a different order."""
+    """Radio and energy equal those on a CPU, and losses agree up to the rounding of sums in a different order."""
     overrides, tolerance = [override], 1e-3
     if override == "learning.algorithm=flash":
         overrides.append("learning.local.epochs=2")  # flash may stop after the first epoch

@@ -32,7 +32,7 @@ def edited(where: str, old: str, new: str) -> Inject:
         lines = source.splitlines(keepends=True)
         body = "".join(lines[first:last])
         if body.count(old) != 1:
-            raise LookupError(f"{where}: {old!r} stands there {body.count(old)} times")
+            raise LookupError(f"{where}: {old!r} occurs {body.count(old)} times")
         changed = "".join(lines[:first]) + body.replace(old, new) + "".join(lines[last:])
         exchange(monkeypatch, module, function, ast.parse(changed))
 

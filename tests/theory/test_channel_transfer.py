@@ -60,7 +60,7 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
     snr = 10 ** (snr_db / 10)
     rho = slot_correlation(speed_m_s, **RADIO)
     bits = payload(slots, snr)
-    # The sample is large enough for the tolerances, as to leading order Var N = s2 / mu^2 x slots.
+    # The sample is large enough for the tolerances: to leading order, Var N = s2 / mu^2 x slots.
     mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     spread = math.sqrt(long_run_variance * slots) / mean / slots
     assert STANDARD_ERRORS * spread / math.sqrt(count) < MEAN_TOLERANCE

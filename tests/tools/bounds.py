@@ -49,7 +49,7 @@ def main() -> None:
     """Print the constraints; for the newest versions, only PyTorch's constraint."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("which", choices=("lowest", "newest"))
-    parser.add_argument(f"--{KEPT}", action="store_true", help=f"the lowest, or newest, of {KEPT} too")
+    parser.add_argument(f"--{KEPT}", action="store_true", help=f"also the lowest or newest {KEPT}")
     asked = parser.parse_args()
     keep = "" if getattr(asked, KEPT) else KEPT
     lines = [tested((ROOT / "constraints.txt").read_text())] if keep else []

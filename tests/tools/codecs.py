@@ -115,7 +115,7 @@ class Trial:
             found.append(f"the loss goes from {learned.loss_before:.3g} to {learned.loss:.3g}")
         behind = self.whole.accuracy - learned.accuracy
         if behind > POINTS and not case.is_slow:
-            found.append(f"it ends {behind:.1f} points behind whole models")
+            found.append(f"it ends {behind:.1f} points behind uncompressed models")
         return found
 
 
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="fashion_mnist")
     trial = Trial(parser.parse_args(arguments).dataset)
-    print(f"Whole models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
+    print(f"Uncompressed models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
     print(
         "| codec | uplink, with feedback | uplink, without | downlink, with feedback | downlink, without |\n"
         "|---|---:|---:|---:|---:|"

@@ -46,7 +46,7 @@ def run_pytest(
     Args:
         nodes: files or node ids.
         before: a function that changes the child's code before the tests.
-        limit_s: CPU time after which the child is killed, which other load does not affect.
+        limit_s: limit of CPU time, which other load does not affect; then the child is killed.
 
     Returns:
         pytest's exit code or SLOW, its output, and the CPU time of pytest and its children in s.

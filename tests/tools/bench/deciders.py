@@ -49,7 +49,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
         our time on the same problem, their `ratio`, and `above`: relative excess of the rival's energy over ours.
     """
     outlook, state, past = _world(candidates, taken)
-    say("what deciders are told")
+    say("inputs of deciders")
     tell = partial(outlook.candidates, state, past, 1, taken, fades=True)
     told_ms, told, ms = _median_ms(tell, repeats), tell(), {}
     for name in registry.names("selectors"):

@@ -1,6 +1,6 @@
 """Implement rivals in a few lines of JAX: a jitted round of FedAvg over devices with equally many samples.
 
-JAX is no dependency of edgefl; benchmarks include these rivals if it is installed (`pip install jax`).
+JAX is not a dependency of edgefl; benchmarks include these rivals if it is installed (`pip install jax`).
 """
 
 import importlib

@@ -87,7 +87,7 @@ class AsImagesLie(SvhnCnn):
 
 OF_CNN: Ways = {
     "": (CNN.model, False),
-    ", as images lie": (AsImagesLie(variant="early"), False),
+    ", images in stored order": (AsImagesLie(variant="early"), False),
     ", bf16": (CNN.model, True),
 }
 ON_A_CPU: Sequence[tuple[TrainingTask, Ways]] = (
@@ -148,7 +148,7 @@ def shortened(task: TrainingTask) -> TrainingTask:
 
 
 def possible(ways: Ways) -> Ways:
-    """Leave out bfloat16 if this machine lacks instructions for it, without which it is far slower."""
+    """Leave out bfloat16 if this machine lacks instructions for it, as training would be far slower."""
     slow = has_bf16() is False
     return {name: (model, bf16) for name, (model, bf16) in ways.items() if not (bf16 and slow)}
 

@@ -20,7 +20,7 @@ def rounds_of(session: int, accuracies: list[float], phase: str = "train", **mor
 
 
 def study(write_run: Write, *, probe: bool = True) -> Path:
-    """Write a study whose sessions 1 (pilot) to 4 have labels A, B, A, B, so that 4 recurs; rounds take 10 s and 5 J.
+    """Write a study with labels A (pilot), B, A, B in sessions 1 to 4, so session 4 recurs; rounds take 10 s and 5 J.
 
     The reference opens session 4 with one probe round (4 s, 2 J) and peaks at 0.80 there.
     """
@@ -263,7 +263,7 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """A variant's pilot session counts as a pilot for all; otherwise session 2 would recur for one variant only."""
+    """A variant's pilot session counts as a pilot for all variants; otherwise session 2 would recur for only one."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent

@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2 and 3; each round is 0.1 off."""
+    """Write runs by (setting, variant, seed), with these means in sessions 2 and 3; each round is 0.1 off a mean."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):
@@ -108,7 +108,7 @@ def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> No
 
 
 def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs without training from (setting, variant, seed) -> latencies of rounds per session; 1 mJ per s."""
+    """Write runs without training by (setting, variant, seed), with these latencies per session and 1 mJ per s."""
     for (setting, variant, seed), latencies in latencies_s.items():
         rounds = [
             {"session": s, "round": 1, "latency_s": t, "latency_mean_s": t / 2, "energy_j": t / 1000}
