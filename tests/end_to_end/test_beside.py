@@ -40,7 +40,7 @@ CASES = {
     "updates that may be dropped": ("rounds.not_finite=drop", False),
 }
 NEEDS_FORK = pytest.mark.skipif(
-    not beside.may_fork(2, torch.device("cpu"), {}), reason="nothing forks on this system, or beside a GPU"
+    not beside.may_fork(2, torch.device("cpu"), {}), reason="this system cannot fork, or has a GPU"
 )
 
 
@@ -92,7 +92,7 @@ def test_training_beside_the_clock_changes_no_byte(
 
     monkeypatch.setattr(beside, "LocalRoundUnderWay", seen)
     whole = simulate(scenario, tmp_path / "whole", device="cpu", threads=1)
-    assert not forks, "one thread means one core"
+    assert not forks, "with one thread, a run must use one core"
     rows: list[Round] = []
     own = simulate(scenario, tmp_path / "beside", device="cpu", threads=2, on_round=rows.append)
     assert len(forks) == 1

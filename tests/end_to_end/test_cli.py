@@ -65,7 +65,7 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     folders = {f"alpha-{alpha}_pace-{pace}" for alpha in ("0.3", "100") for pace in ("slow", "fast")}
     assert {path.name for path in out.iterdir() if path.is_dir()} == folders
     runs = sorted(out.rglob("run.json"))
-    assert len(runs) == 4 * 2, "the study's own seeds are left out"
+    assert len(runs) == 4 * 2, "--seeds replaces the study's seeds"
     for path in runs:
         about = json.loads(path.read_text())
         own = load_scenario(path.with_name("scenario.yaml")).learning

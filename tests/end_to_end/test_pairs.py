@@ -134,7 +134,7 @@ def ran(chosen: Chosen, folder: Path) -> bool:
     if said is None:
         assert check_run(run) == [], chosen
     else:
-        assert placed(said), f"{chosen} stops without a place: {said}"
+        assert placed(said), f"the error of {chosen} names no key: {said}"
     return said is None
 
 
@@ -169,7 +169,7 @@ def test_pairs(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     }
     for pair in sorted(left):
         if (said := problem(dict(pair))) is not None:
-            assert placed(said), f"{pair} is refused without a place: {said}"
+            assert placed(said), f"the error of {pair} names no key: {said}"
             left.discard(pair)
     for number in range(RUNS):
         pair = rng.choice(sorted(left))

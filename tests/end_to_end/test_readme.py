@@ -101,7 +101,7 @@ def test_no_command_is_forgotten() -> None:
     assert sum(map(len, chains())) == len(commands) - 2
     reading = ("edgefl compare", "edgefl report")
     behind = [chain for chain in chains() if any(command.startswith(reading) for command in chain)]
-    assert [len(chain) for chain in behind] == [2, 2], "each behind its runs"
+    assert [len(chain) for chain in behind] == [2, 2], "each follows the commands of its runs"
 
 
 def test_a_flower_app_needs_ten_lines() -> None:

@@ -23,7 +23,7 @@ from tests.tools.chromium import PROGRAM, Page, browser
 from tests.tools.unpacked import unpack
 
 in_browser = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium: `make test` installs it where apt-get is"
+    PROGRAM is None, reason="no Chromium: `make test` installs it if there is apt-get"
 )
 
 WALKERS = """\
@@ -123,7 +123,7 @@ def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -
     text = write_report(run).read_text()
     (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["replays"]
     assert shown["placed"]
-    assert not shown["population"]["time"], "a line of one point is none"
+    assert not shown["population"]["time"], "one point is no line"
     assert "No positions" not in text
 
 
@@ -164,7 +164,7 @@ def test_it_opens_without_a_complaint_and_draws_its_charts(page: Page, file: Pat
     assert min(counts) > 500
     few = "{x: [1, 2], lines: [{label: 'a', y: [1, 2]}], xLabel: 'training round', height: 200}"
     page.js(f"drawn = edgefl.plot(document.getElementById('chart-list'), {few}); 1")
-    assert page.js("[drawn.axes[0]._splits, drawn.axes[1]._splits]") == [[1, 2], [0, 1, 2]], "no halves"
+    assert page.js("[drawn.axes[0]._splits, drawn.axes[1]._splits]") == [[1, 2], [0, 1, 2]], "integer ticks"
 
 
 @in_browser

@@ -28,7 +28,7 @@ def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
         assert differences(there, path.parent) == []
         assert "shared" not in json.loads(path.read_text())
         found[path.parent.parent.name] = json.loads((there / "run.json").read_text()).get("shared")
-    assert list(shared.rglob("lent")) == [], "what nobody needs any more is gone"
+    assert list(shared.rglob("lent")) == [], "snapshots that no run needs are deleted"
     return found
 
 
@@ -155,7 +155,7 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
 def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
     base = SMALL + "  drift: {name: label_swap, clock: seconds, at: 0.01}\n"
     taken = both_ways(tmp_path, "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", base)
-    assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both begin at time 0"
+    assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both runs begin at time 0"
     by_rounds = base.replace("clock: seconds, at: 0.01", "clock: rounds, at: 5")
     (tmp_path / "rounds").mkdir()
     taken = both_ways(tmp_path / "rounds", "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", by_rounds)

@@ -81,7 +81,7 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
             run(plan(study), out, StudyOptions(jobs=1, every=EVERY))
             for path in alone.rglob("run.json"):
                 there = out / path.parent.relative_to(alone)
-                assert differences(there, path.parent) == [], f"{how} after round {number}"
+                assert differences(there, path.parent) == [], f"tables differ: {how} after round {number}"
             assert not [*out.rglob("lent"), *out.rglob("snapshots"), *out.glob("claims")]
 
 

@@ -290,4 +290,4 @@ def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula
     assert_expected(in_sight[..., 1], each[:, 1])
     assert_expected(together := in_sight.all(axis=2), law)
     error = together.mean(axis=1).std() / math.sqrt(worlds)
-    assert law.mean() - each.prod(axis=1).mean() > STANDARD_ERRORS * error, "independent sites would be seen"
+    assert law.mean() - each.prod(axis=1).mean() > STANDARD_ERRORS * error, "independent sites would be found"

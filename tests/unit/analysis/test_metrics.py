@@ -173,7 +173,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.handovers_per_device_hour == pytest.approx(3 / 2 / 0.5)
     assert row.ping_pong_share == pytest.approx(1 / 3)
     assert row.time_of_stay_s == pytest.approx(1.5)
-    assert row.interruption_s == pytest.approx(0.6), "the last handover comes 0.1 s before the end"
+    assert row.interruption_s == pytest.approx(0.6), "the last handover is 0.1 s before the end"
     assert row.interruption_share == pytest.approx(0.6 / 2 / 1800)
     assert (row.broken, row.wasted_bits, row.wasted_j) == (1, 14, 1.0)
     assert row.wasted_share == pytest.approx(1 / 16)

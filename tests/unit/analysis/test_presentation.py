@@ -184,7 +184,7 @@ def test_all_bars_stand_beside_one_another_within_their_axis(groups: list[str]) 
     assert low <= spans[0][0]
     assert spans[-1][1] <= high
     for group, (left, right) in enumerate(zip(spans[::2], spans[1::2], strict=True)):
-        assert (left[0] + right[1]) / 2 == pytest.approx(group), "around the group's name"
+        assert (left[0] + right[1]) / 2 == pytest.approx(group), "the group's name must be in the middle"
 
 
 def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:

@@ -221,7 +221,7 @@ def test_every_number_of_the_papers_has_its_place() -> None:
     counts = {}
     for file in sorted(PAPERS.glob("*.csv")):
         table, source = papers_table(file.stem)
-        assert source, "it says which paper it is, and what of it"
+        assert source, "it names the paper and the table"
         assert not table.drop(columns=["mean", "std"], errors="ignore").duplicated().any(), file
         if "session" in table:
             assert table["mean"].between(10, 100).all(), file

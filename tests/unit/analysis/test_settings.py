@@ -69,7 +69,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings", str(root), "--session", "2"]) == 0
     said = capsys.readouterr().out
     assert "ours is ahead of all others in 1 of 1 pairs" in said
-    assert "over the first 2 rounds of session 2" in said, "sessions have no ten rounds"
+    assert "over the first 2 rounds of session 2" in said, "sessions have fewer than ten rounds"
     assert main(["settings", str(root), "--session", "9"]) == 2
     assert "has no session 9" in capsys.readouterr().err
 
@@ -144,7 +144,7 @@ def test_without_training_settings_are_compared_by_latency_and_energy(
     assert table.loc["20", "ours_latency_s_std"] == pytest.approx(0.2 / math.sqrt(2))
     assert table.loc["20", "fair_latency_mean_s_mean"] == pytest.approx(0.4)
     assert table.loc["20", "ours_round_energy_j_mean"] == pytest.approx(0.4e-3)
-    assert table.loc["20", "ours_energy_j_mean"] == pytest.approx(0.8e-3), "the whole run's"
+    assert table.loc["20", "ours_energy_j_mean"] == pytest.approx(0.8e-3), "energy of the whole run"
     assert math.isnan(table.loc["100", "fair_latency_s_mean"])
     assert (root / "settings.png").stat().st_size > 10_000
     text = (root / "settings.md").read_text()

@@ -60,7 +60,7 @@ def test_sizes() -> None:
 def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
     two = fleet(classes={"phone": {"share": 0.6}, "laptop": {"share": 0.4}})
     three = fleet(classes={"phone": {"share": 0.6}, "laptop": {"share": 0.3}, "sensor": {"share": 0.1}})
-    assert np.array_equal(two.of == 0, three.of == 0), "splitting a class leaves the others as they were"
+    assert np.array_equal(two.of == 0, three.of == 0), "splitting a class does not change other classes"
     assert set(np.flatnonzero(three.of == 1)) < set(np.flatnonzero(two.of == 1))
     assert not np.array_equal(two.of, fleet(seed=2, classes={"phone": {"share": 0.6}, "laptop": {}}).of)
     # with 110 devices the boundary between the classes moves by chance, and about sqrt(n) devices change class

@@ -64,7 +64,7 @@ def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> Non
         assert split.x.shape == (samples, 28, 28)
         assert split.x.dtype == np.uint8
         assert split.y.dtype == np.int64
-        assert split.x.flags.writeable, "PyTorch warns of read-only arrays"
+        assert split.x.flags.writeable, "PyTorch warns about read-only arrays"
         assert split.y.flags.writeable
         np.testing.assert_array_equal(np.bincount(split.y), np.full(10, samples // 10))
     assert fashion.num_classes == len(fashion.label_names) == 10

@@ -96,8 +96,8 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
     assert in_suburb.mean() == pytest.approx(0.75, abs=STANDARD_ERRORS * error)
     assert inside("city", noon).all()
     assert inside("stadium", saturday).all()
-    assert inside("city", sunday).all(), "has no parts of its own: those of every day"
-    assert np.array_equal(movement.positions_m(7 * day_s), night), "and a week later everybody is at home"
+    assert inside("city", sunday).all(), "Sunday has no hours of its own, so the daily hours apply"
+    assert np.array_equal(movement.positions_m(7 * day_s), night), "a week later all devices are at home"
     assert movement.doppler_speeds_m_s().max() == 60.0
 
 

@@ -88,7 +88,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert length_m(way) == pytest.approx(brute_force_m(begin, end), rel=1e-12)
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
-        assert np.array_equal(alone, way), "it does not depend on the others"
+        assert np.array_equal(alone, way), "the way does not depend on other devices"
         # all steps between the first step and the last step are on streets
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9

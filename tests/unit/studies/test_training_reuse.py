@@ -106,7 +106,7 @@ def test_snapshots_that_are_there_are_counted(tmp_path: Path) -> None:
     (tmp_path / "lent").mkdir()
     for name in ("000004.json", "000004.safetensors", "000009.safetensors"):
         (tmp_path / "lent" / name).touch()
-    assert lent_after(tmp_path) == 1, "one is not yet whole"
+    assert lent_after(tmp_path) == 1, "one snapshot is incomplete"
 
 
 def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
         (tmp_path / lender / LENT / f"{session}.json").touch()
         begun += [queue.take(), queue.take()]
     assert [task and task.run.path for task in begun] == [lender, None, one, None, two, None]
-    assert [task.threads for task in begun if task] == [2, 1, 1], "the lender begins alone"
+    assert [task.threads for task in begun if task] == [2, 1, 1], "the run that trains begins alone"
 
 
 LOOK = """\
@@ -176,7 +176,7 @@ def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(tmp_path: Path) -> Non
     assert said.splitlines() == ["False False"] * 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="says how Linux shows a GPU")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_a_gpu_is_seen_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learners, "_GPUS", ("null",))
     assert learners.may_have_gpu()

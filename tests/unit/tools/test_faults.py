@@ -38,7 +38,7 @@ def test_all_were_caught_in_the_last_run() -> None:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     verdicts = {id_: row["verdict"] for id_, row in rows.items()}
     assert verdicts == {fault.id: "caught" for fault in FAULTS}, "run `make faults`"
-    assert all(float(row["cpu_s"]) > 0 for row in rows.values()), "what each check costs"
+    assert all(float(row["cpu_s"]) > 0 for row in rows.values()), "each check has a cost"
 
 
 @pytest.mark.parametrize(

@@ -222,4 +222,4 @@ def test_handovers_that_nobody_waits_for_leave_no_timer() -> None:
     world.env.run(until=0.47)
     assert [event.event for event in world.log.of[Event]] == ["handover"]
     coming_s = [time_s for time_s, *_ in world.env._queue if time_s > 0.48]
-    assert coming_s == [pytest.approx(0.6)], "the next measurement, and no end of an interruption"
+    assert coming_s == [pytest.approx(0.6)], "the next event is a measurement"

@@ -230,7 +230,7 @@ def test_finish_lets_a_device_complete_its_part() -> None:
     assert row.outcome == "completed"
     assert stages(row) == pytest.approx(planned, abs=EXACT)
     (departure,) = [e for e in world.rows.of[Event] if e.event == "departure"]
-    assert departure.time_s == pytest.approx(planned[5], abs=EXACT), "it goes when its upload is through"
+    assert departure.time_s == pytest.approx(planned[5], abs=EXACT), "the device leaves when its upload ends"
     assert [r.participants for r in world.rows.of[Round]] == [2, 1]
 
 
