@@ -76,7 +76,7 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
-    # a leg takes about 6 s, so after a hundred legs positions are independent of the drop
+    # a leg takes about 6 s, so after a hundred legs positions are independent of the initial positions
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
 
 

@@ -134,7 +134,7 @@ def test_numbers_as_a_person_says_them() -> None:
 
 
 def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
-    """The texts of values are as long as possible: three bars have similar heights, and one is a lower bound."""
+    """The labels of values are as long as possible: three bars have similar heights, and one is a lower bound."""
     figure = Figure(figsize=(8.0, 5.6), dpi=200)
     ax = figure.add_axes((0.06, 0.1, 0.4, 0.2))
     bars = pd.DataFrame({"variant": ["a", "b", "c"], "group": 0, "mean": [0.948, 0.964, 0.921], "std": 0.1})

@@ -143,7 +143,7 @@ def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> N
 
 
 def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
-    """Two devices have three handovers in half an hour, one of them a ping-pong; one of four parts is cut off."""
+    """Two devices have three handovers in half an hour, one of them a ping-pong; one of four uploads is cut off."""
     path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
     pd.DataFrame(
         {

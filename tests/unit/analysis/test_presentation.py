@@ -30,7 +30,7 @@ from tests.unit.analysis.conftest import write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
-# a line or bar has thousands of pixels, and other parts of a figure have fewer than this in its exact colour
+# a line or bar has thousands of pixels, and other parts of a figure have fewer pixels of its exact colour than this
 PIXELS_OF_A_LINE = 300
 
 

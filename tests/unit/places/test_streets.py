@@ -114,7 +114,7 @@ def test_lines_of_the_scenario_meet_where_they_cross() -> None:
 
 
 def test_the_longest_part_counts() -> None:
-    """The part with the greatest length in metres is kept, not the part with the most pieces."""
+    """The connected part with the greatest length in metres is kept, not the part with the most segments."""
     small = [np.array([(x, 500.0), (x + 5, 500)]) for x in range(0, 50, 5)]
     streets = StreetMap.of([*small, np.array([(0.0, 0), (300, 0)])])
     assert streets.lengths_m.tolist() == [300]

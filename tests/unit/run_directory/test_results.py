@@ -281,7 +281,7 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
 def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run", described(), {})
     moved = run.path.rename(tmp_path / "moved")
-    if replaced:  # another process's run is there now
+    if replaced:  # the directory now has another process's run
         run.path.mkdir()
         (run.path / "run.json").write_text((moved / "run.json").read_text())
         left_by(run.path, host="elsewhere", pid=1)

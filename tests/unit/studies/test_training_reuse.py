@@ -73,7 +73,7 @@ def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Pa
 
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
-    """A run that lends all sessions writes a snapshot before each of the sessions 2 to `until` + 1."""
+    """A run whose sessions are all reused writes a snapshot before each of the sessions 2 to `until` + 1."""
     variants = {name: start(name) for name in ("average", "previous", "continuous")}
     variants["narrow"] = variants["average"] + ", radio.bandwidth_hz: 20.0e+6"
     plans = reuse_of(tmp_path, variants)
@@ -133,7 +133,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
 
 
 def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
-    """A run begins once its lender has written the snapshot for it, after the pilot session or two sessions later."""
+    """A run begins once the run that trains for it has written a snapshot, after the pilot or two sessions later."""
     lender, one, two = (Path(name) for name in ("lender", "one", "two"))
     family = [lender, two, one]
     reuse = {

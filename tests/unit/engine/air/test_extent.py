@@ -91,6 +91,6 @@ def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
         assert extent.field_radius_m == pytest.approx(reach_m)
         assert extent.edge_m == pytest.approx(reach_m, rel=1e-9)
         assert extent.edge_m > reach_m * (1 + 1e-12), "devices reflected at the edge are not absent"
-    # with one cell, the border is the cell's edge, and fields cover the area where devices are dropped
+    # with one cell, the border is the cell's edge, and fields cover the area where devices are placed
     one = scenario(devices={"count": 4, "mobility": {"name": "manhattan", "area_factor": 1.2}}).extent
     assert (one.edge_m, one.field_radius_m) == (250, 1.2 * 250)

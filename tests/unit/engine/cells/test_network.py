@@ -192,7 +192,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
     env = simpy.Environment()
     _, log = watched(env, some(*walkers), 2, power_db_of, EVERY_SECOND)
-    rows.clear()  # drop the measurements of the initial cell selection
+    rows.clear()  # ignore the measurements of the initial cell selection
     env.run(until=25.5)
     # the first measurement is of all devices
     assert rows == [4] + [asked] * 24 * bool(asked)

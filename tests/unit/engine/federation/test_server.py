@@ -475,7 +475,7 @@ FIRST, OTHER = (3, 300, 1_000_000, 2_000_000), (7, 0, 5_000_000, 400_000)
 
 
 def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
-    """Without samples a device computes in no time with no energy; shares are equal for any number of bits."""
+    """Without samples, a device computes in no time and with no energy; shares are equal for any number of bits."""
     scalars = {"epsilon": (0.5, None), "rank": (4.0, 8.0)}
     world = World([50.0, 240.0], learner=spy(of={0: FIRST, 1: OTHER}, scalars=scalars)).run()
     rows = world.rows.of[DeviceRound]
