@@ -46,7 +46,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
 
     Returns:
         `told_ms`: time to compute the deciders' inputs; `ms`: median time of each decider; `rival`: the rival's time,
-        edgefl's time on the same problem, their `ratio`, and `above`: the rival's relative excess of energy over edgefl.
+        edgefl's time on the same problem, their `ratio`, and `above`: the rival's relative excess of energy.
     """
     outlook, state, past = _world(candidates, taken)
     say("inputs of deciders")
