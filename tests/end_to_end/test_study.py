@@ -80,7 +80,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
         ]
     )
     assert "training diverged" not in printed, "each reason once"
-    # the table has complete runs only, and its page names the missing runs
+    # the table has only complete runs, and its page names the missing runs
     assert set(pd.read_csv(out / "comparison.csv").variant) == {"similarity", "previous"}
     assert (out / "comparison.png").exists()
     words = "".join((out / "comparison.md").read_text().split())

@@ -116,7 +116,7 @@ def run(
         short: whether to measure small tasks, which take less than a minute on a CPU.
 
     Returns:
-        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: our speed divided by the loop's speed. With
+        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: edgefl's speed over the loop's speed. With
         `floor` also `floor`, the work of a round, and `over_floor`, each job's time relative to the least time. On a
         GPU also `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """

@@ -457,7 +457,7 @@ class Listening(Schedule):
 
 
 def test_a_policy_hears_the_mean_of_the_reports_that_arrived() -> None:
-    """Device 1 has no data and reports nothing; device 2 leaves in round 1, which loses its report."""
+    """Device 1 has no data and reports nothing; device 2 leaves in round 1, so its report is lost."""
     learner = spy(scalars={REPORTED_LOSS: (1.0, None, 5.0, 2.0)})
     policy = Listening(count=1, rounds=2, heard=[])
     World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=policy, crossings_s={2: [0.02, 0.05]}).run()
