@@ -10,7 +10,7 @@ import pytest
 
 from tests.tools import costs
 
-# a shell ignores SIGINT in a background job and its child processes; tests need it to interrupt processes
+# a shell makes a background job and its children ignore SIGINT; tests need this signal to interrupt processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Unload the examples that `edgefl new` copies, as the next test may import copies from a folder."""
+    """Unload the copied examples of `edgefl new`, as the next test may import copies from another folder."""
     for name in OWN_PARTS:
         sys.modules.pop(name, None)
     if str(EXAMPLES) in sys.path:

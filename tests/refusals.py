@@ -31,7 +31,7 @@ def refused_at(
 
 
 def is_about(error: BaseException, place: str) -> bool:
-    """Return whether an error is about a key, which is its place or begins a line of its text."""
+    """Return whether an error is about a key, which is the error's place or begins a line of its text."""
     if isinstance(error, ValidationError):
         faults = [(dotted(fault.place), fault.message()) for fault in flat(error.errors(), None)]
         # the place of an error about several keys is their section, and its text begins with a key

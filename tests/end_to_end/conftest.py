@@ -43,7 +43,7 @@ def digits(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Start two Ray nodes on this machine, each with one core, a store and workers; the driver is on the first."""
+    """Start two Ray nodes on this machine, each with one core, a store and workers; the driver runs on the first."""
     ray = pytest.importorskip("ray", reason="in the ray extra")
     from ray.cluster_utils import Cluster
 

@@ -27,7 +27,7 @@ CELLS = (
     " cloud={every: 2, backhaul_bps: 1.0e+7}; learning.warm_start=previous"
 )
 WILD = "learning.local.lr=90; learning.algorithm={name: fedprox, mu: 1.0e+9}"
-# overrides -> whether radio and training overlap, which requires that training cannot change a round's work
+# overrides, and whether radio and training overlap: they do only if training cannot change a round's work
 CASES = {
     "fedprox": ("", True),
     "losses and lengths of updates": ("rounds.selector={name: oort, count: 4}", True),
@@ -40,7 +40,7 @@ CASES = {
     "updates that may be dropped": ("rounds.not_finite=drop", False),
 }
 NEEDS_FORK = pytest.mark.skipif(
-    not beside.may_fork(2, torch.device("cpu"), {}), reason="nothing forks on this system, or beside a GPU"
+    not beside.may_fork(2, torch.device("cpu"), {}), reason="this system cannot fork, or has a GPU"
 )
 
 
@@ -92,7 +92,7 @@ def test_training_beside_the_clock_changes_no_byte(
 
     monkeypatch.setattr(beside, "LocalRoundUnderWay", seen)
     whole = simulate(scenario, tmp_path / "whole", device="cpu", threads=1)
-    assert not forks, "one thread means one core"
+    assert not forks, "with one thread, a run must use one core"
     rows: list[Round] = []
     own = simulate(scenario, tmp_path / "beside", device="cpu", threads=2, on_round=rows.append)
     assert len(forks) == 1

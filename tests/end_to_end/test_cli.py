@@ -65,7 +65,7 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     folders = {f"alpha-{alpha}_pace-{pace}" for alpha in ("0.3", "100") for pace in ("slow", "fast")}
     assert {path.name for path in out.iterdir() if path.is_dir()} == folders
     runs = sorted(out.rglob("run.json"))
-    assert len(runs) == 4 * 2, "the study's own seeds are left out"
+    assert len(runs) == 4 * 2, "--seeds replaces the study's seeds"
     for path in runs:
         about = json.loads(path.read_text())
         own = load_scenario(path.with_name("scenario.yaml")).learning
@@ -109,7 +109,7 @@ def data_set(file: Path) -> str:
 
 def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     files = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
-    # sorted by data set, so that each is read once; without "million", which takes a minute and 1.5 GB
+    # sorted by data set, so that each data set is read once; without "million", which takes a minute and 1.5 GB
     shipped = sorted((file for file in files if file.stem != "million"), key=data_set)
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)

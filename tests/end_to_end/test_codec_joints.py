@@ -37,7 +37,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "powersgd": {"rank": [2, 4]},
 }
 NUMBERS = (1, 2, 5, 10, 15, 18)  # these draws together contain every server and codec
-SHARE = 2 / 3  # minimum accuracy relative to a run without codecs; guessing reaches an eighth
+SHARE = 2 / 3  # minimum accuracy relative to a run without codecs; guessing reaches an eighth of its accuracy
 
 
 def drawn(number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Test that damaged run directories, a full standard output, and a part with links each cause one error message."""
+"""Test that damaged run directories, a full disk for output, and links in part of a study each cause one error."""
 
 import json
 import shutil

@@ -30,7 +30,7 @@ def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_pat
 def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_radiated(
     preset: str, tmp_path: Path
 ) -> None:
-    """With a measured phone's power and without fading, each round has a minimum energy, and uses at least that."""
+    """With a measured phone's power and without fading, each round has a minimum energy and uses no less."""
     scenario = {
         "name": preset,
         "seed": 1,

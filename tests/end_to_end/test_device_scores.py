@@ -12,7 +12,7 @@ from edgefl.contract import SessionStart
 from edgefl.run.plan import prepare
 from tests.tables import sections
 
-EXACT = 1e-12  # means of the same numbers in a different order round differently
+EXACT = 1e-12  # both means are of the same numbers, but sums in a different order round differently
 BASE: dict[str, Any] = sections("""
     name=scores; seed=3; devices={count: 12}; sessions={name: schedule, count: 2, rounds: 4}
     learning.dataset=digits; learning.partition={name: dirichlet, alpha: 0.5}; learning.model=logistic
@@ -31,7 +31,7 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
     assert sorted(set(zip(scores["session"], scores["round"], strict=True))) == [
         (1, 2), (1, 4), (2, 2), (2, 4)
     ]  # fmt: skip
-    assert rounds.accuracy.notna().all(), "every round is tested, every second one is written down"
+    assert rounds.accuracy.notna().all(), "every round is tested; every second round has rows"
     for place, own in scores.groupby(["session", "round"]):
         told = rounds.loc[place]
         assert list(own.device) == list(range(12))
@@ -42,7 +42,7 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
         assert np.sort(accuracy)[:2].mean() == pytest.approx(told.accuracy_worst_tenth, abs=EXACT)  # of 12
         if algorithm == "ditto":
             assert own.accuracy_personal.mean() == pytest.approx(told.accuracy_personal, abs=EXACT)
-            assert (own.loss_personal < own.loss).all(), "each has trained on nothing but its own data"
+            assert (own.loss_personal < own.loss).all(), "each device has trained only on its own data"
         else:
             assert own.accuracy_personal.isna().all()
 

@@ -15,7 +15,7 @@ from tests.tools.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MOST_ENTRIES = 25  # in the site's navigation
+MOST_ENTRIES = 25  # largest number of pages in the site's navigation
 
 
 def nav(entries: list) -> list[str]:
@@ -91,7 +91,7 @@ def test_the_kinds_told_are_all_and_stand_where_the_page_says() -> None:
             for part in key.split("."):
                 value = value[part]
             name = value["name"] if isinstance(value, dict) else value
-            assert name in registry.names(kind), f"{key} does not hold one of {kind}"
+            assert name in registry.names(kind), f"{key} has no component of {kind}"
 
 
 def test_the_town_shown_has_the_cells_and_the_week_that_it_says() -> None:

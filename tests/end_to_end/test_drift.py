@@ -59,7 +59,7 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
     assert other.drifted.tolist() == [0.0] * ROUNDS
     before = slice(0, AT - 1)
     assert one.accuracy[before].tolist() == other.accuracy[before].tolist()
-    # the swap makes each correct answer wrong, so after it a model of accuracy a has an accuracy of at most 1 - a
+    # the swap makes each correct answer wrong, so a model that had the accuracy a has at most 1 - a after the swap
     assert one.accuracy[AT - 1] < other.accuracy[AT - 1] - 0.2
     devices = pd.read_csv(drifted / "devices.csv")
     assert devices.accuracy_personal.between(0, 1).all()
@@ -102,7 +102,7 @@ def test_only_models_that_exist_have_an_accuracy(
 
 
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
-    """APFL mixes with the new global model after each round, so with alpha 0 personal and global scores are equal."""
+    """After each round, APFL mixes in the new global model, so with alpha 0 personal and global scores are equal."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
     found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):
@@ -128,7 +128,7 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
 
 
 def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
-    """The drift hardly lowers the oracle's accuracy, as it has trained a model for the new data from the start."""
+    """The drift hardly lowers the accuracy of `oracle`, which has trained a model for the new data from the start."""
     run = simulate(
         load_scenario(
             scenario,
@@ -155,7 +155,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
     """If all devices take part, the mean of their accuracies, weighted by test samples, is `accuracy_by_samples`.
 
-    With local_only, `accuracy_personal` tests the model that serves a device.
+    With local_only, `accuracy_personal` is the accuracy of the model that each device uses.
     """
     only = ["learning.algorithm=local_only"]
     run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")
@@ -191,7 +191,7 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
 
 
 def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
-    """Return the first round's devices; their compute energy is proportional to the samples counted."""
+    """Return the first round's rows of devices.csv; their compute energy is proportional to the samples counted."""
     devices = pd.read_csv(
         simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
     )

@@ -61,14 +61,14 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     if name == "oracle":
         assert after > 0.7 * before
     else:
-        assert after < 0.7 * before, "labels have changed places"
+        assert after < 0.7 * before, "the labels were swapped"
     assert np.isfinite(rounds.loss).all()
     assert devices.accuracy_personal[devices["round"] == ROUNDS].mean() > 4 * CHANCE
     stops = name in (*STOPPED, "flash")
     assert ("epochs" in devices) == stops
     if stops:
         assert devices.epochs.between(1, 2).all()
-        assert devices.epochs.nunique() == 2, "some stop after the first epoch, others do not"
+        assert devices.epochs.nunique() == 2, "only some devices stop after the first epoch"
     algorithm, model = registry.get("algorithms", name), 32 * 610
     assert (
         devices.downlink_bits >= algorithm.vectors_down * model
@@ -78,7 +78,7 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
 
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """HypCluster's devices receive all models and send one; the column `cluster` has its number."""
+    """HypCluster's devices receive all models and send one; the column `cluster` has that model's number."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"

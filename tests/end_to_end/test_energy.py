@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = sections("""
     name=energy; seed=3; devices={count: 8, indoor_share: 0.5}; sessions={name: schedule, count: 2, rounds: 4}
     workload={payload_bits: 3.0e5, flops_per_sample: 1.0e5}
 """)
-# all kinds of rounds with tail energy: with selectors, deadlines, overlap, shared bands, training
+# scenarios with tail energy for each kind of round: with a selector, a deadline, overlap, a shared band, or training
 WORLDS: dict[str, dict[str, Any]] = {
     "by the clock": {"rounds": {"every_s": 4}},
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},

@@ -58,7 +58,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
     later_s = with_cloud.latency_s - without.latency_s
     slot_s = 5e-4  # a round that begins within a slot waits for the next slot
     assert later_s.to_numpy() == pytest.approx(with_cloud.backhaul_s.to_numpy(), abs=slot_s)
-    bits = (64 + 1) * 10 * 32  # in a logistic regression model of the digits
+    bits = (64 + 1) * 10 * 32  # size of a logistic regression model of the digits
     both_ways_s = 2 * (0.02 + bits / 1e7)
     assert with_cloud.backhaul_s.tolist() == pytest.approx([0, both_ways_s] * 5)
     assert with_cloud.backhaul_bits.tolist() == [0, 2 * bits] * 5
@@ -80,7 +80,7 @@ def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Pa
 def test_a_run_goes_on_from_any_exchange(
     tmp_path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run resumes after each of several interruptions before a cell sends its model or adopts the cloud's."""
+    """A run resumes after several interruptions, each before a cell sends its model or adopts the cloud's model."""
     what = scenario(2, cloud={"waits_for": waits_for}, rounds={"server": "synchronous"})
     run(what, tmp_path / "whole")
     left: set[tuple[str, int]] = set()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 GIGABYTE = 1_000_000_000
-LONGEST_S = 5.0  # longest processor time, including imports
+LONGEST_S = 5.0  # highest processor time allowed, including imports
 MILLION = b" " * 1_000_000
 READ = """
     import resource, sys

@@ -1,4 +1,4 @@
-"""Test that a study in a notebook shows progress within a second, and at the end verdict, table and figure."""
+"""Test that a study in a notebook shows progress within a second, and at the end a verdict, a table and a figure."""
 
 from pathlib import Path
 

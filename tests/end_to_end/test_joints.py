@@ -98,4 +98,4 @@ def test_a_reference_notices_a_fault(
             return
         if found.wrong:
             return
-    pytest.fail(f"not noticed in {MOST_CASES} runs")
+    pytest.fail(f"the fault was not found in {MOST_CASES} runs")

@@ -1,4 +1,4 @@
-"""Test that the tables are consistent for every mobility model and kind of shadowing, band, churn, and cell count.
+"""Test that a run's tables are consistent for every mobility model, churn model, kind of band, and set of cells.
 
 The runs are tiny and train nothing. Other tests compare values with derivations, and test_joints.py combines features
 at random; here `tests.tools.invariants` checks that the tables are consistent.
@@ -99,7 +99,7 @@ def test_movement(
     recorded = {"record": RecordSettings(positions_s=MAP_S)}
     found = run(tmp_path, scenario(mobility, world, sharing).model_copy(update=recorded))
     if mobility != "static":
-        assert found.get("departure", 0) + found.get("handover", 0) > 0, "nobody ever leaves: raise the speed"
+        assert found.get("departure", 0) + found.get("handover", 0) > 0, "no device leaves: raise the speed"
     # a device may leave its cell between two ticks; at each recorded time, a served device has a gain and a SINR
     positions = edgefl.Results(tmp_path / "run").positions
     served = positions[positions["cell"].notna()]

@@ -35,7 +35,7 @@ FEDBUFF = [
 
 @pytest.fixture(autouse=True)
 def numbers_beyond_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give device 3 inputs whose products overflow float32; the test data have inputs like all other devices."""
+    """Give device 3 inputs whose products overflow float32; test data and other devices have ordinary inputs."""
     monkeypatch.chdir(tmp_path)
     rng, groups = np.random.default_rng(1), np.arange(120) % DEVICES
     x = rng.normal(size=(120, 4)).astype(np.float32)

@@ -30,7 +30,7 @@ def test_notebook_is_small_and_without_outputs(file: Path) -> None:
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_notebook_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the cells as a kernel does, but in this process, as a kernel would load PyTorch again."""
+    """Run the cells as a kernel does, but in this process, because a kernel would load PyTorch again."""
     pytest.importorskip("ipykernel", reason="notebooks need the extra docs: pip install '.[docs]'")
     import nbformat
     from IPython.core.interactiveshell import InteractiveShell

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.test_floors import ROOT
 
 THEIRS = "MINE = 'theirs'\n"
-FILES = ("analysis/__init__.py", "channel.py")  # a user's package and module of these names
+FILES = ("analysis/__init__.py", "channel.py")  # a user's package and module with names of edgefl's folders
 USED = """
 import analysis
 import channel

@@ -220,7 +220,7 @@ class Left(Exception):
     """An error that ends a run like a kill, without a last snapshot."""
 
 
-@lru_cache(maxsize=1)  # one entry is enough, because consecutive cases have the same arguments
+@lru_cache(maxsize=1)  # a single cached run is enough, because consecutive cases have the same arguments
 def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
     """Return the table of an uninterrupted run."""
     return table(train(algorithm, OVERLAPPING[name]))
@@ -250,5 +250,5 @@ def test_a_run_goes_on_with_updates_on_their_way(
     with pytest.raises(error):
         train(algorithm, server, path=tmp_path, after=leave)
     newest = load_file(max((tmp_path / FOLDER).glob("*.safetensors")))
-    assert [name for name in newest if "waiting" in name], "updates are on their way"
+    assert [name for name in newest if "waiting" in name], "some updates must be in flight"
     assert table(train(algorithm, server, path=tmp_path)) == undisturbed(algorithm, name)

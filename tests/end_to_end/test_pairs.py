@@ -134,12 +134,12 @@ def ran(chosen: Chosen, folder: Path) -> bool:
     if said is None:
         assert check_run(run) == [], chosen
     else:
-        assert placed(said), f"{chosen} stops without a place: {said}"
+        assert placed(said), f"the error of {chosen} names no key: {said}"
     return said is None
 
 
 def drawn(pair: Any, left: set[Any], rng: Random) -> Chosen:
-    """Return a scenario with a pair, and in each other slot the component that adds the most pairs left to test."""
+    """Return a scenario with a pair, and in each other slot the component that adds the most untested pairs."""
     chosen = dict(pair)
     for slot in rng.sample(list(SLOTS), len(SLOTS)):
         if slot in chosen:
@@ -169,7 +169,7 @@ def test_pairs(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     }
     for pair in sorted(left):
         if (said := problem(dict(pair))) is not None:
-            assert placed(said), f"{pair} is refused without a place: {said}"
+            assert placed(said), f"the error of {pair} names no key: {said}"
             left.discard(pair)
     for number in range(RUNS):
         pair = rng.choice(sorted(left))

@@ -94,7 +94,7 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:
-    """If UMi sites are too far apart, the preview notes the many handovers of walkers before the run."""
+    """If UMi sites are too far apart, a note in the preview says before the run that walkers hand over often."""
     walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
     scenario = Scenario.model_validate(
         {
@@ -266,7 +266,7 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
         # a session that would begin at the end of the run is not created
         ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 64_800.0}, 2),
         ({"sessions": {"name": "interval", "length_s": 10, "count": 2}, "duration_s": 60.0}, 2),
-        ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # at most 8 are shown
+        ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # shows at most 8
         ({"sessions": {"name": "schedule", "count": 3, "rounds": 4}}, 3),
         # 45 s are nine rounds, in three sessions
         ({"sessions": {"name": "schedule", "rounds": 4}, "rounds": {"every_s": 5}, "duration_s": 45.0}, 3),

@@ -30,7 +30,7 @@ def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixt
     study, out = tmp_path / "study.yaml", tmp_path / "out"
     study.write_text(STUDY)
     assert code_of("study", study, "--out", out, "--jobs", "1", "--seed", "1") == 0
-    assert not (out / "question.csv").exists(), "only this seed: nothing is asked"
+    assert not (out / "question.csv").exists(), "with a given seed, the question is skipped"
     code_of("study", study, "--out", out, "--jobs", "1")
     printed = " ".join(capsys.readouterr().out.split())
     row = pd.read_csv(out / "question.csv").iloc[0]

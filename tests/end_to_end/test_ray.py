@@ -110,7 +110,7 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
     out = run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY))
     killer.over.set()
     assert len(killer.killed) == 3
-    assert all("resumed" in told(path) for path in killer.killed), "from a snapshot, not from the beginning"
+    assert all("resumed" in told(path) for path in killer.killed), "runs must resume from a snapshot"
     check_nothing_is_lost(out, alone)
 
 

@@ -101,7 +101,7 @@ def test_no_command_is_forgotten() -> None:
     assert sum(map(len, chains())) == len(commands) - 2
     reading = ("edgefl compare", "edgefl report")
     behind = [chain for chain in chains() if any(command.startswith(reading) for command in chain)]
-    assert [len(chain) for chain in behind] == [2, 2], "each behind its runs"
+    assert [len(chain) for chain in behind] == [2, 2], "each follows the commands of its runs"
 
 
 def test_a_flower_app_needs_ten_lines() -> None:
@@ -143,7 +143,7 @@ def test_it_is_read_in_one_go() -> None:
 
 
 def test_what_is_counted_is_there() -> None:
-    own_files = {"csv", "npz", "image_folder", "huggingface"}  # not counted: these read own data
+    own_files = {"csv", "npz", "image_folder", "huggingface"}  # not counted: these read the user's data
     counts = re.search(r"(\d+) algorithms, (\d+) warm starts, (\d+) data sets", README)
     there = [registry.names(kind) for kind in ("algorithms", "warm_starts", "datasets")]
     there[2] = [name for name in there[2] if name not in own_files]

@@ -23,7 +23,7 @@ from tests.tools.chromium import PROGRAM, Page, browser
 from tests.tools.unpacked import unpack
 
 in_browser = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium: `make test` installs it where apt-get is"
+    PROGRAM is None, reason="no Chromium: `make test` installs it if there is apt-get"
 )
 
 WALKERS = """\
@@ -116,14 +116,14 @@ def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -> None:
-    """Positions of static devices are written once although none are requested, and the replay shows them."""
+    """Positions of static devices are written once, even if no positions are requested, and the replay shows them."""
     run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
     positions = load_runs(run).positions
     assert positions["time_s"].unique().tolist() == [0.0]
     text = write_report(run).read_text()
     (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["replays"]
     assert shown["placed"]
-    assert not shown["population"]["time"], "a line of one point is none"
+    assert not shown["population"]["time"], "one point is no line"
     assert "No positions" not in text
 
 
@@ -164,7 +164,7 @@ def test_it_opens_without_a_complaint_and_draws_its_charts(page: Page, file: Pat
     assert min(counts) > 500
     few = "{x: [1, 2], lines: [{label: 'a', y: [1, 2]}], xLabel: 'training round', height: 200}"
     page.js(f"drawn = edgefl.plot(document.getElementById('chart-list'), {few}); 1")
-    assert page.js("[drawn.axes[0]._splits, drawn.axes[1]._splits]") == [[1, 2], [0, 1, 2]], "no halves"
+    assert page.js("[drawn.axes[0]._splits, drawn.axes[1]._splits]") == [[1, 2], [0, 1, 2]], "integer ticks"
 
 
 @in_browser
@@ -179,7 +179,7 @@ def test_times_of_a_run_with_hours_are_those_of_the_day(page: Page, file: Path) 
 @in_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_time_lines_stand_at_the_time_on_their_own_axes(page: Page, file: Path, width: int) -> None:
-    """The line that marks the time is at the right place after moving the slider, and before anything is touched."""
+    """The line that marks the time is at the right place, both before any input and after the slider has moved."""
     offsets = """[...document.querySelectorAll('.lines .uplot')].map((one, i) => {
       const { plot } = edgefl.plots.filter((known) => known.small)[i], at = plot.valToPos(edgefl.state().t, 'x');
       const box = plot.over.getBoundingClientRect(), line = one.querySelector('.now').getBoundingClientRect();
@@ -237,7 +237,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     away.write_text(text.replace(whole, json.dumps(data)))
     page.open(away)
     left, low, right, high = page.js("edgefl.replay.world.box")
-    assert left < 180 < 1500 < right < 1700  # from the devices (180 m) to their serving site
+    assert left < 180 < 1500 < right < 1700  # devices at 180 m, and their serving site at 1,500 m
     assert high - low < 700
     assert page.complaints == []
 

@@ -88,8 +88,8 @@ def test_a_run_goes_on(
     if overrides == CLOCK:
         assert json.loads((tmp_path / "left" / "run.json").read_text())["simulated_s"] == 130.0
     if CODECS in overrides:
-        assert whole.devices.groupby("device").cell.nunique().max() > 1, "somebody learns in two cells"
-        assert (whole.devices.outcome != "completed").any(), "somebody's update is lost"
+        assert whole.devices.groupby("device").cell.nunique().max() > 1, "some device must learn in two cells"
+        assert (whole.devices.outcome != "completed").any(), "some update must be lost"
     assert ("reached" in whole.info.get("stopped", "")) == ("stop=" in overrides)
     assert ("loss_received" in whole.devices) == ("oort" in overrides)
     assert ("update_norm" in whole.devices) == ("best_norm" in overrides)
@@ -130,7 +130,7 @@ def test_a_run_of_the_version_before_is_read_and_not_gone_on_with(digits: Path, 
     (run / FILE).write_bytes(b"".join([sealed({**begun, "journal": FORMAT - 1}).encode(), *others]))
     with refused_at("", f"format {FORMAT - 1}", f"reads {FORMAT}"):
         resume(run)
-    assert len(load_runs(run, partial=True).rounds), "its sessions that have ended"
+    assert len(load_runs(run, partial=True).rounds), "completed sessions can be read"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"status": 3}', '{"status": "interrupted"}'])

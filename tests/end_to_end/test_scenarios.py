@@ -45,7 +45,7 @@ SMALL = {
     "journal_fashion_mnist_as_run": ["record.devices=all"],
     "journal_mnist_as_run": ["record.devices=all"],
 }
-BATTERY_TOLERANCE = 1e-9  # relative to the capacity
+BATTERY_TOLERANCE = 1e-9  # relative to the battery's capacity
 
 
 def shortened(path: Path) -> edgefl.Scenario:
@@ -59,7 +59,7 @@ def shortened(path: Path) -> edgefl.Scenario:
         if not scenario.sessions.count and scenario.duration_s is not None:
             overrides.append(f"duration_s={scenario.duration_s / 4}")
     elif scenario.sessions.longest is None:
-        assert scenario.duration_s is not None  # otherwise it would never end
+        assert scenario.duration_s is not None  # otherwise the run would never end
         overrides.append(f"duration_s={min(9000, scenario.duration_s / 4)}")
     elif "rounds" in type(scenario.sessions).model_fields:
         overrides.append("sessions.rounds=2")

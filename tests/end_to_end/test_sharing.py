@@ -28,7 +28,7 @@ def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
         assert differences(there, path.parent) == []
         assert "shared" not in json.loads(path.read_text())
         found[path.parent.parent.name] = json.loads((there / "run.json").read_text()).get("shared")
-    assert list(shared.rglob("lent")) == [], "what nobody needs any more is gone"
+    assert list(shared.rglob("lent")) == [], "snapshots that no run needs are deleted"
     return found
 
 
@@ -114,7 +114,7 @@ LASTING = (
 
 @pytest.mark.parametrize("learning", LASTING)
 def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
-    """Probes change no state of algorithms, codecs, tests or draws, so a warm start without probes reuses the run."""
+    """Probes change no state of algorithms, codecs, tests or draws, so runs without probes reuse runs with them."""
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL.replace("rounds: 3", "rounds: 2") + learning)
     assert taken["average"] == {"from": "similarity/seed-3", "rounds": 6}
@@ -129,7 +129,7 @@ def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> Non
 
 
 def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None:
-    """If a deadline cuts uploads off in the middle of a session, a run trains itself from that round on."""
+    """If a deadline cuts uploads off in the middle of a session, a run does its own training from that round on."""
     variants = "  all: {}\n  late: {rounds.deadline_s: DEADLINE}\n  same: {rounds.deadline_s: 10.0}\n"
     (tmp_path / "first").mkdir()
     both_ways(tmp_path / "first", "  all: {}\n")
@@ -155,7 +155,7 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
 def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
     base = SMALL + "  drift: {name: label_swap, clock: seconds, at: 0.01}\n"
     taken = both_ways(tmp_path, "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", base)
-    assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both begin at time 0"
+    assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both runs begin at time 0"
     by_rounds = base.replace("clock: seconds, at: 0.01", "clock: rounds, at: 5")
     (tmp_path / "rounds").mkdir()
     taken = both_ways(tmp_path / "rounds", "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", by_rounds)

@@ -24,7 +24,7 @@ def test_study(path: Path) -> None:
 
 
 def learning(name: str, variant: str, **setting: str) -> Scenario:
-    """Return the scenario of the first run with this variant and these parts of the setting."""
+    """Return the scenario of the first run with this variant and these labels of its setting."""
     for run in studies.plan(STUDIES[0].parent / f"{name}.yaml", seeds=[100]).runs:
         if run.member.variant == variant and setting.items() <= run.member.setting.items():
             return run.scenario
@@ -32,7 +32,7 @@ def learning(name: str, variant: str, **setting: str) -> Scenario:
 
 
 def test_table_x_is_run_as_its_authors_did() -> None:
-    """The study has the rates in the authors' files, and their implementation of `continuous` and of SCAFFOLD."""
+    """The study has the learning rates of the authors' files, and their versions of `continuous` and SCAFFOLD."""
     name = "journal_table_x_fashion_mnist_as_run"
     proposed = learning(name, "similarity", algorithm="fedacg", overlap="0.2").learning
     assert proposed is not None

@@ -103,12 +103,12 @@ def test_table_vii_of_the_journal_paper(
 ) -> None:
     """The shipped scenario, which states our assumptions, has a round's latency and energy within 6 % of the paper's.
 
-    The paper's row is for one drop of devices and an unstated number of rounds. Within one drop, a round has a
+    The paper's row is for one placement of devices and an unstated number of rounds. For one placement, a round has a
     standard deviation of 0.3 % (SVHN) and 0.6 % (Tiny-ImageNet), so the mean of 20 rounds errs by at most 0.14 %.
-    Drops vary more: over 24 seeds, Tiny-ImageNet's latency differs from the row by 6.0 +- 0.6 % (5.0 to 7.3 %, in
-    half of the seeds above 6 %), and its energy by 2.7 +- 0.7 %. The shipped seed's latency differs by 5.6 %. As the
-    paper has one drop, its row cannot show whether the mean over drops is within 6 %. For SVHN, latency differs by
-    2.4 to 2.8 % over three seeds, and energy by -3.2 to -2.7 %.
+    Placements vary more: over 24 seeds, Tiny-ImageNet's latency differs from the row by 6.0 +- 0.6 % (5.0 to 7.3 %,
+    in half of the seeds above 6 %), and its energy by 2.7 +- 0.7 %. The shipped seed's latency differs by 5.6 %.
+    Since the paper has only one placement, its row cannot show whether the mean over placements is within 6 %. For
+    SVHN, latency differs by 2.4 to 2.8 % over three seeds, and energy by -3.2 to -2.7 %.
     """
     path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"
     rounds = run(path, tmp_path / "t", "sessions.rounds=20")["rounds"]
@@ -129,7 +129,7 @@ def test_table_vii_of_the_journal_paper(
 )
 @pytest.mark.parametrize("how", ["by hand", "stacked", "sequential"])
 def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_path: Path) -> None:
-    """Radio and energy agree exactly, and losses up to the rounding of sums in a different order."""
+    """Radio and energy equal those on a CPU, and losses agree up to the rounding of sums in a different order."""
     overrides, tolerance = [override], 1e-3
     if override == "learning.algorithm=flash":
         overrides.append("learning.local.epochs=2")  # flash may stop after the first epoch

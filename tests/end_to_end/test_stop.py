@@ -74,7 +74,7 @@ def test_a_run_that_does_not_get_there_is_the_run_without_it(whole: Results, tmp
 
 
 def test_scores_are_those_of_validation_samples_if_there_are_any(tmp_path: Path) -> None:
-    """With validation samples, the first tested round with the target accuracy on them ends the run."""
+    """With validation samples, the first tested round whose validation accuracy reaches the target ends the run."""
     run = stopped(tmp_path, {"accuracy": TARGET}, learning={"evaluation": {"validation": 0.2, "every": 3}})
     scores = run.rounds["accuracy_validation"]
     assert len(scores) % 3 == 0 < len(scores) - 3

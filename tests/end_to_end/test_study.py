@@ -60,7 +60,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
         r"edgefl: failed: nobody seed 4: .*small.yaml:\d+ rounds.max_wait_s: cell 0 has had no device",
         at_once,
     )
-    assert at_once.count("\n") == 2, "one line each"
+    assert at_once.count("\n") == 2, "one line per failed run"
     assert sorted(at_end.split()) == sorted(
         [
             "wild",
@@ -80,7 +80,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
         ]
     )
     assert "training diverged" not in printed, "each reason once"
-    # the table has complete runs only, and its page names the missing runs
+    # the table has only complete runs, and its page names the missing runs
     assert set(pd.read_csv(out / "comparison.csv").variant) == {"similarity", "previous"}
     assert (out / "comparison.png").exists()
     words = "".join((out / "comparison.md").read_text().split())
@@ -101,13 +101,13 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
     assert code_of("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
     errors = capsys.readouterr().err
-    assert errors.startswith("edgefl: error: nobody seed ")  # two processes may run both seeds at once
+    assert errors.startswith("edgefl: error: nobody seed ")  # two processes could run both seeds at once
     assert errors.count("\n") == 1
     found = statuses(out)
     failed = [name for name, status in found.items() if status == "failed"]
     assert failed
     assert all(name.startswith("nobody/") and found.pop(name) for name in failed)
-    assert set(found.values()) <= {"interrupted"}, "none is run to its end"
+    assert set(found.values()) <= {"interrupted"}, "no run completes"
     assert not (out / "comparison.csv").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
     _, errors = process.communicate()
     deadline = time.monotonic() + GONE_S
     while any(map(is_there, workers)):
-        assert time.monotonic() < deadline, f"{workers} are still there"
+        assert time.monotonic() < deadline, f"{workers} still exist"
         time.sleep(0.05)
     # workers interrupt their runs cleanly, even if the study's process was killed; the third run never began
     assert statuses(out) == {"a/seed-1": "interrupted", "a/seed-2": "interrupted"}

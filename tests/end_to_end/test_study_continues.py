@@ -131,7 +131,7 @@ def test_a_directory_of_something_else_is_refused(
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
-    monkeypatch.delattr(execution, "check_builds")  # the study is refused before the slow builds of its cases
+    monkeypatch.delattr(execution, "check_builds")  # the study is refused before its cases are built
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1))
 
@@ -152,10 +152,10 @@ def test_without_out_other_variants_have_a_folder_of_their_own(
     monkeypatch.chdir(tmp_path)
     first = run(plan(radio, [1]), options=StudyOptions(jobs=1))
     radio.write_text(STUDY.replace("variants: {", "variants: {c: {devices.count: 6}, "))
-    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first, "a variant more continues the study"
+    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first, "a variant is added"
     radio.write_text(STUDY.replace("{b: {}, a: {", "{d: {}, e: {"))
     (planned, *_) = dry_run(plan(radio, [1]), None)
-    assert planned.startswith("planned"), "nothing of it is there yet"
+    assert planned.startswith("planned"), "no run exists yet"
     assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
 
 
@@ -191,7 +191,7 @@ def test_failed_runs_are_done_again_with_what_has_been_mended(radio: Path, tmp_p
 
 
 def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
-    """A study completes runs that were interrupted, or killed before run.json, before scenario.yaml, or later."""
+    """A study completes runs interrupted or killed at any time, even before run.json or scenario.yaml was written."""
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     run(plan(radio), undisturbed, StudyOptions(jobs=1))
     shutil.copytree(undisturbed, out)
@@ -229,7 +229,7 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
         f"other processes are running b seed 1 ({claim.parent});"
         " the same command continues what they leave unfinished"
     ]
-    assert code_of("study", radio, "--out", out) == ELSEWHERE, "what was compared is not the whole study"
+    assert code_of("study", radio, "--out", out) == ELSEWHERE, "the comparison lacks runs"
     os.utime(claim, (time.time() - 1000,) * 2)
     run(plan(radio), out, StudyOptions(jobs=1))
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
@@ -291,7 +291,7 @@ def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
     parts = [run(plan(radio), tmp_path / f"part-{i}", StudyOptions(jobs=1, shard=(i, 3))) for i in (1, 2, 3)]
     assert [len(runs(part)) for part in parts] in ([2, 1, 1], [1, 2, 1])
     assert merge(parts, tmp_path / "merged") == {State.COMPLETED: 4}
-    assert merge([whole], tmp_path / "merged") == {State.COMPLETED: 4}, "what is there stays"
+    assert merge([whole], tmp_path / "merged") == {State.COMPLETED: 4}, "existing runs stay"
     for path in whole.rglob("*.csv"):
         assert (tmp_path / "merged" / path.relative_to(whole)).read_bytes() == path.read_bytes()
     with refused_at("", "--shard 4/3"):

@@ -44,7 +44,7 @@ def killed(out: Path) -> None:
         told = json.loads(path.read_text())
         owner = told if "pid" in told else told.get("process")
         if owner:
-            owner["started"] = 1  # the process with this id now began at a different time
+            owner["started"] = 1  # the process that has this id now began at a different time
             path.write_text(json.dumps(told))
 
 
@@ -81,7 +81,7 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
             run(plan(study), out, StudyOptions(jobs=1, every=EVERY))
             for path in alone.rglob("run.json"):
                 there = out / path.parent.relative_to(alone)
-                assert differences(there, path.parent) == [], f"{how} after round {number}"
+                assert differences(there, path.parent) == [], f"tables differ: {how} after round {number}"
             assert not [*out.rglob("lent"), *out.rglob("snapshots"), *out.glob("claims")]
 
 

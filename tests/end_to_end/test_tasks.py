@@ -50,7 +50,7 @@ def test_the_analysis_goes_by_the_score_and_says_so(run: Path) -> None:
 
 
 def test_runs_with_other_scores_are_not_compared(run: Path, tmp_path: Path) -> None:
-    """Runs scored by R2 and by accuracy are not compared; a run.json that names no score means accuracy."""
+    """Runs scored by R2 and by accuracy are not compared; if run.json names no score, the score is accuracy."""
     about = json.loads((run / "run.json").read_text())
     other = tmp_path / "other"
     other.mkdir()
@@ -71,7 +71,7 @@ def test_the_best_model_gives_numbers_in_the_units_of_the_targets(run: Path) -> 
     predicted = model.numbers(model.module(model.normalised(data.test.x))).detach().numpy()
     r2 = 1 - ((predicted - data.test.y) ** 2).mean() / data.test.y.var()
     last = float(load_runs(run).rounds["r2"].iloc[-1])
-    # each of six devices is tested on a sixth of the 89 samples, so the mean of six R2 is off by about 1 / sqrt(89)
+    # each of six devices is tested on a sixth of 89 samples, so the mean of six R2 values errs by about 1 / sqrt(89)
     assert r2 == pytest.approx(last, abs=3 / 89**0.5)
     best = edgefl.load_model(run, kept="best")
     assert best.about["r2"] == pytest.approx(load_runs(run).rounds["r2_validation"].max())

@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Means agree within 20 % and two standard errors (1.3 for one round), and shares by ring within 0.15."""
+    """Means agree within 20 % and two standard errors (1.3 for a round), and rings' shares in time within 0.15."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

@@ -24,7 +24,7 @@ FAULTS = (
         "energy of probe rounds is left out of joules to target",
         "a session's costs begin with its start",
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
-        "1e-6 of the target",
+        "1e-6 of the joules",
         edited(
             "edgefl.analysis.measures.metrics:with_spending",
             'spells.groupby(SESSION)["energy_j"].cumsum()',
@@ -177,7 +177,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_spread",
-        "the mixture's spread is 2 instead of 1",
+        "the mixture's spread is 2 standard deviations instead of 1",
         "the martingale of the stated mixture",
         f"{SEQUENTIAL}::test_the_interval_is_what_the_martingale_does_not_exclude",
         "1e-9 of the martingale",

@@ -12,7 +12,7 @@ FAULTS = (
         "the breakpoint is 1 % farther out",
         f"{TR}, Table 7.4.1-1, note 1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
-        "0.00001 dB off ns-3, 0.006 dB off Sionna",
+        "0.00001 dB from ns-3, 0.006 dB from Sionna",
         edited("edgefl.channel.path_loss._tr38901:breakpoint_distance_m", "return 4.0", "return 4.04"),
     ),
     Fault(
@@ -20,7 +20,7 @@ FAULTS = (
         "UMi without line of sight falls by 35.0 dB a decade instead of 35.3",
         f"{TR}, Table 7.4.1-1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
-        "0.00001 dB off ns-3, 0.006 dB off Sionna",
+        "0.00001 dB from ns-3, 0.006 dB from Sionna",
         edited("edgefl.channel.path_loss.umi:UMi.lines", "35.3", "35.0"),
     ),
     Fault(
@@ -36,7 +36,7 @@ FAULTS = (
         "line of sight is certain up to 20 m instead of 18 m",
         f"{TR}, Table 7.4.2-1",
         f"{UNIT}path_loss/test_umi.py::test_los_probability_agrees_with_sionna",
-        "1e-9",
+        "1e-9 of the probability",
         edited(
             "edgefl.channel.path_loss._tr38901:outdoor_los_probability",
             "return 18.0 / far + np.exp(-far / decay_m) * (1.0 - 18.0 / far)",
@@ -131,8 +131,8 @@ FAULTS = (
     ),
     Fault(
         "channel.cqi_gap",
-        "real codes need no more SNR than Shannon",
-        "2 dB from Shannon",
+        "real codes need no more SNR than Shannon's limit",
+        "2 dB from Shannon's limit",
         f"{UNIT}test_modulation.py::test_a_rate_is_carried_from_its_snr_on",
         "1e-12 of the SNR",
         edited("edgefl.channel.modulation:_snr_needed", "float(db_to_linear(gap_db)) *", "1.0 *"),
@@ -154,7 +154,7 @@ FAULTS = (
         "renewal halves the standard deviation of the number of slots",
         "inverse Gaussian law of a first passage",
         f"{THEORY}sharing.py::test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap",
-        "a Kolmogorov-Smirnov test of 3,000 transfers, error 0.1 %",
+        "a Kolmogorov-Smirnov test of 3,000 transfers that errs with probability 0.1 %",
         edited("edgefl.channel.renewal:slots_renewal", "half = 0.5 *", "half = 0.25 *"),
     ),
     Fault(
@@ -179,10 +179,10 @@ FAULTS = (
     ),
     Fault(
         "channel.ring_radius",
-        "devices are dropped uniformly in distance, not in area",
+        "devices are placed uniformly in distance, not in area",
         "Poisson point process, density 2d / (R^2 - r^2)",
         f"{THEORY}geometry.py::test_distance_has_density_2d_over_the_ring",
-        "a Kolmogorov-Smirnov test, error 0.1 %",
+        "a Kolmogorov-Smirnov test that errs with probability 0.1 %",
         edited(
             "edgefl.channel.geometry:sample_ring",
             "np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))",
@@ -191,7 +191,7 @@ FAULTS = (
     ),
     Fault(
         "channel.special_slot",
-        "a special slot's guard serves the downlink",
+        "a special slot's guard symbols serve the downlink",
         "3GPP TS 38.213, 11.1",
         f"{UNIT}test_tdd.py::test_dddsu_with_special_slot_10_2_2",
         "exact",
@@ -203,7 +203,7 @@ FAULTS = (
     ),
     Fault(
         "channel.proportional_fair_average",
-        "proportional fair compares with the square root of the rate served",
+        "proportional fair divides rates by the square root of the average rate",
         "Jalali, Padovani and Pankaj, 2000",
         f"{THEORY}sharing.py::test_proportional_fair_gives_unequal_flows_equal_time",
         "4 standard errors of each share of time and rate",
@@ -260,7 +260,7 @@ FAULTS = (
         "shadowing's correlation falls as the square root of exp(-d / d_corr)",
         f"{TR}, 7.4.4",
         f"{UNIT}test_gaussian_fields.py::test_correlation_falls_exponentially",
-        "0.012 above exp(-d / d_corr), 0.025 up to 0.1 d_corr",
+        "0.012 above exp(-d / d_corr), 0.025 if d is at most 0.1 d_corr",
         edited("edgefl.channel.gaussian_fields:_node_law", "of_lags **= power_of_lag", "of_lags *= 0.5"),
     ),
     Fault(

@@ -83,14 +83,14 @@ FAULTS = (
     Fault(
         "engine.idle_beside_tail",
         "a device is charged idle power during its tail",
-        "idle: switched on, nothing else, no tail",
+        "idle: switched on, neither working nor in a tail",
         f"{UNIT}test_power_models.py::test_idle_follows_the_tail",
         "1e-9 of the idle joules",
         edited("edgefl.engine.devices.ledger:_busy_s", "(up_s, up_s + after_uplink_s)", "(up_s, up_s)"),
     ),
     Fault(
         "engine.circuits_without_waits",
-        "the waits of an upload are not counted among its circuits",
+        "circuit energy leaves out an upload's waits",
         "3GPP TR 38.840, Table 18",
         f"{UNIT}test_power_models.py::test_the_states_of_tr_38840",
         "1e-9 of the joules",
@@ -136,7 +136,7 @@ FAULTS = (
     ),
     Fault(
         "engine.access_drx",
-        "a download wakes a sleeping radio",
+        "a download wakes a sleeping radio at once",
         "3GPP TS 38.321, 5.7",
         f"{UNIT}air/test_access.py::test_states_of_a_connection",
         "exact",
@@ -226,7 +226,7 @@ FAULTS = (
     ),
     Fault(
         "engine.staleness_polynomial",
-        "an update counts (1 + tau)^-2a instead of (1 + tau)^-a",
+        "an update has the weight (1 + tau)^-2a instead of (1 + tau)^-a",
         "FedAsync, Xie et al., 2019",
         "tests/unit/test_staleness.py::test_laws",
         "exact",
@@ -287,7 +287,7 @@ FAULTS = (
     Fault(
         "engine.backhaul_latency",
         "a model's way back from the cloud has no latency",
-        "line: latency and bits over rate, each way",
+        "time each way: latency plus bits divided by rate",
         f"{UNIT}federation/test_cloud.py::test_cells_wait_for_the_last_one",
         "exact",
         edited(
@@ -318,7 +318,7 @@ FAULTS = (
     ),
     Fault(
         "engine.background_load",
-        "background traffic offers half its load",
+        "background traffic has half of the load that is set",
         "load: share of time that files take",
         "tests/theory/test_background_traffic.py::test_a_transfer_is_slowed_by_the_load_of_other_users",
         "4 standard errors of the mean time, and 2 slots of rounding",

@@ -1,6 +1,6 @@
 """Inject faults into loaded code, by replacing a fragment of a function's source, or a constant.
 
-The function's code object is exchanged, so that every reference to the function has the fault: names imported by
+The function's code object is replaced, so that every reference to the function has the fault: names imported by
 `from x import f`, methods in tables, bound methods.
 """
 
@@ -32,7 +32,7 @@ def edited(where: str, old: str, new: str) -> Inject:
         lines = source.splitlines(keepends=True)
         body = "".join(lines[first:last])
         if body.count(old) != 1:
-            raise LookupError(f"{where}: {old!r} stands there {body.count(old)} times")
+            raise LookupError(f"{where}: {old!r} occurs {body.count(old)} times")
         changed = "".join(lines[:first]) + body.replace(old, new) + "".join(lines[last:])
         exchange(monkeypatch, module, function, ast.parse(changed))
 

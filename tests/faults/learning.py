@@ -10,7 +10,7 @@ DERIVED = f"{UNIT}test_algorithms.py::test_rounds_follow_the_derivation"
 FAULTS = (
     Fault(
         "learning.sgd_momentum",
-        "momentum is carried over rounds",
+        "momentum is carried over from round to round",
         "a device begins each round with a new optimizer",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
         "exact",
@@ -120,7 +120,7 @@ FAULTS = (
     ),
     Fault(
         "learning.tiers_flip",
-        "a tier weighs by its own number of models",
+        "a tier's weight follows from its own number of models",
         "FedAT, Chai et al., 2021: by the number of the opposite tier",
         f"{UNIT}updates/test_updates.py::test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count",
         "1e-6 of a parameter",
@@ -167,7 +167,7 @@ FAULTS = (
         "Dirichlet's alpha is doubled",
         "marginals of a Dirichlet law",
         f"{UNIT}test_partitions.py::test_a_share_is_beta_distributed",
-        "a Kolmogorov-Smirnov test, error 0.01 %",
+        "a Kolmogorov-Smirnov test that errs with probability 0.01 %",
         edited(
             "edgefl.learning.partitions.dirichlet:Dirichlet._owners",
             "np.full(devices, self.alpha)",
@@ -256,7 +256,7 @@ FAULTS = (
     ),
     Fault(
         "learning.index_bits",
-        "each position of a chosen number costs one bit less",
+        "each position of a chosen number has one bit too few",
         "ceil(log2 M) bits a position",
         f"{UNIT}test_codecs.py::test_bits_of_a_logistic_model_by_hand",
         "exact",

@@ -11,7 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
-        "a Kolmogorov-Smirnov test, error 0.1 %",
+        "a Kolmogorov-Smirnov test that errs with probability 0.1 %",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -79,7 +79,7 @@ FAULTS = (
         "trips of random direction last 10 % longer on average",
         "exponential with mean travel_s",
         f"{THEORY}stationary.py::test_random_direction_changes_with_the_stated_mean_time",
-        "4 standard errors of the share",
+        "4 standard errors of the share of devices that have not turned",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "-self._model.travel_s",
@@ -91,7 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
-        "a Kolmogorov-Smirnov test, error 0.1 %",
+        "a Kolmogorov-Smirnov test that errs with probability 0.1 %",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -103,12 +103,12 @@ FAULTS = (
         "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary standard deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
-        "a Kolmogorov-Smirnov test, error 0.1 %; 4 standard errors of a correlation",
+        "a Kolmogorov-Smirnov test that errs with probability 0.1 %; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
     ),
     Fault(
         "mobility.gauss_markov_memory",
-        "the memory from step to step is alpha^2",
+        "the correlation from step to step is alpha^2 instead of alpha",
         "Liang and Haas, 1999: autocorrelation alpha^n",
         f"{THEORY}stationary.py::test_gauss_markov_heading",
         "4 standard errors of the mean cosine",
@@ -120,10 +120,10 @@ FAULTS = (
     ),
     Fault(
         "mobility.manhattan_left",
-        "left turns go right",
+        "left and right turns have each other's probability",
         "probabilities of the turns",
         f"{THEORY}stationary.py::test_manhattan_turns",
-        "4 standard errors of the share",
+        "4 standard errors of each turn's share",
         edited(
             "edgefl.mobility.manhattan:_Drives.next_leg",
             "np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))",
@@ -188,7 +188,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.habit",
-        "a person's habit has the same weight as the day's chance",
+        "a person's habit has the same weight as the daily draw",
         "spread by habit and day",
         f"{UNIT}test_itinerary.py::test_habits_are_the_persons_own",
         "4 standard errors of the correlation",
@@ -220,10 +220,10 @@ FAULTS = (
     ),
     Fault(
         "mobility.trip_share",
-        "the share that goes on a trip is squared",
+        "the share of people that go on a trip is squared",
         "share",
         f"{UNIT}test_itinerary.py::test_the_same_share_goes_on_each_weekday",
-        "4 standard errors of the share",
+        "4 standard errors of the share of people on a trip",
         edited("edgefl.mobility.itinerary:Itinerary.follows", "< trip.share", "< trip.share**2"),
     ),
     Fault(

@@ -204,7 +204,7 @@ def test_one_cell_has_two_label_sets_and_crossings_of_its_edge() -> None:
     assert labels[0] == labels[2] != labels[1] == labels[3]
     assert {"arrival", "departure"} <= events("one_cell")
     assert outcomes("one_cell") == {"completed", "left_compute", "left_uplink"}
-    assert golden("one_cell", "rounds").participants.max() == 5  # never all of the six devices present
+    assert golden("one_cell", "rounds").participants.max() == 5  # the six devices are never all present
 
 
 def test_several_cells_hand_over_devices_at_work() -> None:

@@ -132,7 +132,7 @@ SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshap
 
 
 def spread(most: np.ndarray) -> np.ndarray:
-    """Return devices' blocks as real numbers: equal shares, at most what a device can use; others get the excess."""
+    """Return devices' blocks as real numbers: equal shares up to what each device can use; others get the excess."""
     blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
     while open_.any():
         each = (BLOCKS - blocks[~open_].sum()) / open_.sum()

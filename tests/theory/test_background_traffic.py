@@ -36,7 +36,7 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
                 "budget": {"power_over_share": "per_resource_block"},
                 "background": background,
             },
-            rules={"pause_s": 3.0},  # long enough for the queue to forget the transfer
+            rules={"pause_s": 3.0},  # long enough for the transfer to have no effect later
         ).run()
         return np.array([row.uplink_end_s - row.uplink_start_s for row in world.rows.of[DeviceRound]])
 

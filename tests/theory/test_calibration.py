@@ -12,7 +12,7 @@ import trust_calibration
 
 GHZ, DEVICES, QUANTILES = 6.0, 16_000, (5, 50, 95)
 NOISE_DBM = -174 + 10 * math.log10(20e6) + 9
-# standard errors of quantiles over three drops, measured over six seeds, as the devices of a drop share fields
+# standard errors of quantiles over three drops, measured over six seeds, as shadowing correlates within a drop
 SIGMAS, ERRORS_DB = 4, {"coupling gain": 0.5, "SINR": 0.27, "SINR without noise": 0.17}
 
 

@@ -1,4 +1,4 @@
-"""Test the laws of device drops and shadowing. Seeds are fixed; a correct program fails for one seed in 1,000."""
+"""Test the laws of devices' places and of shadowing. Seeds are fixed; a correct program fails for 1 seed in 1,000."""
 
 import math
 

@@ -1,6 +1,6 @@
 """Test the spatial laws of shadowing and line of sight. A correct program fails for at most one seed in 1,000.
 
-Fields of different keys are independent, so the values at one place over many keys are a sample of the law.
+Fields of different keys are independent, so the values at one place over many keys are a sample of the distribution.
 """
 
 import math
@@ -35,7 +35,7 @@ def keys(seed: int, count: int = KEYS) -> range:
     return range(seed * count, (seed + 1) * count)
 
 
-LOS, NLOS = (10.0, 0), (13.0, 1)  # correlation distance in metres, and stream
+LOS, NLOS = (10.0, 0), (13.0, 1)  # with and without line of sight: correlation distance in metres, and stream
 
 
 @lru_cache(maxsize=2)  # 70 MB each
@@ -290,4 +290,4 @@ def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula
     assert_expected(in_sight[..., 1], each[:, 1])
     assert_expected(together := in_sight.all(axis=2), law)
     error = together.mean(axis=1).std() / math.sqrt(worlds)
-    assert law.mean() - each.prod(axis=1).mean() > STANDARD_ERRORS * error, "independent sites would be seen"
+    assert law.mean() - each.prod(axis=1).mean() > STANDARD_ERRORS * error, "independent sites would be found"

@@ -60,7 +60,7 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
     snr = 10 ** (snr_db / 10)
     rho = slot_correlation(speed_m_s, **RADIO)
     bits = payload(slots, snr)
-    # The sample is large enough for the tolerances, as to leading order Var N = s2 / mu^2 x slots.
+    # The sample is large enough for the tolerances: to leading order, Var N = s2 / mu^2 x slots.
     mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     spread = math.sqrt(long_run_variance * slots) / mean / slots
     assert STANDARD_ERRORS * spread / math.sqrt(count) < MEAN_TOLERANCE
@@ -86,7 +86,7 @@ def test_renewal_spreads_too_widely_below_its_limit(
 ) -> None:
     """At 0 dB and 10 m/s, renewal and slot-exact standard deviations have a ratio near 1 at `auto`'s limit."""
     snr, rho, count = 1.0, slot_correlation(10.0, **RADIO), 3000
-    assert STANDARD_ERRORS / math.sqrt(count) < 0.1, "of a ratio of two standard deviations"
+    assert STANDARD_ERRORS / math.sqrt(count) < 0.1, "the ratio's error must be small"
     bits = payload(coherence_times / (1 - rho), snr)
     ratio = transfers_by_renewal(bits, snr, rho, count).std() / transfers_by_slot(bits, snr, rho, count).std()
     assert at_least < ratio < at_most
@@ -133,4 +133,4 @@ def test_a_weak_link_with_steps_is_drawn_slot_by_slot() -> None:
         flow = Flow(band, snr, link, 0)
         rate = float(band.mean_efficiency(snr)) * band.unit_bits
         assert flow.by_renewal(4 * AUTO_SLOTS * rate) == renewal
-        assert flow.by_renewal(400 * AUTO_SLOTS * rate), "in the long run all are normal"
+        assert flow.by_renewal(400 * AUTO_SLOTS * rate), "sums over many slots are normal"

@@ -184,7 +184,7 @@ def test_with_what_is_customary_shadowing_multiplies_the_borders_little() -> Non
 def test_with_line_of_sight_by_place_each_border_has_as_many_handovers_as_measured_ones() -> None:
     """Measured drives have 1.5 to 2.4 changes per new cell (uccmisl/5Gdataset); docs/trust.md states 2.4 for nr.
 
-    A rough field of line of sight, with A3's leaving condition met only 3 dB below the serving cell, gave 3.7.
+    A rough field of line of sight, with A3's leaving condition met 3 dB below the serving cell, gave 3.7 changes.
     """
     devices, simulated_s = 500, 24.0
     expected = devices * GEOMETRY_PER_S * simulated_s

@@ -136,7 +136,7 @@ def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
 
 
 def test_the_shipped_walk_hands_over_as_networks_do() -> None:
-    """The default walk has 1.5 to 2.4 handovers per border (docs/trust.md); at most a quarter return within 5 s."""
+    """The default walk has 1.5 to 2.4 handovers per border (docs/trust.md), at most a quarter undone within 5 s."""
     walk = yaml.safe_load(SCENARIO.read_text())
     walk["devices"]["count"] = 300  # fewer devices take less time
     scenario = Scenario.model_validate(walk)

@@ -73,7 +73,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
         ]
     )
     error = Z * deviation / np.sqrt(SLOTS)
-    assert (np.abs(found - mean) < error * 1.2).all()  # Z is raised by 20 %, as there are some hundred places
+    assert (np.abs(found - mean) < error * 1.2).all()  # 20 % more, as a hundred places are compared
     assert abs((1 / found).mean() - (1 / mean).mean()) < (error / mean**2).mean()
 
 

@@ -2,8 +2,8 @@
 
 By theory, the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections keep each device
 there, but not of FedAvg, whose devices drift to their own optima with more than one local step (Karimireddy et al.
-2020; Acar et al. 2021). The p_k are shares of the data, so w* is the optimum of the pooled data; the measure is the
-norm of their gradient.
+2020; Acar et al. 2021). The p_k are shares of the data, so w* is the optimum of the pooled data; the tests measure
+the norm of the pooled data's gradient.
 """
 
 from collections.abc import Sequence

@@ -62,7 +62,7 @@ def test_the_law_is_the_published_one() -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
 def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
-    """The stationary law does not depend on the speed, so slow devices have it, too."""
+    """The stationary law does not depend on the speed, so it also holds for slow devices."""
     movement = start(RandomWaypoint(area_factor=1.0))
     r = distances(movement, time_s)
     assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE
@@ -76,7 +76,7 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
-    # a leg takes about 6 s, so after a hundred legs positions are independent of the drop
+    # a leg takes about 6 s, so after a hundred legs positions are independent of the initial positions
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
 
 
@@ -110,7 +110,7 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
 def test_rests_in_steady_state(time_s: float) -> None:
-    """A share pause / (pause + mean leg / speed) rests; its places and remaining pauses are uniformly distributed."""
+    """A share pause / (pause + mean leg / speed) of devices rests; places and remaining pauses are uniform."""
     pause_s, speed = 20.0, 6.0
     model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)
@@ -152,7 +152,7 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
 def test_places_at_the_beginning_and_later_have_one_law() -> None:
     """By default devices start in steady state; the two samples contain different devices, and so are independent."""
     movement = start(RandomWaypoint())
-    outer = 1.3  # radius of the default area, relative to the cell's
+    outer = 1.3  # radius of the default area, relative to the cell's radius
     first, later = distances(movement, 0.0)[::2] / outer, distances(movement, 200.0)[1::2] / outer
     assert stats.ks_2samp(first, later).pvalue > SIGNIFICANCE
     # E r = 0.516 is the integral of r times the radial density

@@ -89,7 +89,7 @@ def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
         means, widths = half_widths(paths(truth), factors)
         missed.append(int((np.abs(means - truth) > widths).any(axis=1).sum()))
     assert missed[0] <= most_misses(STUDIES)
-    assert missed[1] > most_misses(STUDIES), "the check finds an interval that may be looked at but once"
+    assert missed[1] > most_misses(STUDIES), "the test notices an interval for a single look"
 
 
 @pytest.mark.parametrize("precision", [0.35, 0.5])
@@ -103,7 +103,7 @@ def test_stopped_where_it_is_narrow_enough(precision: float) -> None:
     rows = np.arange(STUDIES)
     missed = int((np.abs(means[rows, stops] - truth) > widths[rows, stops]).sum())
     assert missed <= most_misses(STUDIES)
-    assert len(set(stops)) > 3, "the rule stops at different numbers of pairs"
+    assert len(set(stops)) > 3, "studies stop at different numbers of pairs"
 
 
 @pytest.mark.parametrize(("pairs", "bounded"), [(2, False), (4, False), (5, True)])
@@ -121,7 +121,7 @@ def test_the_next_look_is_where_the_interval_should_be_narrow_enough() -> None:
     seen = interval(values, ERROR)
     wanted = pairs_wanted(seen, 0.6 * seen.deviation, ERROR, 100)
     assert half_width_factor(wanted, ERROR) <= 0.6 < half_width_factor(wanted - 1, ERROR)
-    assert pairs_wanted(seen, 1e-9, ERROR, 100) == 40, "at most doubled"
+    assert pairs_wanted(seen, 1e-9, ERROR, 100) == 40, "at most twice as many pairs"
     assert pairs_wanted(seen, 1e-9, ERROR, 25) == 25
     assert pairs_wanted(interval([], ERROR), 1.0, ERROR, 9) == 1
 

@@ -1,4 +1,4 @@
-"""Compare success above an SIR threshold in a Poisson network (Yang et al., 2020) with stochastic geometry.
+"""Compare the probability of an SIR above a threshold in a Poisson network (Yang et al., 2020) with its formula.
 
 For a user at distance r from its site, with loss d^-4, Rayleigh fading and interferers anywhere in the plane at the
 sites' density, P(SIR > theta) = exp(-lambda pi r^2 sqrt(theta) pi / 2) (Haenggi and Ganti, 2009). In the authors'

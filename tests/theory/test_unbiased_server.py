@@ -1,4 +1,4 @@
-"""Test that weights 1 / (1 - q) make the mean of arrived updates unbiased; without them it favours strong links."""
+"""Test that weights 1 / (1 - q) make the mean of arrived updates unbiased; a plain mean favours strong links."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w, -]+)\])?(?P<bou
 
 
 def requirements(project: dict, extra: str) -> list[tuple[str, str]]:
-    """Return name and bounds of each direct dependency of the project, an extra, and the extras that it includes."""
+    """Return name and bounds of each direct dependency of the project, of an extra, and of the extras it includes."""
     found, extras = [], [extra]
     for extra in extras:  # the loop appends the extras that this one includes
         for line in [*project["dependencies"], *project["optional-dependencies"][extra]]:
@@ -31,7 +31,7 @@ def requirements(project: dict, extra: str) -> list[tuple[str, str]]:
 
 
 def lowest(project: dict, extra: str, kept: str = KEPT) -> list[str]:
-    """Return `name==version` of each lower bound, except for the kept dependency."""
+    """Return `name==version` of each lower bound, except for the dependency `kept`."""
     return [
         f"{name}=={bound.removeprefix('>=')}"
         for name, bounds in requirements(project, extra)
@@ -41,15 +41,15 @@ def lowest(project: dict, extra: str, kept: str = KEPT) -> list[str]:
 
 
 def tested(constraints: str) -> str:
-    """Return the line of constraints.txt that pins the kept dependency."""
+    """Return the line of constraints.txt that pins PyTorch."""
     return next(line for line in constraints.splitlines() if line.startswith(f"{KEPT}=="))
 
 
 def main() -> None:
-    """Print the constraints; for the newest versions, only the constraint of the kept dependency."""
+    """Print the constraints; for the newest versions, only PyTorch's constraint."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("which", choices=("lowest", "newest"))
-    parser.add_argument(f"--{KEPT}", action="store_true", help=f"the lowest, or newest, of {KEPT} too")
+    parser.add_argument(f"--{KEPT}", action="store_true", help=f"also the lowest or newest {KEPT}")
     asked = parser.parse_args()
     keep = "" if getattr(asked, KEPT) else KEPT
     lines = [tested((ROOT / "constraints.txt").read_text())] if keep else []

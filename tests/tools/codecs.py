@@ -5,7 +5,7 @@
 
 Fashion-MNIST, logistic regression, 10 devices of `dirichlet` 0.5, FedAvg, 100 rounds with the codecs' defaults. The
 exit code is 1 if a loss does not fall, or if a codec ends more than three points behind uncompressed models. Biased
-uplink codecs without feedback may end further behind, because what the codec leaves out of an update is lost.
+uplink codecs without feedback may lose more accuracy, because what the codec leaves out of an update is lost.
 """
 
 import argparse
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="fashion_mnist")
     trial = Trial(parser.parse_args(arguments).dataset)
-    print(f"Whole models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
+    print(f"Uncompressed models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
     print(
         "| codec | uplink, with feedback | uplink, without | downlink, with feedback | downlink, without |\n"
         "|---|---:|---:|---:|---:|"

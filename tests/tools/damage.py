@@ -68,7 +68,7 @@ def _left(study: Path) -> str:
 
 
 def refusals(whole: Path, base: str) -> dict[str, str]:
-    """Return the messages of reading commands on an undamaged directory, by command, or '' without an error."""
+    """Return the messages, by command, of commands that read an undamaged directory; '' without an error."""
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
         folder = Path(scratch)
         shutil.copytree(whole / base, folder / base)
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
     parser.add_argument(
-        "--whole", type=Path, help="folder of the whole directories; made where they are missing"
+        "--whole", type=Path, help="folder of the undamaged directories; they are made if missing"
     )
     parser.add_argument("--verbose", action="store_true", help="print how each command ended")
     options = parser.parse_args(arguments)

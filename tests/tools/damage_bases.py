@@ -12,7 +12,7 @@ from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
 
-# names that messages do not contain by chance
+# names that no message contains by chance
 STUDY, GRID, MOVING = "a-study", "a-grid", "a-moving-run"
 LEFT = "a-left-run"  # an interrupted run
 OFTEN = Every(rounds=2)

@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--some", type=int)
     parser.add_argument("--write", action="store_true")
     parser.add_argument(
-        "--verbose", action="store_true", help="what pytest wrote where a fault is not caught"
+        "--verbose", action="store_true", help="print the output of pytest for faults that are not caught"
     )
     asked = parser.parse_args()
     warm()

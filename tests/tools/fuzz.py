@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for text, many in sorted(outcomes.items()):
         print(f"{many:6} {text}")
     for rule, many in Counter(finding.rule for finding in findings).items():
-        print(f"{many:6} broke the rule: {rule}")
+        print(f"{many:6} cases broke the rule: {rule}")
     if findings:
         print(f"files are in {options.keep}")
     return 1 if findings else 0
@@ -134,7 +134,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
     if outcome.code or outcome.crash:
         late = out.exists() and not KNOWN_LATE.search(outcome.err) and not outcome.crash
         if late:
-            broken.append(("what is refused is refused before the run", outcome.err))
+            broken.append(("a run is refused before it begins", outcome.err))
         return broken, f"{'ended with an error' if out.exists() else 'refused'}: {_first_line(outcome)}"
     broken += [("tables agree", problem) for problem in check_run(out)]
     again = call(["run", "out/scenario.yaml", "--out", "again", "--device", "cpu"], folder, CPU_S["run"])
@@ -157,7 +157,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
     if outcome.code == 2 and not outcome.err.strip():
         yield "errors are told", "exit code 2 without a message"
     if outcome.warned:
-        yield "no warnings of numbers", "\n".join(outcome.warned)
+        yield "no numerical warnings", "\n".join(outcome.warned)
 
 
 def _differences(first: Path, second: Path) -> Iterator[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
 BENCH = [sys.executable, "-m", "tests.tools.bench"]
-# small runs that use each kind of layer, on data that come with scikit-learn or are drawn
+# small runs that use each kind of layer, on data that come with scikit-learn or are generated
 RUNS = {
     "logistic regression": [],
     "a convolutional network": ["learning.model={name: cnn2}", "learning.local.lr=0.01"],
@@ -112,7 +112,7 @@ def tests(asked: Asked) -> str:
 def training(asked: Asked) -> str:
     """Measure training rounds against the same loop on the same device."""
     figures = bench("training", asked, "--repeats", "1" if asked.rehearsal else "5", short=asked.rehearsal)
-    lines = ["| task | | rounds/s | over the loop | of the peak |", "|---|---|---:|---:|---:|"]
+    lines = ["| task | | rounds/s | relative to the loop | share of the peak |", "|---|---|---:|---:|---:|"]
     for task in figures["tasks"]:
         for name, rate in task["rounds_per_s"].items():
             ratio, share = task["ratio"].get(name), task.get("peak_share", {}).get(name)
@@ -152,7 +152,7 @@ def runs_twice(asked: Asked) -> str:
         lines.append(f"| {name} | {min(taken):.1f} | {'no' if unlike else 'yes'} | {100 * accuracy:.1f} % |")
     text = "\n".join(lines)
     if different:
-        raise AssertionError(f"{text}\n\ntwice the same run, and other bytes: {'; '.join(different)}")
+        raise AssertionError(f"{text}\n\nthe same run twice has different bytes: {'; '.join(different)}")
     return text
 
 
@@ -189,10 +189,10 @@ def shared_by_a_study(asked: Asked) -> str:
     for seed in seeds:
         tables = [asked.out / f"study-{jobs}/alone/seed-{seed}/rounds.csv" for jobs in taken]
         assert tables[0].read_bytes() == tables[1].read_bytes(), (
-            f"seed {seed} depends on who shares the device"
+            f"seed {seed} has other results if processes share the device"
         )
     apart, together = taken[1], taken[SHARING]
-    return f"{SHARING} runs: {apart:.1f} s one after the other, {together:.1f} s side by side; the same bytes"
+    return f"{SHARING} runs: {apart:.1f} s one after the other, {together:.1f} s at the same time; the same bytes"
 
 
 def waits_of_the_host(asked: Asked) -> str:
@@ -202,7 +202,7 @@ def waits_of_the_host(asked: Asked) -> str:
     from tests.tools.bench.training import LOGISTIC, Ours
 
     if asked.rehearsal:
-        return "a CPU has none to count"
+        return "a CPU has no waits to count"
     job = Ours(LOGISTIC, LOGISTIC.data(), 1, torch_device=torch.device(asked.device), batching="auto")
     job()
     torch.cuda.set_sync_debug_mode("warn")
@@ -311,8 +311,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     asked.out.mkdir(parents=True, exist_ok=True)
     page, failed = asked.out / "gpu.md", []
-    rehearsed = ", rehearsed on a CPU, in small" if asked.rehearsal else ""
-    page.write_text(f"# What a GPU gives{rehearsed}\n")
+    rehearsed = ", rehearsed on a CPU with small tasks" if asked.rehearsal else ""
+    page.write_text(f"# Results of a GPU{rehearsed}\n")
     for title in given.only or STEPS:
         print(f"{title} ...", flush=True)
         began = time.perf_counter()

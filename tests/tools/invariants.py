@@ -26,7 +26,7 @@ SUMMED = ("downlink_bits", "uplink_bits", *ENERGIES)
 STAGES = ("downlink", "compute", "uplink")
 LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j"), ENERGIES, strict=True))
 LINK_EVENTS = ("radio_link_failure", "reestablished")
-# energy above a minimum at mean rates; with favourable fading, rounds need less than this minimum
+# energy in excess of the minimum at mean rates; with favourable fading, a round can use less than this minimum
 SIGNED = {"energy_excess_j"}
 # number of faults of one kind that are listed; more faults are only counted
 TOLD = 5
@@ -94,13 +94,13 @@ def _numbers(tables: Tables) -> Iterator[str]:
 
 
 def _stages(tables: Tables) -> Iterator[str]:
-    """Check that downlink, computing and uplink follow one another, and that later stages have no energy."""
+    """Check that downlink, computing and uplink follow one another, and that stages not reached have no energy."""
     for line, part in enumerate(tables.devices, start=2):
         where = f"devices.csv, line {line} (device {part['device']:g}, {named(part)})"
         times = [part[f"{stage}_{end}_s"] for stage in STAGES for end in ("start", "end")]
         reached = [time_s is not None for time_s in times]
         if reached != sorted(reached, reverse=True) or sum(reached) % 2:
-            yield f"{where}: stages are missing in between: {times}"
+            yield f"{where}: an earlier stage is missing: {times}"
             continue
         # an uplink begins at a multiple of the slot, which may be rounded to just before the end of computing
         if any(
@@ -134,7 +134,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
         # if rounds overlap, a device that lost its update may begin again before the next model
         jobs = [(part["device"], part.get("dispatch")) for part in mine]
         if len(set(jobs)) < len(jobs):
-            yield f"{where}: a device is in it twice: {sorted(jobs)}"
+            yield f"{where}: a device occurs twice: {sorted(jobs)}"
         done = [part for part in mine if part["outcome"] == "completed"]
         if (row["participants"], row["completed"]) != (len(mine), len(done)):
             yield (
@@ -147,7 +147,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
         lost = math.fsum(part["energy_j"] for part in mine if not _taken(part))
         wasted = row["energy_wasted_j"]
         if _differs(wasted, lost) and _differs(wasted, row["energy_j"]):
-            yield f"{where}: energy_wasted_j {wasted} is neither that of the lost updates, {lost}, nor all"
+            yield f"{where}: energy_wasted_j {wasted} is neither the energy of lost updates, {lost}, nor all energy"
         if abs(row["latency_s"] - (row["end_s"] - row["start_s"])) > 2 * TIME_DIGIT_S:
             yield f"{where}: latency_s is not end_s - start_s"
         for part in mine:
@@ -155,9 +155,9 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
             # an upload that is cut off before its first slot ends at the start of that slot
             early = part.get("dispatch") is None and part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
             if early or late_s > tables.slot_s + TIME_DIGIT_S:
-                yield f"{where}: device {part['device']:g} works outside of it, by {late_s} s at the end"
+                yield f"{where}: device {part['device']:g} works outside the round, by {late_s} s at its end"
     for key in parts:
-        yield f"devices.csv has {key}, rounds.csv does not"
+        yield f"devices.csv has {key}, but rounds.csv does not"
 
 
 def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
@@ -180,13 +180,13 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
         if capacity_j is not None:
             drawn_j = capacity_j + row["recharged_j"] - row["left_j"]
             if abs(row["total_j"] - drawn_j) > METER_TOLERANCE * (capacity_j + row["recharged_j"]):
-                yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, its battery gave {drawn_j}"
+                yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, but its battery lost {drawn_j}"
         if row.get("circuit_j", 0.0) > row["transmit_j"]:
-            yield f"ledger.csv: device {device:g} has more joules in its circuits than in its transfers"
+            yield f"ledger.csv: device {device:g} has more energy in circuits than in transfers"
         if row["wasted_j"] > (1 + SUM_TOLERANCE) * row["energy_j"]:
-            yield f"ledger.csv: device {device:g} has wasted more than its work cost"
+            yield f"ledger.csv: device {device:g} has wasted more energy than its work used"
     for device, _ in sums:
-        yield f"ledger.csv has no device {device:g}, devices.csv has"
+        yield f"ledger.csv lacks device {device:g} of devices.csv"
     for mine, name in (*LEDGER.items(), ("wasted_j", "energy_wasted_j")):
         booked = math.fsum(row[mine] for row in tables.ledger)
         if _differs(booked, total := math.fsum(row[name] for row in tables.rounds)):
@@ -218,7 +218,7 @@ def _events_alternate(tables: Tables) -> Iterator[str]:
     """Check that arrival and departure, on and off, empty and back, start and end alternate, in the right cells."""
     for before, event in pairwise(tables.events):
         if event["time_s"] < before["time_s"] - TIME_DIGIT_S:
-            yield f"events.csv: {event['event']} at {event['time_s']} s stands behind {before['time_s']} s"
+            yield f"events.csv: {event['event']} at {event['time_s']} s comes after {before['time_s']} s"
     for device, events in grouped(tables.events, "device").items():
         if device is None:
             continue
@@ -258,14 +258,12 @@ class _States:
         name, cell, was = event["event"], event["cell"], self
         if name == "arrival":
             before, self.inside, self.cell = was.inside, True, cell
-            return "arrival, but it was there" if before else ""
+            return "arrives, but was already there" if before else ""
         if name == "departure":
             before, in_cell, self.inside, self.cell = was.inside, was.cell, False, None
             if before is False:
-                return "departure, but it was gone"
-            return (
-                "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
-            )
+                return "departs, but was already gone"
+            return "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, not {in_cell}"
         if name == "handover":
             in_cell, self.cell = was.cell, cell
             fits = in_cell in (None, event["from_cell"]) and cell != event["from_cell"]
@@ -283,7 +281,7 @@ class _States:
 
 
 def _parts_take_place(tables: Tables) -> Iterator[str]:
-    """Check that a participant is in the cell, on and charged from its round's beginning to the end of its part."""
+    """Check that a participant is in the cell, on and charged from the round's beginning until it ends its work."""
     starts_s = {round_key(row): row["start_s"] for row in tables.rounds}
     events_of = grouped(tables.events, "device")
     for device, parts in grouped(tables.devices, "device").items():
@@ -301,7 +299,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):
                 yield f"{where}: takes part with {vars(state)}"
             until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
-            # a link failure ends no part; reestablishment in another cell comes with a handover event
+            # a link failure does not end a device's work; reestablishment in another cell has a handover event, too
             while passed < len(events) and events[passed]["time_s"] < until_s:
                 event = events[passed]
                 if event["event"] not in LINK_EVENTS:
@@ -311,7 +309,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
                     state.take(each)
                     passed += 1
             if passed < len(events) and events[passed]["time_s"] < until_s:
-                yield f"{where}: {events[passed]['event']} at {events[passed]['time_s']} s amid its part"
+                yield f"{where}: {events[passed]['event']} at {events[passed]['time_s']} s while it takes part"
 
 
 def _sessions_fit(tables: Tables) -> Iterator[str]:

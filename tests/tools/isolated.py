@@ -46,7 +46,7 @@ def run_pytest(
     Args:
         nodes: files or node ids.
         before: a function that changes the child's code before the tests.
-        limit_s: CPU time after which the child is killed, which other load does not affect.
+        limit_s: limit of CPU time, which other load does not affect; then the child is killed.
 
     Returns:
         pytest's exit code or SLOW, its output, and the CPU time of pytest and its children in s.
@@ -84,7 +84,7 @@ def _be_child(
 
 
 def _wait(child: int, until: float) -> tuple[int | None, float]:
-    """Wait for a child, and kill its group after its time; return status (None if killed) and CPU time."""
+    """Wait for a child, and kill its process group at the time limit; return status (None if killed) and CPU time."""
     while time.monotonic() < until:
         done, status, used = os.wait4(child, os.WNOHANG)
         if done:

@@ -77,7 +77,7 @@ def _compare(out: Path, undisturbed: Path, tally: KilledStudies) -> None:
         wrong = ["is missing"] if missing else differences(out / run, undisturbed / run)
         tally.differences += [f"{run}/{file}" for file in wrong]
     leftovers = [*out.rglob("lent"), *out.rglob("snapshots"), *out.glob("claims")]
-    tally.differences += [f"{path.relative_to(out)} is left over" for path in leftovers]
+    tally.differences += [f"{path.relative_to(out)} is left behind" for path in leftovers]
 
 
 def _start(study: Path, out: Path, jobs: int, *options: str) -> Command:

@@ -122,7 +122,7 @@ class Server:
         ready, _, _ = select.select([self._out], [], [], max(0.0, end - time.monotonic()))
         chunk = os.read(self._out, 65536) if ready else b""
         if not chunk:
-            raise TimeoutError("the language server says nothing")
+            raise TimeoutError("the language server does not answer")
         self._rest += chunk
 
 

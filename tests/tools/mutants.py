@@ -24,7 +24,7 @@ from tests.tools.mutating import FOLDERS, Mutant, drawn
 SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
 # first, verdict: first and last verdict; since: why the verdicts differ (tests were newly `chosen` or `written`)
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
-TIMES = 3.0  # tests of a mutant time out after this many times their time without it
+TIMES = 3.0  # tests of a mutant time out after this many times the time they take without the mutant
 THEORY = {
     "channel": (
         "test_channel_fading",
@@ -183,8 +183,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--go-on", action="store_true", help="leave out those whose results are kept")
-    parser.add_argument("--again", action="store_true", help="those alone that survived by the kept results")
+    parser.add_argument("--go-on", action="store_true", help="leave out mutants with stored results")
+    parser.add_argument("--again", action="store_true", help="only survivors in the stored results")
     asked = parser.parse_args(words)
     warm()
     known, kept = equivalents(), read()

@@ -28,7 +28,7 @@ def faults(root: Path) -> Iterator[str]:
             for number, line in enumerate(file.read_text().splitlines(), start=1):
                 for found, wanted in PLACEHOLDERS.items():
                     if found in line and f"`{found}`" not in line:
-                        yield f"{file.relative_to(root)}:{number}: '{found}' stands there: write {wanted}"
+                        yield f"{file.relative_to(root)}:{number}: '{found}' is a placeholder: write {wanted}"
     version = _version(root)
     cited = yaml.safe_load((root / "CITATION.cff").read_text())
     if str(cited["version"]) != version:
@@ -54,12 +54,12 @@ def _changes(root: Path, version: str) -> Iterator[str]:
     """Yield a fault if the latest heading of the changelog lacks this version or its date."""
     latest = HEADING.search((root / "CHANGELOG.md").read_text())
     if latest is None or latest["version"] != version:
-        yield f"CHANGELOG.md: its latest version is not {version}: write '## [{version}] - {date.today()}'"
+        yield f"CHANGELOG.md: the latest version is not {version}: write '## [{version}] - {date.today()}'"
     elif not re.fullmatch(r" - \d{4}-\d\d-\d\d", latest["rest"]):
         yield f"CHANGELOG.md: version {version} has no date: write '## [{version}] - {date.today()}'"
 
 
 if __name__ == "__main__":
     found = list(faults(ROOT))
-    print("\n".join(found or ["nothing stands in the way"]))
+    print("\n".join(found or ["no obstacles"]))
     sys.exit(bool(found))

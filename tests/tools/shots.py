@@ -67,7 +67,7 @@ def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
 
 
 def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
-    """Return a run, which is made on the first call, and a study."""
+    """Return a run, simulated if it does not exist yet, and a study."""
     run, study = out / "run", out / "study"
     if not run.exists():
         edgefl.simulate(SCENARIO, run, device="cpu")

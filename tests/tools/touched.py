@@ -106,7 +106,7 @@ def _texts(root: Path) -> dict[str, str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--files", action="store_true", help="and which files they are")
+    parser.add_argument("--files", action="store_true", help="also list the files")
     files = parser.parse_args().files
     for name, feature in FEATURES.items():
         found = files_that_know(feature)

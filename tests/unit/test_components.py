@@ -102,7 +102,7 @@ def test_every_kind_has_components() -> None:
 
 def test_every_kind_has_a_contract() -> None:
     missing = set(registry.KINDS) - set(ROOMS)
-    assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
+    assert not missing, f"check the interface of {missing} in a function of edgefl/testing"
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap cannot batch an embedding bag

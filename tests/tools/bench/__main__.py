@@ -91,7 +91,7 @@ def bench_training(
     threads: Annotated[int, typer.Option(min=1, help="Threads of the parallel variants on a CPU.")] = 2,
     device: TorchDevice = "auto",
     floor: Annotated[
-        bool, typer.Option("--floor", help="Also the least time that a round takes on this CPU.")
+        bool, typer.Option("--floor", help="Also compute the least time of a round on this CPU.")
     ] = False,
     short: Annotated[
         bool, typer.Option("--short", help="Small rounds: less than a minute on a CPU.")

@@ -49,7 +49,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
         our time on the same problem, their `ratio`, and `above`: the rival's relative excess over our energy.
     """
     outlook, state, past = _world(candidates, taken)
-    say("what deciders are told")
+    say("inputs of deciders")
     tell = partial(outlook.candidates, state, past, 1, taken, fades=True)
     told_ms, told, ms = _median_ms(tell, repeats), tell(), {}
     for name in registry.names("selectors"):
@@ -113,7 +113,7 @@ def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
 
 
 def _alone(of: Uploads, end_s: float) -> tuple[float, float]:
-    """Run SciPy's optimiser in a process with one thread of linear algebra, since two would wait for each other."""
+    """Run SciPy's optimiser in a process with one thread for linear algebra, as two threads wait for each other."""
     before = dict(os.environ)
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     try:

@@ -1,6 +1,6 @@
 """Measure the speed of simulating movement, measurements, handovers and transfers, by number of devices.
 
-The rival is the obvious SimPy program with a process per device. It uses our path loss and shadowing, and has no
+The rival is the obvious SimPy program with a process per device. It uses edgefl's path loss and shadowing, and has no
 transfers.
 """
 

@@ -55,7 +55,7 @@ def deciders(figures: dict[str, Any]) -> Table:
     )
     for name, ms in figures["ms"].items():
         table.add_row(name, f"{ms:.2f}")
-    table.add_row("what they are told", f"{figures['told_ms']:.2f}")
+    table.add_row("to compute their inputs", f"{figures['told_ms']:.2f}")
     table.caption = (
         f"Rival: {rival['name']}\none least_energy: {rival['ours_ms']:.2g} ms\n"
         f"the rival's: {rival['ms']:.3g} ms, {rival['ratio']:.0f}x\nits joules: {rival['above']:+.0e}"
@@ -128,7 +128,7 @@ def run(figures: dict[str, Any]) -> Table:
     for name, share in figures["shares"].items():
         table.add_row(name, f"{100 * share:.1f} %", f"{share * figures['wall_s']:.2f}")
     table.min_width = 60
-    table.caption = f"All but training and evaluation, while the clock runs: {100 * figures['other']:.1f} %"
+    table.caption = f"Time in SimPy without training and evaluation: {100 * figures['other']:.1f} %"
     return table
 
 

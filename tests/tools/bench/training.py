@@ -76,7 +76,7 @@ RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5
 SMALL_RESNET = replace(RESNET, devices=5)  # a round takes about 4 s on a CPU with one thread
 # name -> the model, and whether to train it in bfloat16
 Ways = Mapping[str, tuple[Model, bool]]
-# runs use the first way of each task
+# runs use the first entry of each task
 
 
 class AsImagesLie(SvhnCnn):
@@ -87,7 +87,7 @@ class AsImagesLie(SvhnCnn):
 
 OF_CNN: Ways = {
     "": (CNN.model, False),
-    ", as images lie": (AsImagesLie(variant="early"), False),
+    ", images in stored order": (AsImagesLie(variant="early"), False),
     ", bf16": (CNN.model, True),
 }
 ON_A_CPU: Sequence[tuple[TrainingTask, Ways]] = (
@@ -116,7 +116,7 @@ def run(
         short: whether to measure small tasks, which take less than a minute on a CPU.
 
     Returns:
-        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: our speed divided by the loop's speed. With
+        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: edgefl's speed over the loop's speed. With
         `floor` also `floor`, the work of a round, and `over_floor`, each job's time relative to the least time. On a
         GPU also `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """
@@ -148,7 +148,7 @@ def shortened(task: TrainingTask) -> TrainingTask:
 
 
 def possible(ways: Ways) -> Ways:
-    """Leave out bfloat16 if this machine lacks instructions for it, without which it is far slower."""
+    """Leave out bfloat16 if this machine lacks instructions for it, as training would be far slower."""
     slow = has_bf16() is False
     return {name: (model, bf16) for name, (model, bf16) in ways.items() if not (bf16 and slow)}
 

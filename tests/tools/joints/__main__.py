@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the scenario, or case, of this number")
     parser.add_argument(
-        "--keep", type=Path, default=Path("joints-findings"), help="folder for what breaks a rule"
+        "--keep", type=Path, default=Path("joints-findings"), help="folder for scenarios that break a rule"
     )
-    parser.add_argument("--whole", action="store_true", help="keep all features of what breaks a rule")
+    parser.add_argument("--whole", action="store_true", help="keep all features of these scenarios")
     parser.add_argument("--verbose", action="store_true", help="print how each scenario ended")
     options = parser.parse_args(arguments)
     os.environ["EDGEFL_OFFLINE"] = "1"
@@ -82,7 +82,7 @@ def _compare(options: argparse.Namespace) -> Counter[str]:
                 compared = compare(Random(f"{name} {options.seed} {number}"), Path(scratch))
             cases, many = cases + 1, many + compared.many
             if compared.wrong:
-                faults[f"other than the reference {name}"] += 1
+                faults[f"different from the reference {name}"] += 1
                 print(
                     f"{name}: case {number} of seed {options.seed}:",
                     *compared.wrong[:5],

@@ -271,7 +271,7 @@ def federations(data: Data, rng: Random) -> None:
 
 
 def extremes(data: Data, rng: Random) -> None:
-    """Set numbers close to their bounds, very small or many times their usual value."""
+    """Set numbers to values close to their bounds, to very small values, or to many times their usual values."""
     choices: dict[tuple[str, str], tuple[float, ...]] = {
         ("radio", "slot_s"): (2.5e-4, 1e-2),
         ("radio", "bandwidth_hz"): (1e5, 1e8),

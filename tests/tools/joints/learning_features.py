@@ -8,7 +8,7 @@ from edgefl.testing.cell import within
 from tests.tools.fuzz_schema import put
 from tests.tools.joints.features import Data, Feature
 
-INITIAL = "initial.safetensors"  # a model of logistic regression on the digits
+INITIAL = "initial.safetensors"  # file of a logistic regression model for the digits
 CODECS: dict[str, dict[str, tuple[Any, ...]]] = {
     "top_k": {"share": (0.02, 0.3)},
     "ef21": {"share": (0.1, 0.3)},

@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check that completed parts moved the payload each way, and others at most the payload; not for training."""
+    """Check, without training, that devices moved the payload each way if they completed, and otherwise no more."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
@@ -107,7 +107,7 @@ def _staleness(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[
             yield f"{where}: staleness is {tau}, and {since} models were made since it began"
         server = scenario.by_federation[row.get("federation") or ""].rounds.server
         if not server.takes(tau):
-            yield f"{where}: staleness is {tau}, and {server} takes none of that"
+            yield f"{where}: staleness is {tau}, which {server} does not accept"
 
 
 def _batteries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
@@ -164,4 +164,4 @@ def round_trip(out: Path) -> Iterator[str]:
 
     text = (out / "scenario.yaml").read_text(encoding="utf-8")
     if yaml.safe_load(dump(load(out / "scenario.yaml"))) != yaml.safe_load(text):
-        yield "scenario.yaml is another one when it is loaded and dumped"
+        yield "scenario.yaml changes if it is loaded and dumped"

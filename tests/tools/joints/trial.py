@@ -64,7 +64,7 @@ def trial(draw: Draw) -> Ended:
             how = "stopped" if (folder / "out").exists() else "refused"
             return Ended(how, _error_of(outcome), tuple(broken))
         broken += [("tables agree", text) for text in (*check_run(folder / "out"),)]
-        broken += [("tables keep the rules", text) for text in list(broken_rules(folder / "out"))[:5]]
+        broken += [("tables are consistent", text) for text in list(broken_rules(folder / "out"))[:5]]
         broken += [("round trip", text) for text in round_trip(folder / "out")]
         if draw.number % AGAIN == 1:
             broken += _again(folder)
@@ -118,7 +118,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
     elif outcome.code not in (0, 2):
         yield "exit code 0 or 2", f"{outcome.code}: {outcome.err[:LONGEST_MESSAGE]}"
     if outcome.warned:
-        yield "no warnings of numbers", "\n".join(outcome.warned)
+        yield "no numerical warnings", "\n".join(outcome.warned)
 
 
 def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
@@ -131,7 +131,7 @@ def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
     if not PLACED.match(said):
         yield "errors name file and line", said
     if not REMEDY.search(said):
-        yield "errors say what to do", said
+        yield "errors state a remedy", said
 
 
 def _error_of(outcome: CallResult) -> str:
@@ -173,7 +173,7 @@ def _gone_on_with(folder: Path, rng: Random) -> Iterator[tuple[str, str]]:
         if seen >= left:
             edgefl.resume(run, snapshot_rounds=every)
     except EdgeflError as error:
-        yield "a run that was left goes on", f"left in round {left}: {error}"
+        yield "an interrupted run resumes", f"interrupted in round {left}: {error}"
         return
     for name in kill.differences(run, folder / "out"):
-        yield "a run that was left goes on", f"left in round {left}: {name} differs"
+        yield "an interrupted run resumes", f"interrupted in round {left}: {name} differs"

@@ -119,7 +119,7 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
         assert main(command) == 2
         remedy = capsys.readouterr().err
         assert "let one run finish" in remedy
-        assert "--partial" not in remedy, "an option that only other commands have"
+        assert "--partial" not in remedy, "only other commands have this option"
     runs = load_runs(path, partial=True)
     assert set(runs.rounds["session"]) == set(runs.sessions["session"]) == {1}
     assert runs.info.loc[0, "simulated_s"] == 20.0

@@ -24,7 +24,7 @@ def two_sessions(accuracies: list[float]) -> list[dict]:
 
 
 def test_means_and_deviations_over_seeds(write_run: Write) -> None:
-    """Targets use the peak of the same seed, 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
+    """Targets use the peak of the same seed: with seed 1 it is 0.8, and b, at 0.5, misses; with seed 2 it is 0.4."""
     for seed, peak in ((1, 0.8), (2, 0.4)):
         about = {"seed": seed, "reference": "a"}
         write_run(f"a{seed}", two_sessions([peak, peak]), AGAIN, variant="a", **about)

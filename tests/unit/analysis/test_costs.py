@@ -187,7 +187,7 @@ def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> Non
 
 
 def test_a_row_has_one_unit_and_equal_seeds_have_no_spread() -> None:
-    """0.4 mJ and 0.02 mJ of computing share a unit; equal seeds, which waste nothing, show no standard deviation."""
+    """0.4 mJ and 0.02 mJ of computing share a unit; for equal values of seeds, no standard deviation is shown."""
     frames = {
         name: pd.DataFrame(
             {"compute_j": [joules, 1.5 * joules], "energy_j": 1.0, "wasted_j": 0.0, "devices": 12}

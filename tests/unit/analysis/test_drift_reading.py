@@ -61,7 +61,7 @@ def test_who_never_rests_has_no_plateau() -> None:
 
 
 def test_by_samples() -> None:
-    """Weighted by samples, 0.6 and 0.7 average to 0.675, as device 2 has 3 of 4 samples; rounds have another mean."""
+    """Weighted by samples, 0.6 and 0.7 average to 0.675, as device 2 has 3 of 4 samples; rounds.csv differs."""
     rounds, devices = run_of(linear_recovery(30), sudden())
     rounds = rounds.assign(accuracy_by_samples=rounds["accuracy"] / 2)
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
@@ -83,7 +83,7 @@ def test_by_samples() -> None:
 
 @pytest.mark.parametrize("recorded", [0, 10])
 def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
-    """If `record.devices` keeps no round or every tenth, means are from rounds.csv: 0.5, 0.9, weighted 0.6."""
+    """If `record.devices` keeps no round or every tenth, means are from rounds.csv: 0.5, 0.9, and 0.6 if weighted."""
     rounds, _ = run_of(linear_recovery(30), sudden())
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
     rounds = rounds.assign(

@@ -98,7 +98,7 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
 
 
 def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:
-    """A bar has means over seeds: 2 J to receive, 4 J to send (1 J in circuits), 3 J to compute, then 5 J idle."""
+    """A bar shows means over seeds: 2 J to receive, 4 J to send (1 J in circuits), 3 J to compute, then 5 J idle."""
     row = {"receive_j": 1.0, "transmit_j": 2.0, "circuit_j": 0.5, "compute_j": 1.5, "idle_j": 2.5}
     for seed, factor in ((1, 1.0), (2, 3.0)):
         rows = [{name: factor * joules for name, joules in row.items()}]

@@ -47,7 +47,7 @@ def test_what_is_exported(study: Path) -> None:
     assert ends == sorted(ends)
     assert run.rounds[-1][1]["spent_j"] == pytest.approx(run.totals["energy_j"])
     probed = found.runs[2]
-    assert sum("accuracy" not in values for _, values in probed.rounds) == 3, "probe rounds have none"
+    assert sum("accuracy" not in values for _, values in probed.rounds) == 3, "probe rounds have no accuracy"
 
 
 def test_cells_have_curves_of_their_own(write_run: Callable[..., Path]) -> None:

@@ -72,7 +72,7 @@ def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
         middle_m = corners.mean(axis=0)
         assert np.hypot(*(sites_m - middle_m).T).argmin() == cell // 3
         off_deg = np.degrees(np.arctan2(*(middle_m - sites_m[cell // 3])[::-1])) - 30 - 120 * (cell % 3)
-        assert (off_deg + 180) % 360 - 180 == pytest.approx(0, abs=1), "ahead of its panel"
+        assert (off_deg + 180) % 360 - 180 == pytest.approx(0, abs=1), "the place is not ahead of its panel"
     assert cells_of({**layout, "shape": "open"}) == {}
 
 

@@ -20,7 +20,7 @@ def rounds_of(session: int, accuracies: list[float], phase: str = "train", **mor
 
 
 def study(write_run: Write, *, probe: bool = True) -> Path:
-    """Write a study whose sessions 1 (pilot) to 4 have labels A, B, A, B, so that 4 recurs; rounds take 10 s and 5 J.
+    """Write a study with labels A (pilot), B, A, B in sessions 1 to 4, so session 4 recurs; rounds take 10 s and 5 J.
 
     The reference opens session 4 with one probe round (4 s, 2 J) and peaks at 0.80 there.
     """
@@ -143,7 +143,7 @@ def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> N
 
 
 def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
-    """Two devices have three handovers in half an hour, one of them a ping-pong; one of four parts is cut off."""
+    """Two devices have three handovers in half an hour, one of them a ping-pong; one of four uploads is cut off."""
     path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
     pd.DataFrame(
         {
@@ -173,7 +173,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.handovers_per_device_hour == pytest.approx(3 / 2 / 0.5)
     assert row.ping_pong_share == pytest.approx(1 / 3)
     assert row.time_of_stay_s == pytest.approx(1.5)
-    assert row.interruption_s == pytest.approx(0.6), "the last handover comes 0.1 s before the end"
+    assert row.interruption_s == pytest.approx(0.6), "the last handover is 0.1 s before the end"
     assert row.interruption_share == pytest.approx(0.6 / 2 / 1800)
     assert (row.broken, row.wasted_bits, row.wasted_j) == (1, 14, 1.0)
     assert row.wasted_share == pytest.approx(1 / 16)
@@ -244,7 +244,7 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
-    """If only `b` has a session, and not the reference, the time to the target is NaN, not inf."""
+    """If `b` has a session that the reference does not have, the time to the target is NaN, not inf."""
     write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
     both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
@@ -263,7 +263,7 @@ def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None
 
 
 def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
-    """A variant's pilot session counts as a pilot for all; otherwise session 2 would recur for one variant only."""
+    """A variant's pilot session counts as a pilot for all variants; otherwise session 2 would recur for only one."""
     sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
     write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
     root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent

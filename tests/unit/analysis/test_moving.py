@@ -123,7 +123,7 @@ def test_pictures_and_films(write_run: Write, tmp_path: Path, monkeypatch: pytes
     with Image.open(still) as picture:
         assert picture.size == (780, 1140)
         colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 20) or []}
-        assert (0x00, 0x72, 0xB2) in colours, "who is served by the cell has its colour"
+        assert (0x00, 0x72, 0xB2) in colours, "devices have the colour of their cell"
     monkeypatch.setattr(moving, "FRAMES", 3)
     draw_moving(path, film)
     with Image.open(film) as picture:

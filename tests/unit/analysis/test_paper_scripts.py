@@ -18,7 +18,7 @@ POWER_W, BITS = 0.01, 39760 * 16.0
 
 
 def five_users() -> Candidates:
-    """Return users with the SNR of full power over three blocks, with the first block's interference on each."""
+    """Return users whose SNR is for full power over three blocks that all have the first block's interference."""
     snr = POWER_W / DISTANCES_M**2 / (3 * chen.INTERFERENCE_W[3][0])
     ids = list(range(len(snr)))
     many = np.ones(len(snr))
@@ -48,7 +48,7 @@ def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
 
 
 def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
-    """Users below the threshold get a clock too slow for the round, and users above it get their highest clock."""
+    """Users below the threshold get a clock that is too slow for the round, and all others their highest clock."""
     many = np.ones(yang_scheduling.USERS)
     of = Candidates(list(range(len(many))), 0 * many, 3, clock_hz=1e9 * many)
     power = {"power": yang_scheduling.network(np.random.default_rng(2))}

@@ -30,7 +30,7 @@ from tests.unit.analysis.conftest import write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
-# a line or bar has thousands of pixels, and other parts of a figure have fewer than this in its exact colour
+# a line or bar has thousands of pixels, and other parts of a figure have fewer pixels of its exact colour than this
 PIXELS_OF_A_LINE = 300
 
 
@@ -184,7 +184,7 @@ def test_all_bars_stand_beside_one_another_within_their_axis(groups: list[str]) 
     assert low <= spans[0][0]
     assert spans[-1][1] <= high
     for group, (left, right) in enumerate(zip(spans[::2], spans[1::2], strict=True)):
-        assert (left[0] + right[1]) / 2 == pytest.approx(group), "around the group's name"
+        assert (left[0] + right[1]) / 2 == pytest.approx(group), "the group's name must be in the middle"
 
 
 def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:

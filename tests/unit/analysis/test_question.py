@@ -26,7 +26,7 @@ def studied(write_run: Write) -> Callable[..., Path]:
         folder = Path()
         for label, shift in (settings or {"": SHIFT}).items():
             for seed in range(1, pairs + 1):
-                # a seed's two variants share it, so it cancels in the difference
+                # both variants of a seed have this term, so it cancels in their difference
                 world = rng.normal(0.5, 0.1)
                 for name, lead in (("a", shift + rng.normal(0, deviation)), ("b", 0.0)):
                     rounds = [
@@ -66,7 +66,7 @@ def test_lower_is_better_for_what_is_spent(write_run: Write) -> None:
 def test_too_few_pairs_want_more_and_never_more_than_the_budget(studied: Callable[..., Path]) -> None:
     path = studied(6, deviation=0.2)
     found = answer(path, ACCURACY, {(): range(1, 7)})
-    assert found.wanted() == {(): 12}, "at most doubled"
+    assert found.wanted() == {(): 12}, "at most twice as many pairs"
     short = Question("accuracy_end", ("a", "b"), precision=0.001, budget=6)
     spent = answer(path, short, {(): range(1, 7)})
     assert spent.table.loc[0, "why"] == "budget"
@@ -82,7 +82,7 @@ def test_a_grid_is_a_map_with_one_error_for_all_of_it(studied: Callable[..., Pat
     assert list(found.table["better"]) == ["a", "b", UNDECIDED]
     assert "a is better than b in 1 of 3 settings, worse in 1, undecided in 1" in found.sentence
     alone = answer(path, ACCURACY, {(("mhz", "5"),): range(1, 10)})
-    assert alone.table.loc[0, "high"] < found.table.loc[0, "high"], "wider where several may err"
+    assert alone.table.loc[0, "high"] < found.table.loc[0, "high"], "several intervals must be wider than one"
     assert [file.name for file in write(found, tmp_path)] == ["question.png"]
     assert (tmp_path / "question.pdf").stat().st_size > 1000
     again = read(tmp_path)

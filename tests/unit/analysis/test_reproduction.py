@@ -76,7 +76,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
 
 
 def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
-    """The page states a distance per algorithm, 1 for FedProx and 4 for SCAFFOLD, not their common mean of 2."""
+    """The page states a distance per algorithm, 1 for FedProx and 4 for SCAFFOLD, not the mean over both."""
     study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
     # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
     write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
@@ -221,7 +221,7 @@ def test_every_number_of_the_papers_has_its_place() -> None:
     counts = {}
     for file in sorted(PAPERS.glob("*.csv")):
         table, source = papers_table(file.stem)
-        assert source, "it says which paper it is, and what of it"
+        assert source, "it names the paper and the table"
         assert not table.drop(columns=["mean", "std"], errors="ignore").duplicated().any(), file
         if "session" in table:
             assert table["mean"].between(10, 100).all(), file

@@ -1,4 +1,4 @@
-"""Test that runs with several kinds of servers are compared over time and energy, and refused over rounds."""
+"""Test that runs with several kinds of servers are compared over time and energy, but not over rounds."""
 
 from collections.abc import Callable
 from pathlib import Path

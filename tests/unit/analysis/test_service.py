@@ -44,7 +44,7 @@ def test_devices_are_counted_from_the_sessions_list_by_the_events_since() -> Non
     service = Service(SESSIONS, EVENTS)
     assert service.at(0, AT_S).tolist() == [3, 3, 4, 3, 2, 3, 3, 3, 3, 3]
     assert service.at(1, AT_S).tolist() == [0, 1, 0, 0, 0, 0, 0, 1, 0, 1]
-    assert service.at(2, AT_S).tolist() == [0] * 10, "a cell that never had a session serves nobody"
+    assert service.at(2, AT_S).tolist() == [0] * 10, "a cell without sessions serves no device"
 
 
 def test_cells_count_by_their_devices_and_an_empty_one_not_at_all() -> None:

@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs from (setting, variant, seed) -> mean accuracies of sessions 2 and 3; each round is 0.1 off."""
+    """Write runs by (setting, variant, seed), with these means in sessions 2 and 3; each round is 0.1 off a mean."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):
@@ -69,7 +69,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings", str(root), "--session", "2"]) == 0
     said = capsys.readouterr().out
     assert "ours is ahead of all others in 1 of 1 pairs" in said
-    assert "over the first 2 rounds of session 2" in said, "sessions have no ten rounds"
+    assert "over the first 2 rounds of session 2" in said, "sessions have fewer than ten rounds"
     assert main(["settings", str(root), "--session", "9"]) == 2
     assert "has no session 9" in capsys.readouterr().err
 
@@ -108,7 +108,7 @@ def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> No
 
 
 def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs without training from (setting, variant, seed) -> latencies of rounds per session; 1 mJ per s."""
+    """Write runs without training by (setting, variant, seed), with these latencies per session and 1 mJ per s."""
     for (setting, variant, seed), latencies in latencies_s.items():
         rounds = [
             {"session": s, "round": 1, "latency_s": t, "latency_mean_s": t / 2, "energy_j": t / 1000}
@@ -144,7 +144,7 @@ def test_without_training_settings_are_compared_by_latency_and_energy(
     assert table.loc["20", "ours_latency_s_std"] == pytest.approx(0.2 / math.sqrt(2))
     assert table.loc["20", "fair_latency_mean_s_mean"] == pytest.approx(0.4)
     assert table.loc["20", "ours_round_energy_j_mean"] == pytest.approx(0.4e-3)
-    assert table.loc["20", "ours_energy_j_mean"] == pytest.approx(0.8e-3), "the whole run's"
+    assert table.loc["20", "ours_energy_j_mean"] == pytest.approx(0.8e-3), "energy of the whole run"
     assert math.isnan(table.loc["100", "fair_latency_s_mean"])
     assert (root / "settings.png").stat().st_size > 10_000
     text = (root / "settings.md").read_text()

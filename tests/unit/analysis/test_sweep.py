@@ -257,7 +257,7 @@ def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write)
 
 
 def test_a_point_that_missed_its_target_beats_nothing() -> None:
-    """A point that missed its target has the least time and energy, but leads nothing: both are only lower bounds."""
+    """A point that missed its target is not marked as best, as its time and energy are only lower bounds."""
     points = pd.DataFrame({"series": ["a", "b"], "time_s": [1.0, 2.0], "energy_j": [1.0, 2.0]})
     points["label"], points["missed"] = points["series"], [True, False]
     (ax,) = pareto_figure(points, ("time", "energy")).axes

@@ -51,7 +51,7 @@ def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write
     assert {"bound (sum)", "(a) progress", "(b) steps", "(c) drift", "(d) divergence"} <= set(lines)
     x, y = lines["bound (sum)"].get_data()
     assert list(x[~np.isnan(y)]) == [1, 2, 3, 4, 5, 6]
-    assert list(np.isnan(y)) == [True, False, False, False] * 2, "an empty place before each session"
+    assert list(np.isnan(y)) == [True, False, False, False] * 2, "lines have a gap before each session"
     means = report.numbers["theory.csv"].set_index("variant").loc["a"]
     assert y[1] == means["bound"] > means["gradient2"]
     ax.set_xlim(0, 2)

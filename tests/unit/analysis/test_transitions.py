@@ -13,7 +13,7 @@ Write = Callable[..., Path]
 
 
 def test_dip_and_recovery_are_counted_from_the_start_of_the_session(write_run: Write) -> None:
-    """Session 2 opens at 0.3, falls to 0.25, and recovers in round 3 at 0.79, within a point of the 0.8 before it.
+    """Session 2 opens at 0.3, falls to 0.25, and recovers in round 3 at 0.79, within a point of the last 0.8.
 
     Its probe round (10 s, 5 J) counts, so recovery takes 40 s and 20 J. Session 3 opens higher, so it needs 0 rounds.
     """

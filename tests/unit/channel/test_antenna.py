@@ -86,7 +86,7 @@ def test_cells_are_numbered_site_by_site() -> None:
     gains_dbi = sectors.gain_dbi(places_m)
     assert gains_dbi.shape == (6, 6)
     assert gains_dbi.diagonal() == pytest.approx(8.0)
-    # the other panels of its site point 120 degrees away
+    # the other two panels of site 0 point 120 degrees away
     assert gains_dbi[0, 1:3] == pytest.approx(-22.0)
     assert sectors.site_of(np.arange(6)).tolist() == [0, 0, 0, 1, 1, 1]
 

@@ -48,7 +48,7 @@ def fill(band: SharedBand, bits: float = 40_000.0, least_snr: float = 0.0) -> No
 
 
 class Given:
-    """A recorder of calls of `carried`: the link, given blocks and used blocks of each served slot."""
+    """A recorder of calls of `carried`: for each served slot, the link, the blocks given, and the blocks used."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slots: list[tuple[BlockLink, np.ndarray, np.ndarray]] = []

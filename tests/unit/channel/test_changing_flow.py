@@ -49,7 +49,7 @@ def test_flows_that_go_on_together_end_where_each_ends_alone(boundaries: tuple[i
         assert ends == [alone[place].end(slot, snr, until) for place, snr in zip(left, snrs, strict=True)]
         ended += [end for end in ends if end is not None]
         left = [place for place, end in zip(left, ends, strict=True) if end is None]
-    assert len(ended) > 10, "some end on the way"
+    assert len(ended) > 10, "some flows must end earlier"
     for place in left:
         for flow in (one := (together[place], alone[place])):
             flow.settle(until - 7)

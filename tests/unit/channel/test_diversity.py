@@ -123,7 +123,7 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 
 @pytest.mark.parametrize(("correlation", "apart"), [(0.5, 1), (0.95, 1), (0.99, 1), (0.9999, 64)])
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
-    """Over 300 slots across a page's edge, the power's mean, minimum, range and change have the law of a reference.
+    """Over 300 slots across a page's edge, the power's mean, minimum, range and change follow a reference's law.
 
     The reference is the mean power of L plain links, each drawn slot by slot. Compared slots are as far apart as the
     slots for which random numbers are drawn.

@@ -1,4 +1,4 @@
-"""Test that each layer of a table of fields has the values of its field alone, and at nodes the stored values."""
+"""Test that each layer of a table of fields has the same values as a single field, and at nodes the stored values."""
 
 import tracemalloc
 
@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """With `few`, only nodes near the first positions are stored until others are read; values do not change."""
+    """With `few`, only nodes near the first positions are stored until other nodes are read; values do not change."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -151,7 +151,7 @@ def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
     """The memory used to read the first places is close to the estimate, for nine sites' shadowing.
 
-    The correlation distance is 50 m. The estimate is between three quarters of the real need and 3 % more than it.
+    The correlation distance is 50 m. The estimate is between three quarters of this memory and 3 % more than it.
     """
     _node_law.cache_clear()
     layer = GaussianFields(

@@ -1,4 +1,4 @@
-"""Test the exact law of the constructed Gaussian fields, their errors, and their independence."""
+"""Test the exact distribution of the constructed Gaussian fields, their errors, and their independence."""
 
 import math
 from typing import get_args
@@ -102,7 +102,7 @@ def test_fields_are_continuous_across_cells() -> None:
     edge = np.stack([np.full(200, 3 * spacing_m), np.linspace(-30, 30, 200)], axis=1)
     step_m = 1e-7
     left, right = (FieldStack([fields]).at(edge + np.array([move_m, 0.0])) for move_m in (-step_m, step_m))
-    # values of nodes are within 6 of 0, so slopes are below 2 x 6 per spacing; values round in single precision
+    # values at nodes are between -6 and 6, so slopes are below 2 x 6 per spacing; values round in single precision
     np.testing.assert_allclose(left, right, rtol=0, atol=2 * step_m * 12 / spacing_m + 1e-5)
 
 

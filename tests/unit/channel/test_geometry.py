@@ -27,7 +27,7 @@ def test_no_points() -> None:
 
 
 def test_within_is_what_hypot_says_at_the_very_border() -> None:
-    """`within` agrees with hypot a few roundings to either side of a radius, inside, outside, and for nan."""
+    """`within` agrees with hypot for distances a few roundings from a radius, far from it, and nan."""
     angle = np.random.default_rng(5).uniform(0, 2 * np.pi, 20_000)
     radius_m = 250.0 * (1.0 + np.random.default_rng(6).integers(-8, 9, len(angle)) * 2.0**-52)
     places_m = np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)

@@ -152,7 +152,7 @@ def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
 
 @pytest.mark.parametrize("state", ["probabilistic", "soft"])
 def test_what_sites_share_of_their_line_of_sight_moves_nothing_else(state: str) -> None:
-    """Sites at one place that share line of sight in full agree on it; sharing leaves the shadowing unchanged."""
+    """Sites at one place with fully common line of sight have equal states; shadowing does not depend on this."""
     positions, alone = places(2000), large_scale(line_of_sight=state, shadowing_std_db=None)
     shared = large_scale(line_of_sight=state, shadowing_std_db=None, los_common=Common(5, 1.0))
     same = (alone.line_of_sight(positions) == shared.line_of_sight(positions)).all(axis=1)
@@ -301,7 +301,7 @@ def test_nobody_is_somewhere() -> None:
 
 
 def test_wraparound_bounds_the_distances_that_can_occur() -> None:
-    # without wrap-around 4950 m would be too far; with it, places are at most 100 sqrt(7) / sqrt(3) m away
+    # without wrap-around 4950 m would be too far; with wrap-around, places are at most 100 sqrt(7) / sqrt(3) m away
     subject = large_scale(area_radius_m=4950.0, wraparound=Wraparound(1, ISD_M))
     positions = places(100, 4950.0)
     farthest = max(subject.links_to(positions, np.full(100, site))[1].max() for site in range(7))

@@ -124,7 +124,7 @@ def test_readings_that_find_the_same_change_nothing(
 
 
 def informed(snr: np.ndarray, bits: int) -> np.ndarray:
-    """Return the mean information [draws] of parts at SNRs [parts, draws], 2 dB from Shannon, limited to `bits`."""
+    """Return the mean information [draws] at parts' SNRs [parts, draws], 2 dB from Shannon's limit, up to `bits`."""
     return np.minimum(np.log2(1 + snr / 10**0.2), bits).mean(axis=0)
 
 

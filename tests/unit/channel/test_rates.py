@@ -186,7 +186,7 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
 
 @pytest.mark.parametrize("taps", [1, 2])
 def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
-    """This holds with caps, too. The more often a link exceeds the cap, the more of Var f is beyond 256 orders."""
+    """This holds with caps, too. The more often a link exceeds the cap, the more of Var f is in orders beyond 256."""
     snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
     variance, squares = _capped_terms(snr, cap, taps)
     _, late = _late_terms(snr, cap, taps)

@@ -62,7 +62,7 @@ def test_a_site_carries_the_same_on_every_block() -> None:
 
 
 def test_blocks_are_usable_down_to_the_lowest_rate() -> None:
-    """With twice the lowest SNR on one block, a flow uses 2 blocks; with less, or limited below the lowest, none."""
+    """A flow with twice the lowest usable SNR on one block uses 2 blocks; a flow below the lowest SNR uses none."""
     steps = Steps()
     alone = np.array([[2.0], [0.99], [1e9], [2.0]]) * steps.lowest_snr * (1 + 1e-9)
     most = np.array([[np.inf], [np.inf], [np.inf], [0.5 * steps.lowest_snr]])

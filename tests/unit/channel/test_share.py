@@ -92,7 +92,7 @@ def test_capped_ergodic_rate_limits() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_limited_shares_leave_nothing_that_another_can_use(seed: int) -> None:
-    """Limited shares are the largest within the limits, and proportional below them: bisection finds the factor."""
+    """Shares below their limits are in proportion to the wanted shares; bisection finds the common factor."""
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.ones(6)) * rng.choice([0.5, 1.0])
     share[rng.random(6) < 0.2] = 0.0

@@ -175,7 +175,7 @@ def test_shares_that_are_sent_are_counted() -> None:
     assert ends_of(band) == {"a": 25, "b": 35}
     assert band.sent_slots == 2 * 20 + 10
     band.settle(50)
-    assert band.sent_slots == 2 * 20 + 10, "nobody is there"
+    assert band.sent_slots == 2 * 20 + 10, "the band is empty"
     for scheduler, many in ((RoundRobin(), 1), (MaxRate(), 1), (InEverySlot(), 2), (EqualShare(), 2)):
         framed = by_hand(scheduler, weights=UPLINK)
         for name in "ab":

@@ -33,7 +33,7 @@ def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_
     )
     reached = of_study(path)
     assert callable(reached)
-    assert reached() == ["114 s simulated", "accuracy 85.0 %"], "as a study's progress shows the run"
+    assert reached() == ["114 s simulated", "accuracy 85.0 %"], "equal to the progress line of a study"
 
 
 def test_without_training_there_is_no_accuracy(tmp_path: Path) -> None:

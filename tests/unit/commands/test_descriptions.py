@@ -195,7 +195,7 @@ def test_every_example_is_valid_where_it_is_written(kind: str) -> None:
             continue
         lines = text.split("\nExample")[1].split("\n\n")[0].split("\n")[1:]
         value = yaml.safe_load("\n".join(lines))
-        assert "federations" not in value, "it is shown where all of a scenario have it"
+        assert "federations" not in value, "the example sets the scenario's key"
         while isinstance(value, dict) and "name" not in value:
             ((_, value),) = value.items()
         assert (value["name"] if isinstance(value, dict) else value) == name

@@ -68,7 +68,7 @@ def test_a_file_in_place_of_the_home_folder_is_said_once_and_with_what_helps(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     code, screen = run(capsys)
-    assert code == 0, "downloads are all that it hinders"
+    assert code == 0, "only downloads are affected"
     assert f"{home} is not a folder" in screen
     assert "cache: set XDG_CACHE_HOME to a folder that you own\n" in screen
     assert "downloaded into" not in screen

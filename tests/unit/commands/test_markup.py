@@ -63,7 +63,7 @@ def test_values_in_errors_are_printed_as_they_are(edgefl: Edgefl, tmp_path: Path
     assert name in edgefl(name)[2]  # no such command
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+@pytest.mark.skipif(sys.platform != "linux", reason="on other systems file names are text")
 def test_a_file_name_that_is_no_text(edgefl: Edgefl, tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff.yaml")
     (tmp_path / name).write_text(UNTRAINED)

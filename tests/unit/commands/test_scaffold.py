@@ -76,7 +76,7 @@ def test_the_command_says_how_to_go_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert code_of("new", "my first", "--devices", "3") == 0
-    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "code of one's own comes on request"
+    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "the default folder has no custom code"
     assert not Path("my first/my_model.py").exists()
     assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
     code_of("new", "b", "--name", "no way")

@@ -141,7 +141,7 @@ def test_a_run_whose_process_on_this_machine_is_gone_is_over(under_way: Making, 
     assert standing.over is not alive
     assert (f"run: its process {ended.pid} is gone; continue with: edgefl resume {path}" in told) is not alive
     assert ("1 running" if alive else "1 killed") in told
-    assert "may have been" not in told, "a process of this machine is looked up"
+    assert "may have been" not in told, "processes of this machine are checked"
 
 
 @pytest.mark.parametrize("day_s", [86_400.0, -86_400.0])
@@ -270,5 +270,5 @@ def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, 
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == (130 if leaves else 0)
     assert b"Traceback" not in screen
-    assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l"), "the cursor is there again"
+    assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l"), "the cursor must be visible again"
     assert leaves or b"1 completed" in screen

@@ -245,7 +245,7 @@ def test_a_wrong_answer_names_the_method_and_what_was_wanted(
     assert "wrong_part" in told
     if "selector" not in str(patch):
         assert f".{method}()" in told
-    if "scheduler" not in str(patch) and "selector" not in str(patch):  # channel names no files
+    if "scheduler" not in str(patch) and "selector" not in str(patch):  # errors from `channel` name no files
         assert f"wrong_part.py:7 Wrong.{method}() returned " in told or "background" in str(patch)
 
 

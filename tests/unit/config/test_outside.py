@@ -55,7 +55,7 @@ here = 1
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a folder with a user's components, which is not the current folder; scenarios may not run code."""
+    """Make a folder, but not the current one, with a user's components; scenarios may not run code."""
     (tmp_path / "somewhere").mkdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

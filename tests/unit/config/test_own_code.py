@@ -15,7 +15,7 @@ PART = "import helper\n\n\nclass Mine:\n    step = 1\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a folder on Python's path with a component, its helper, and a package, which are forgotten afterwards."""
+    """Make a folder on Python's path with a component, its helper, and a package; unload them afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "part.py").write_text(PART)
     (tmp_path / "helper.py").write_text("def late():\n    from group import deep\n")

@@ -55,7 +55,7 @@ TOLD = told()
 
 def test_the_page_lists_what_the_code_declares_and_nothing_else() -> None:
     said, real = ({module: sorted(names) for module, names in each.items()} for each in (TOLD, declared()))
-    assert said == real, "docs/api.md and __all__ differ: a public name comes, goes or moves in both"
+    assert said == real, "docs/api.md and __all__ differ: change both in the same way"
 
 
 @pytest.mark.parametrize("module", TOLD)
@@ -129,7 +129,7 @@ def test_examples_use_public_names_only() -> None:
         for module, name in used(program)
         if not is_public(module, name)
     ]
-    assert private == [], "people copy these: take public names, or declare them (__all__, docs/api.md)"
+    assert private == [], "users copy this: use public names, or publish these (__all__, docs/api.md)"
 
 
 def test_a_name_that_is_not_public_is_noticed() -> None:

@@ -72,6 +72,6 @@ def test_each_key_is_set_somewhere_and_there_are_no_more_than_so_many() -> None:
     codecs = {"uplink_codec", "downlink_codec"}
     ends |= {(way, end[1]) for end in ends if end[0] in codecs for way in codecs}
     unused = sorted(".".join(key) for key in keys if key[-2:] not in ends and len(key) > 1)
-    assert not unused, "make it a constant, or show on a page what it is for"
+    assert not unused, "make the key a constant, or show its purpose on a page"
     assert len(keys) <= MOST_PATHS
     assert len({key[-1] for key in keys}) <= MOST_NAMES

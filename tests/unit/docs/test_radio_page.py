@@ -31,7 +31,7 @@ def test_the_laws_are_the_switches_of_the_preset() -> None:
     assert set(named) - SWITCHES == {"radio.neighbour_load", "devices.coated_share"}
     for law in radio.LAWS:
         turned = {key for key, _ in leaves(law.without)}
-        assert turned & set(law.keys), f"the row of {law.name} leaves something else out"
+        assert turned & set(law.keys), f"the row of {law.name} turns off other laws"
     for key in NOT_MEASURED:
         assert f"`{key}:" in radio.LAWS_HEAD
 
@@ -40,7 +40,7 @@ def test_the_page_has_all_laws_and_both_scenarios() -> None:
     page = radio.PAGE.read_text()
     for switch in SWITCHES:
         assert f"`{switch}`" in page or f"`{switch}:" in page, (
-            f"python docs/radio.py laws: {switch} is not there"
+            f"{switch} is missing: run `python docs/radio.py laws`"
         )
     sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
     heads = [head.splitlines()[0][3:] for head in (radio.LAWS_HEAD, radio.QUICKSTART_HEAD, radio.CITY_HEAD)]

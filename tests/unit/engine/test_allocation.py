@@ -157,7 +157,7 @@ def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
 
 
 def all_draws() -> dict[str, Draws]:
-    """Return each power model's draws at its defaults, and with each key set to 0 that may be 0."""
+    """Return each power model's power draws, with its defaults and with each key at 0 that may be 0."""
     found: dict[tuple[float, float], tuple[str, Draws]] = {}
     for name in registry.names("power_models"):
         model: Any = registry.get("power_models", name)

@@ -139,7 +139,7 @@ def test_a_wrong_table_is_refused_with_its_row(where: str, noun: str, text: str,
         ('{"a": [1, "x"]}', ("'a'", "[1] is 'x'")),
         ('{"a": [[1, 2, 3]]}', ("'a'", "[1, 2, 3]", "pairs")),
         ('{"a": [[1, 5], [4, 6]]}', ("'a'", "pair 1, 4 to 6", "ascend from 5")),
-        ('{"a": ["on", [54, 890]]}', ("'a'", "[0] is 'on'")),  # the form that users of Plato propose
+        ('{"a": ["on", [54, 890]]}', ("'a'", "[0] is 'on'")),  # the format that users of Plato propose
     ],
 )
 def test_a_wrong_list_is_refused(text: str, nouns: tuple[str, ...], tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_sizes() -> None:
 def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
     two = fleet(classes={"phone": {"share": 0.6}, "laptop": {"share": 0.4}})
     three = fleet(classes={"phone": {"share": 0.6}, "laptop": {"share": 0.3}, "sensor": {"share": 0.1}})
-    assert np.array_equal(two.of == 0, three.of == 0), "splitting a class leaves the others as they were"
+    assert np.array_equal(two.of == 0, three.of == 0), "splitting a class does not change other classes"
     assert set(np.flatnonzero(three.of == 1)) < set(np.flatnonzero(two.of == 1))
     assert not np.array_equal(two.of, fleet(seed=2, classes={"phone": {"share": 0.6}, "laptop": {}}).of)
     # with 110 devices the boundary between the classes moves by chance, and about sqrt(n) devices change class
@@ -245,7 +245,7 @@ def test_churn_of_each_class_and_the_members_that_it_names() -> None:
     ):
         expected = [next(theirs) for _ in range(4)] if device < 5 else [0.0]
         assert [time_s for time_s, _ in zip(mine, range(4), strict=False)] == expected
-    assert mixed.members(1) == frozenset(range(5))  # sessions name no devices of class `picked`, 5 to 9
+    assert mixed.members(1) == frozenset(range(5))  # sessions do not name devices 5 to 9 of class `picked`
     assert fleet(
         4, classes={"picked": {"count": 3, **classes["picked"]}, "rest": {}}, classes_by="ids"
     ).members(2) == {2, 3}

@@ -120,7 +120,7 @@ def test_who_walks_into_the_cell_is_seen_at_the_next_look(one: Scenario, run: Pa
     for row, crossed_s in zip(events, (inwards_s, outwards_s), strict=True):
         # an area is a tenth of a millimetre wide, which is 0.01 ms of a walk
         assert float(row["time_s"]) == pytest.approx(math.ceil(crossed_s / TICK_S) * TICK_S, abs=1e-9)
-        assert abs(crossed_s / TICK_S - round(crossed_s / TICK_S)) > 1e-3, "no look at the very crossing"
+        assert abs(crossed_s / TICK_S - round(crossed_s / TICK_S)) > 1e-3, "no tick is at the crossing"
 
 
 def test_sessions_begin_at_their_hours_with_who_is_there(run: Path) -> None:
@@ -131,7 +131,7 @@ def test_sessions_begin_at_their_hours_with_who_is_there(run: Path) -> None:
         (810.0, "daily", "0 1"),
     ]
     ends_s = [float(row["time_s"]) for row in rows(run, "events") if row["event"] == "session_end"]
-    assert ends_s == [at(6), at(12), DAY_S], "the sessions before end on the hour itself"
+    assert ends_s == [at(6), at(12), DAY_S], "earlier sessions end exactly at the hour"
 
 
 def test_each_class_computes_at_its_own_pace_whenever_it_is_there(run: Path) -> None:

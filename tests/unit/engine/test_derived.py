@@ -38,7 +38,7 @@ def test_a_value_is_computed_again_where_what_it_follows_from_has_changed(
     derived = Derived(compute)
     value = derived(first, "other")
     assert (derived(then, "other") is value) == same
-    assert derived(then, "another") is not value, "each of what it follows from counts"
+    assert derived(then, "another") is not value, "a change of any input counts"
     assert [other for _, other in asked] == ["other"] * (2 - same) + ["another"]
     assert asked[0][0] is first
     assert asked[-1][0] is then
@@ -54,7 +54,5 @@ def test_rows_are_computed_again_each_by_its_own_stamp() -> None:
     derived = DerivedRows(compute, 4)
     assert derived(np.array([5, 5, 7]), np.array([0, 1, 3])).tolist() == [50.0, 51.0, 73.0]
     assert derived(np.array([7, 6, 5]), np.array([3, 1, 0])).tolist() == [73.0, 61.0, 50.0]
-    assert derived(np.array([5]), np.array([1])).tolist() == [51.0], (
-        "one stamp back: computed again, not kept"
-    )
+    assert derived(np.array([5]), np.array([1])).tolist() == [51.0], "earlier inputs are computed again"
     assert asked == [([5, 5, 7], [0, 1, 3]), ([6], [1]), ([5], [1])]

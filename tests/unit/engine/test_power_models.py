@@ -1,4 +1,4 @@
-"""Compare radio energy (powers, bits, waiting slots, tails) with derivations, energy per bit with measurements."""
+"""Compare radio energy (powers, bits, waiting slots, tails) with derivations, and energy per bit as measured."""
 
 import math
 from typing import Any
@@ -87,7 +87,7 @@ def test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail(how: dict
 )
 def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
     """A phone draws 300 units of 6 mW to receive, 700 to send at 23 dBm, 100 in other slots and for 50 ms afterwards,
-    and in DRX 8.7625 units until 0.2 s are over."""
+    and in DRX 8.7625 units until 0.2 s have passed."""
     power = {"name": "tr38840", "inactivity_s": 0.05, "release_s": 0.2}
     rows, ledger, world = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
     for row in rows:
@@ -312,7 +312,7 @@ def nj_per_bit(power_w: float, j_bit: float, mbit_s: float) -> float:
 # nJ/bit by throughput in Mbit/s; throughput is the median power over the energy per bit
 MEASURED_UPLINK = {3.93 / 0.036: 36.0, 3.93 / 0.063: 63.0}
 MEASURED_DOWNLINK = {5.91 / 0.0034: 3.4, 5.91 / 0.0061: 6.1}
-REGRESSION = 0.15  # the regression has R^2 = 0.61; at the ends of the ranges its relative error is below this
+REGRESSION = 0.15  # bound of the regression's relative error at the ends of the ranges; its R^2 is 0.61
 
 
 def test_joules_of_a_bit_are_those_measured() -> None:

@@ -90,7 +90,7 @@ def test_every_selector_has_a_derivation() -> None:
     # test_allocation.py and test_lost_uploads.py derive these selectors
     elsewhere = {"fedl", "hungarian", "least_energy", "least_time"}
     missing = set(underived("selectors", derived)) - elsewhere - {"oort"}  # decisions/test_oort.py
-    assert not missing, f"say who takes part with these, in CHOICES, LAWS or DECIDED of {__file__}: {missing}"
+    assert not missing, f"add the participants of these, in CHOICES, LAWS or DECIDED of {__file__}: {missing}"
 
 
 @pytest.mark.parametrize(("decider", "told", "number", "ids"), DECIDED)

@@ -34,7 +34,7 @@ def computing(
 
 
 def versions(world: SmallWorld) -> Iterator[tuple[DeviceRound, int, int | None]]:
-    """Yield each part with the model version that it began from and its staleness."""
+    """Yield each participation with the model version that it began from and its staleness."""
     further = world.rows.further
     return zip(world.rows.of[DeviceRound], further["version"], further["staleness"], strict=True)
 
@@ -83,7 +83,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
 
 
 def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
-    """Devices 0 (1 s) and 1 (2.6 s) work first; when 0's update is in the buffer, device 2 (1.7 s) begins."""
+    """Devices 0 (1 s) and 1 (2.6 s) work first; when device 0's update is in the buffer, device 2 (1.7 s) begins."""
     server = {"name": "fedbuff", "buffer": 2}
     rules = {"selector": {"name": "round_robin", "count": 2}}
     world = computing(server, [1.0, 2.6, 1.7], rounds=2, rules=rules).run()
@@ -95,7 +95,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
-    """With 1 s, 2.6 s and a period of 2 s, device 1's update arrives in a round of device 0; then both wait."""
+    """After 1 s and 2.6 s of work, with a period of 2 s, device 1's update is in device 0's round; then both wait."""
     world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),
@@ -167,7 +167,7 @@ def test_a_device_that_comes_begins_as_soon_as_there_is_room() -> None:
 
 
 def test_a_device_may_be_in_a_model_twice() -> None:
-    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model's round has both parts, each once."""
+    """Device 0 leaves at 0.5 s, returns at 1 s, and ends at 2 s: the model's round counts both attempts once."""
     server = {"name": "fedbuff", "buffer": 2}
     world = computing(server, [1.0, 3.0], rounds=1, crossings_s={0: [0.5, 1.0]}).run()
     parts = [(part.device, part.outcome, round(part.energy_j, 9)) for part in world.rows.of[DeviceRound]]

@@ -87,7 +87,7 @@ def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
     assert [policy.reason_to_end(state) for state in states] == [None, None, "interval"]
     assert [policy.progress(state) for state in states[:2]] == [0.0, 0.75]
     late = policy.progress(states[2])
-    assert 1 - 1e-15 < late < 1, "the only round of training, behind long probes"
+    assert 1 - 1e-15 < late < 1, "the only training round follows long probes"
     assert policy.longest is None
 
 
@@ -95,7 +95,7 @@ def test_a_day_has_its_hours_from_the_runs_first_hour_on() -> None:
     """A day has 240 s, 10 s an hour, and the run begins at 7:30: 8:00 is at 5 s and 17:00 at 95 s."""
     policy = Daily(at_hours=(8, 17), begin_hour=7.5, day_s=240.0)
     assert [policy.until_s(start_s) for start_s in (0.0, 5.0, 94.9, 95.0)] == [5.0, 95.0, 95.0, 245.0]
-    assert policy.until_s(245.0 - 1e-8) == 335.0, "begun at the hour, but for rounding"
+    assert policy.until_s(245.0 - 1e-8) == 335.0, "up to rounding, it begins at the hour"
     assert policy.progress(SessionState(3, TEN, TEN, time_s=50.0, start_s=5.0)) == 0.5
     evening = Daily(at_hours=(0, 6), begin_hour=23, day_s=240.0)  # midnight is at 10 s, and 6:00 at 70 s
     assert [evening.until_s(start_s) for start_s in (0.0, 10.0, 70.0, 239.0)] == [10.0, 70.0, 250.0, 250.0]

@@ -86,7 +86,7 @@ def test_a_population_that_comes_back_finds_its_model(kind: str, tmp_path: Path)
         for session, own in weights.items():
             assert sum(own.values()) == pytest.approx(1, abs=1e-4)
             same = sum(weight for z, weight in own.items() if z % 2 == session % 2)
-            assert session == 3 or same > 0.99  # session 3 knows only the other population
+            assert session == 3 or same > 0.99  # in session 3, only the other is known
     for session in (4, 5, 6):
         assert first_losses["warm"][session] < first_losses["plain"][session] / 10
 

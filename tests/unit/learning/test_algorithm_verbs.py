@@ -123,7 +123,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     expected = 0.3 * kept(states, PERSONAL_MODEL)[THIRD] + 0.7 * trained.rows.numpy()
     found = one.side.trained_personal(trained)
     assert np.abs(found.numpy() - (expected if algorithm is APFL else v[THIRD])).max() < EXACT
-    assert track(FedAvg())[0].personal([2], []) is None, "others are tested with the global model"
+    assert track(FedAvg())[0].personal([2], []) is None, "other algorithms test the global model"
 
 
 def test_steps_and_samples_are_those_really_done() -> None:
@@ -173,7 +173,7 @@ def test_bits_count_each_way() -> None:
         (FedDc(), True, 2 * model, 2 * model),
         (HypCluster(models=3), True, 3 * model, model),
         (HypCluster(), False, model, model),
-        (FedDrift(), True, model, model),  # has made one model so far
+        (FedDrift(), True, model, model),  # FedDrift has made one model so far
         (LocalOnly(), False, 0, 0),
         (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),

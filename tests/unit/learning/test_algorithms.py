@@ -276,7 +276,7 @@ def early_stopping(w: Array, gamma: float) -> tuple[Array, list[list[int]]]:
                     local = local - LR * velocity
                 now = loss_and_gradient(local, batches.validation[j])[0]
                 fell, last = last - now, now
-                assert abs(fell - gamma / epoch) > 10 * EXACT, "no decision hangs on rounding"
+                assert abs(fell - gamma / epoch) > 10 * EXACT, "rounding decides no device's last epoch"
                 if fell < gamma / epoch:
                     break
             rows.append(local)
@@ -451,7 +451,7 @@ def test_feddyn_begins_a_session_with_mean_zero() -> None:
     after = kept(states, "gradient")
     assert np.abs(shares([1, 2]) @ after[[1, 2]]).max() < EXACT
     assert np.abs((after[1] - after[2]) - (before[1] - before[2])).max() < EXACT
-    assert np.array_equal(after[[0, 3, 4, 5, 6]], before[[0, 3, 4, 5, 6]]), "only of those who are there"
+    assert np.array_equal(after[[0, 3, 4, 5, 6]], before[[0, 3, 4, 5, 6]]), "only participants' states change"
     assert not one.state["gradient"].any()
 
 

@@ -34,7 +34,7 @@ def test_a_device_draws_the_same_in_any_company() -> None:
             assert torch.equal(one[0], many[place])
     rng = chance().of_devices("upload", IDS)
     rng.uniform(9)
-    # a part begins at the start of its streams
+    # numbers for some of the devices begin at the start of their streams
     assert torch.equal(rng.part(1, 3).uniform(4), together[0][1:])
 
 

@@ -218,7 +218,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
     )
     assert (sent + residual - wanted).abs().max() < 10 * ROUNDING
     assert residual[[0, 1, 2, 3, 4]].abs().amax(1).min() > 1000 * ROUNDING
-    assert lost == 5, "one in each round"
+    assert lost == 5, "one lost update per round"
     assert cells[0].training_data.devices.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
 
 
@@ -287,7 +287,7 @@ def test_the_bits_of_each_device_and_round_reach_the_radio(tmp_path: Path) -> No
     assert set(devices.downlink_bits[first]) == {650 * 32}
     assert set(devices.downlink_bits[~first]) == {65 * (32 + 10)}
     seconds = devices.downlink_end_s - devices.downlink_start_s
-    assert seconds[first].mean() > 5 * seconds[~first].mean(), "20,800 bits in place of 2,730"
+    assert seconds[first].mean() > 5 * seconds[~first].mean(), "20,800 bits instead of 2,730"
     assert devices.energy_rx_j[first].mean() > 5 * devices.energy_rx_j[~first].mean()
 
 
@@ -405,7 +405,7 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             coded = one.encode(change.unsqueeze(0), memory, given, sizes)
             memory = dict(coded.memory)
             assert (coded.rows[0] - theirs).abs().max() < 1e-5
-            assert (coded.rows[0] - change).abs().max() > 0.1, "it leaves something out"
+            assert (coded.rows[0] - change).abs().max() > 0.1, "the codec is lossy"
         assert coded.bits.tolist() == [32 * (2 * (20 + 15) + 2 * (8 + 27) + 20)]
     finally:
         dist.destroy_process_group()

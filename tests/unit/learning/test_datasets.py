@@ -64,7 +64,7 @@ def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> Non
         assert split.x.shape == (samples, 28, 28)
         assert split.x.dtype == np.uint8
         assert split.y.dtype == np.int64
-        assert split.x.flags.writeable, "PyTorch warns of read-only arrays"
+        assert split.x.flags.writeable, "PyTorch warns about read-only arrays"
         assert split.y.flags.writeable
         np.testing.assert_array_equal(np.bincount(split.y), np.full(10, samples // 10))
     assert fashion.num_classes == len(fashion.label_names) == 10
@@ -188,7 +188,7 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
         (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
         (b"<html>moved</html>", "gzip"),
     ],
-    # ids are given, as gzip's bytes contain the time, and parallel workers would collect different tests
+    # test ids are given, as gzip's bytes contain the time, so that workers would collect different tests
     ids=["the wrong file", "cut off", "a page"],
 )
 def test_a_bad_download_leaves_no_file(tmp_path: Path, served: FileSet, sent: bytes, reason: str) -> None:

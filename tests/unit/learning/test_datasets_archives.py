@@ -1,4 +1,4 @@
-"""Test files of data sets inside archives and installed packages, and the error about a missing set."""
+"""Test files of data sets inside archives and installed packages, and the error about a missing data set."""
 
 import gzip
 import hashlib

@@ -27,7 +27,7 @@ from tests.unit.learning.small_files import (
     zipped,
 )
 
-# conftest explains (data set, its files)
+# conftest.py explains the pair (data set, its files)
 Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 

@@ -73,7 +73,7 @@ def test_npz_splits_test_samples_off_always_alike() -> None:
     assert first.train.x.dtype == np.uint8
     assert first.label_names == ("cat", "dog")
     both = np.concatenate([first.train.x, first.test.x])
-    assert np.array_equal(np.sort(both[:, 0]), (X % 256)[:, 0]), "each sample is on one side"
+    assert np.array_equal(np.sort(both[:, 0]), (X % 256)[:, 0]), "each sample is in one of the two sets"
 
 
 def test_csv_columns_are_scaled_one_by_one() -> None:

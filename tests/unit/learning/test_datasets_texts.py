@@ -14,7 +14,7 @@ from tests.refusals import refused_at
 from tests.tools.constants import with_constants
 from tests.unit.learning.small_files import TAB, below, put, zipped
 
-# conftest explains (data set, its files)
+# conftest.py explains the pair (data set, its files)
 Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 

@@ -108,7 +108,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     cell.play(3)
     models = cell.track.state["models"]
     cell.open()
-    assert torch.equal(cell.track.state["models"], models), "the session opens with the last one's model"
+    assert torch.equal(cell.track.state["models"], models), "the session opens with the last model"
     cell.open(shift=0.25)  # if the session opens with another model, all models shift equally
     torch.testing.assert_close(cell.track.state["models"], models + 0.25)
 

@@ -325,7 +325,7 @@ print(faults(), int(memory.reuse_freed()), min(faults(), faults()))  # of the fi
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other rules")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc reuses memory in this way")
 def test_freed_memory_is_used_again() -> None:
     """Freed memory is reused, so that the system need not fill fresh pages with zeros when first touched."""
     said = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True).stdout
@@ -334,7 +334,7 @@ def test_freed_memory_is_used_again() -> None:
     assert after < 100 < before
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of Linux's /proc")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_the_peak_of_a_process_is_its_own() -> None:
     """The peak excludes other processes, while getrusage's peak of a child includes its parent's memory."""
     held = np.ones(40_000_000)  # 320 MB

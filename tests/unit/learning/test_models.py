@@ -128,7 +128,7 @@ FLOPS = {
 def test_flops_follow_from_the_shapes(name: str) -> None:
     model, module = build(name)
     assert flops_per_sample(module, model.typical_input) == three_passes(FLOPS[name])
-    assert module.training, "counting leaves the module as it was"
+    assert module.training, "counting does not change the module's mode"
 
 
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:

@@ -1,4 +1,4 @@
-"""Test partitions with equal sizes or sizes of a law, with a number or mix of labels per device, or listed sets."""
+"""Test partitions with equal or random sizes, with a number or mix of labels per device, or with listed sets."""
 
 from collections.abc import Sequence
 

@@ -219,5 +219,5 @@ def test_distillation_is_kl_on_the_known_classes() -> None:
 def test_no_anchor_where_nothing_is_to_be_kept() -> None:
     everything, one = torch.tensor([True, True]), torch.tensor([False, True])
     assert Continuous(coefficient=0).anchor(CURRENT, everything) is None
-    assert Continuous().anchor(CURRENT, one) is None, "one class: both are certain of it"
+    assert Continuous().anchor(CURRENT, one) is None, "with a single class, both models are certain"
     assert all(w.anchor(CURRENT, everything) is None for w in ALL if not isinstance(w, Continuous))

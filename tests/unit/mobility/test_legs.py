@@ -20,7 +20,7 @@ class Ways(Legs):
         return np.zeros((2, len(ids)))
 
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        assert np.isfinite(now_s).all(), "a device that never sets out again is asked for no leg"
+        assert np.isfinite(now_s).all(), "no leg is generated for a device that stays"
         self.calls.append(len(ids))
         steps = ids + 1.0
         ever = (ids == self._last) & (number == 1)
@@ -44,4 +44,4 @@ def test_legs_of_many_devices_are_made_together() -> None:
     legs = sum(ways.calls)
     # device k begins its leg n at n (k + 1) s, so that one call per leg would make 500 calls
     assert len(ways.calls) < legs / 5
-    assert legs < 2 * 100 + sum(99 // (k + 1) + 1 for k in range(100)), "at most one ahead of each"
+    assert legs < 2 * 100 + sum(99 // (k + 1) + 1 for k in range(100)), "at most one leg ahead per device"

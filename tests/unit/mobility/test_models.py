@@ -177,7 +177,7 @@ def test_highway_lanes_and_loop() -> None:
     for time_s in range(40):
         at = movement.positions_m(time_s)
         present = np.isfinite(at).all(axis=1)
-        assert np.array_equal(present, np.isfinite(at).any(axis=1)), "nan in both coordinates or none"
+        assert np.array_equal(present, np.isfinite(at).any(axis=1)), "both coordinates are nan, or neither"
         assert np.abs(at[present, 0]).max() <= 300.0
         assert np.array_equal(at[present, 1], across[present])
         later = movement.positions_m(time_s + 0.5)
@@ -218,7 +218,7 @@ def test_attraction_follows_the_hours() -> None:
     assert 0 < first.sum() < 100
     (other,) = np.flatnonzero(~first)[:1]
     assert np.all(np.linalg.norm(work[~first] - work[other], axis=1) <= 30.0)
-    assert len({tuple(spot) for spot in work}) == 100, "each device has a spot of its own"
+    assert len({tuple(spot) for spot in work}) == 100, "each device has its own spot"
     # every day the same devices are at the same places
     for hour, place in ((7, home), (15, work), (23, centre)):
         assert np.allclose(movement.positions_m(100.0 * hour + 3 * 2400.0), place)
@@ -227,9 +227,9 @@ def test_attraction_follows_the_hours() -> None:
 def test_attraction_begins_at_its_hour() -> None:
     movement = start(OnePoint(rhythm=SPELLS, begin_hour=15.0, **QUICK), 50)
     at = movement.positions_m(0.0)
-    assert np.array_equal(at, np.broadcast_to(at[0], at.shape)), "all at the one work place"
+    assert np.array_equal(at, np.broadcast_to(at[0], at.shape)), "all devices are at the same work place"
     assert np.array_equal(movement.positions_m(800.0), np.zeros((50, 2))), (
-        "and eight hours later in the centre"
+        "eight hours later, all are in the centre"
     )
 
 

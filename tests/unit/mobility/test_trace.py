@@ -210,7 +210,7 @@ def test_sumo_tables_are_the_same_as_its_xml(write: Write, separator: str) -> No
 
 
 def test_plain_tables_with_semicolons(write: Write) -> None:
-    """Tables have the names of `--output.column-header plain`, too."""
+    """Tables may have the column names of `--output.column-header plain`."""
     path = write("time;id;x;y;speed\n0.00;a;1.00;2.00;7\n2.00;a;3.00;2.00;7\n")
     assert walk(path, 1, [0, 1]) == [[[1, 2]], [[2, 2]]]
 

@@ -202,7 +202,7 @@ DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
 @pytest.mark.parametrize(
     ("rings", "area_m2", "share"),
     [
-        # share: part of the homes that is in the park of 300 x 300 m
+        # share: fraction of the homes that are in the park of 300 x 300 m
         ([[DISTRICT], [GREEN]], 600**2, 0.25),
         ([[DISTRICT], [DISTRICT]], 600**2, 0.25),
         ([[square(-300, -300, 100, 100)], [square(-100, -100, 300, 300)]], 2 * 400**2 - 200**2, None),

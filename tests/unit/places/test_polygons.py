@@ -10,7 +10,7 @@ from edgefl.places import polygons
 from edgefl.places.polygons import Trapezoids, trapezoids, union
 
 DRAWS = 40_000
-STANDARD_ERRORS = 4.5  # of some 60 fractions, one exceeds this with probability 4e-4
+STANDARD_ERRORS = 4.5  # of some 60 fractions, one exceeds this limit with probability 4e-4
 
 TRIANGLE = [(0, 0), (6, 1), (2, 5)]
 L_SHAPE = [(0, 0), (4, 0), (4, 1), (1, 1), (1, 3), (0, 3)]
@@ -108,7 +108,7 @@ def test_many_corners() -> None:
     angles = np.linspace(0, 2 * math.pi, 401)[:-1]
     shape = trapezoids([[100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)]])
     assert shape.areas_m2.sum() == pytest.approx(200 * 100**2 * math.sin(2 * math.pi / 400))
-    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform on [0, 1] for a disc, and here to 1e-4
+    square = (draw(shape) ** 2).sum(axis=0) / 100**2  # on [0, 1]: uniform for a disc, and here to 1e-4
     assert square.mean() == pytest.approx(0.5, abs=STANDARD_ERRORS * math.sqrt(1 / 12 / DRAWS) + 1e-4)
 
 

@@ -88,7 +88,7 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
         assert length_m(way) == pytest.approx(brute_force_m(begin, end), rel=1e-12)
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
         [alone] = hand_made().ways(begin[:, None], end[:, None])
-        assert np.array_equal(alone, way), "it does not depend on the others"
+        assert np.array_equal(alone, way), "the way does not depend on other devices"
         # all steps between the first step and the last step are on streets
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
@@ -114,7 +114,7 @@ def test_lines_of_the_scenario_meet_where_they_cross() -> None:
 
 
 def test_the_longest_part_counts() -> None:
-    """The part with the greatest length in metres is kept, not the part with the most pieces."""
+    """The connected part with the greatest length in metres is kept, not the part with the most segments."""
     small = [np.array([(x, 500.0), (x + 5, 500)]) for x in range(0, 50, 5)]
     streets = StreetMap.of([*small, np.array([(0.0, 0), (300, 0)])])
     assert streets.lengths_m.tolist() == [300]

@@ -124,7 +124,7 @@ def test_a_probe_is_the_first_two_rounds_of_the_run(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("each_s", "rounds"), [(0.1, 14), (0.6, 7)])
 def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: float, rounds: int) -> None:
-    """A probe's limit of 1.5 s counts from the end of the first round, not from the minute of preparation.
+    """A probe's limit of 1.5 s counts from the end of the first round, and so excludes a minute of preparation.
 
     The probe contains the first rounds of all cells, as they end at the same time.
     """

@@ -196,7 +196,7 @@ def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
-    """A trace of other users' load that covers 20 ms is noted in a run of some hundred ms."""
+    """A trace of other users' load that covers only 20 ms causes a note in a run of some hundred ms."""
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}

@@ -1,4 +1,4 @@
-"""Test what is known before a run: errors, without anything written, notes, and the length of the first round."""
+"""Test what is known before a run: errors (with no files written), notes, and the length of the first round."""
 
 import re
 from collections.abc import Sequence

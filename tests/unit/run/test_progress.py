@@ -93,7 +93,7 @@ def test_a_log_has_a_line_for_each_run_as_soon_as_it_has_ended() -> None:
         assert log.getvalue().startswith(
             "1/3 similarity seed 1: session 2/4 · 1 round · 2.00 h simulated · accuracy 40.0 % in "
         )
-        assert log.getvalue().endswith(" s of wall time\n"), "both times say what they are"
+        assert log.getvalue().endswith(" s of wall time\n"), "the wall time is labelled"
         progress.failed(names[1])
         progress.update(names[2], list)
     lines = log.getvalue().splitlines()

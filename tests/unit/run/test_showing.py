@@ -67,7 +67,7 @@ def test_an_error_leaves_no_waiting_display(tmp_path: Path, monkeypatch: pytest.
     terminal = open_terminal(monkeypatch)
     with pytest.raises(edgefl.EdgeflError):
         edgefl.simulate({**SMALL, "rounds": {"every": 1}}, tmp_path / "run")
-    assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is back"
+    assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor must be visible again"
 
 
 @pytest.mark.parametrize(("width_inch", "scrolls"), [(3.5, False), (8.0, True)])

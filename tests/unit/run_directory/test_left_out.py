@@ -55,5 +55,5 @@ def test_a_session_opens_with_its_training() -> None:
 
 
 def test_who_joins_in_probes_is_a_member() -> None:
-    """Device 2 joined during the probe, so the lender tests on this device's labels, which the other run may lack."""
+    """Device 2 joined during the probe, so the run that trains tests on its labels, which the other run may lack."""
     assert [end for _, end in _without_probes(journal(probed=(0, 2)), opened)] == [1, 2, 3, 4]

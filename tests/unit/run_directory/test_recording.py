@@ -104,7 +104,7 @@ def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Pa
     run = simulate(scenario(radio=radio, devices=devices, record={"positions_s": 0.1}), tmp_path / "with")
     auto = simulate(scenario(radio=radio, devices=devices), tmp_path / "auto")
     assert tables(run, "positions") == tables(whole) == tables(auto, "positions")
-    assert pd.read_csv(auto / "positions.csv")["gain_db"].isna().all(), "nobody has asked for gains"
+    assert pd.read_csv(auto / "positions.csv")["gain_db"].isna().all(), "gains were not requested"
     assert not (whole / "positions.csv").exists()
     positions = pd.read_csv(run / "positions.csv")
     assert positions["gain_db"].notna().any() == bool(radio)
@@ -198,7 +198,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
 
 
 def test_a_table_of_several_files_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of a running table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
+    """Files of an open table end with a complete row and lack only the latest rows; a resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound
     from edgefl.run_directory import parquet

@@ -168,7 +168,7 @@ def test_a_process_that_is_gone(run: RunDirectory) -> None:
     resumable(run.path)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux says when a process was started")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux states a process's start time")
 def test_a_process_number_that_was_given_to_another(run: RunDirectory) -> None:
     left_by(run.path, started=1)
     resumable(run.path)
@@ -248,7 +248,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount a small disk")
+        pytest.skip("this user may not mount a small disk")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
 
@@ -281,7 +281,7 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
 def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run", described(), {})
     moved = run.path.rename(tmp_path / "moved")
-    if replaced:  # another process's run is there now
+    if replaced:  # the directory now has another process's run
         run.path.mkdir()
         (run.path / "run.json").write_text((moved / "run.json").read_text())
         left_by(run.path, host="elsewhere", pid=1)

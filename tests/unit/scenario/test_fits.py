@@ -128,7 +128,7 @@ def clash_of(error: BaseException | None) -> _Clash:
     while error is not None and not isinstance(error, _Clash):
         inner = error.errors()[0].get("ctx", {}).get("error") if hasattr(error, "errors") else None
         error = inner or error.__cause__
-    assert error is not None, "refused by something else"
+    assert error is not None, "another rule refuses the scenario"
     return error
 
 

@@ -274,7 +274,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "indoors_by": {"devices.indoors_by": "place"},
     "circuit_power_w": {"devices.circuit_power_w": 0.2},
     "uplink_circuit_power_w": {"devices.uplink_circuit_power_w": 0.2},
-    # `rates: shannon` alone changes these defaults, so BESIDE sets it in the scenario to compare with
+    # `rates: shannon` alone changes these defaults, so BESIDE sets it in both scenarios
     "sharing": {"radio.sharing": "static", **SHANNON},
     "uplink_power_over_share": {"radio.budget.uplink_power_over_share": "per_resource_block", **SHANNON},
 }

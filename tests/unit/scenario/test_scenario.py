@@ -1,4 +1,4 @@
-"""Test that errors about a scenario name file, line and remedy, its dump, and in which folders files are found."""
+"""Test errors about a scenario (file, line and remedy), its dump, and the folders in which files are found."""
 
 import shutil
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_beside_the_scenario_then_in_the_current_folder(home: Path) -> None:
     assert path_of(load(home / "small.yaml")) == Path.cwd() / "traces/a.csv"
     assert path_of(load("../home/small.yaml")) == Path.cwd() / "traces/a.csv"
     Path("traces/a.csv").unlink()
-    assert path_of(load(home / "small.yaml")) == Path("traces/a.csv"), "its reader says that it is missing"
+    assert path_of(load(home / "small.yaml")) == Path("traces/a.csv"), "its reader reports that it is missing"
 
 
 def test_a_path_in_a_dict_or_on_the_command_line(home: Path) -> None:

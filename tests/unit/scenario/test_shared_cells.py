@@ -92,7 +92,7 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 
 
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
-    """A federation's learning or workload replaces the whole section of the scenario, which otherwise is used."""
+    """A federation's own learning or workload replaces the scenario's whole section, which is the default."""
     own = within(LEARNING, {"local": {"lr": 0.5}})
     of_all = within(LEARNING, {"local": {"batch": 7}})
     some = scenario(workload=None, learning=of_all, federations__b={"classes": ["meter"]})

@@ -41,7 +41,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
         second = gains.of_round(positions_m, [0, 1], 0, (1, "train", 2)).gains_db
         assert np.array_equal(first, second) == same
         again = gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db
-        assert np.array_equal(first, again), "a function of place or round, not of what was asked before"
+        assert np.array_equal(first, again), "gains do not depend on earlier requests"
 
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
@@ -52,7 +52,7 @@ def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
     assert np.array_equal(first.gains_db, again.gains_db)
     assert np.array_equal(first.distances_m, again.distances_m)
     assert gains.clamped == 2
-    assert gains.of_round(places_m, [0], 0, key).distances_m.tolist() == [60.0], "others than before"
+    assert gains.of_round(places_m, [0], 0, key).distances_m.tolist() == [60.0], "other places than before"
     places_m[0, 0] = 30.0
     moved = gains.of_round(places_m, [0, 1], 0, key)
     assert moved.distances_m.tolist() == [30.0, 1.0]
@@ -96,7 +96,7 @@ def gains_of_pair(**radio: Any) -> np.ndarray:
 
 def test_line_of_sight_towards_two_sites_is_shared_by_half_in_nr() -> None:
     by_itself, whole = (gains_of_pair(propagation={"los_site_correlation": share}) for share in (0.0, 1.0))
-    assert np.allclose(whole[:, 0], whole[:, 1], atol=1e-3), "as far away, and in sight together"
+    assert np.allclose(whole[:, 0], whole[:, 1], atol=1e-3), "both sites have equal distances and states"
     assert np.ptp(by_itself, axis=1).max() > 10
     half = gains_of_pair()
     assert np.array_equal(half, gains_of_pair(propagation={"los_site_correlation": 0.5}))
@@ -142,7 +142,7 @@ def test_without_shadowing_the_gain_is_the_path_loss() -> None:
     for shadowing in ("spatial", "round"):
         gains = world(radio={"propagation": {"shadowing": shadowing, "shadowing_std_db": 0}}).gains
         assert gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db == pytest.approx(expected)
-        assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
+        assert gains.clamped == 1, "4 m is clamped to the minimum distance, and counted"
 
 
 def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
@@ -160,7 +160,7 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
         state = gains.of_round(places_m, [0, 1], 0, key)
         assert state.gains_db[1] == pytest.approx(state.gains_db[0], abs=1e-6)
         assert gains.beyond == 1
-        assert np.array_equal(places_m[1], (edge_m + 0.9) * direction), "what was lent has not changed"
+        assert np.array_equal(places_m[1], (edge_m + 0.9) * direction), "the caller's array has not changed"
 
 
 def test_who_is_absent_or_beyond_the_border_is_not_measured() -> None:

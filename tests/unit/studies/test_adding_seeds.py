@@ -48,7 +48,7 @@ def test_seeds_are_added_in_pairs_after_the_studys_own(tmp_path: Path) -> None:
     assert world.done[0] == [f"{name}/seed-{seed}" for seed in (4, 2) for name in ("a", "b", "other")]
     assert world.done[1] == ["a/seed-5", "b/seed-5", "a/seed-6", "b/seed-6"]
     added = [path for step in world.done[1:] for path in step]
-    assert len(set(added)) == len(added), "no run twice"
+    assert len(set(added)) == len(added), "no run is repeated"
     low, high, pairs = world.seen[()]
     assert high - low <= 1.0
     assert len(added) == 2 * (pairs - 2)
@@ -85,7 +85,7 @@ def test_answers_miss_as_rarely_as_stated(tmp_path: Path, monkeypatch: pytest.Mo
         missed += not low <= 0.0 <= high
         stops.add(pairs)
     assert missed <= stats.binom.isf(SURE, STUDIES, ERROR)
-    assert len(stops) > 3, "they stop at different numbers of pairs"
+    assert len(stops) > 3, "studies stop at different numbers of pairs"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_dict_is_a_scenario(tmp_path: Path) -> None:
     given = copy.deepcopy(SMALL)
     scenario = edgefl.load_scenario(given, ["radio.bandwidth_hz=20e6"], seed=7)
     assert (scenario.seed, scenario.radio.bandwidth_hz) == (7, 20e6)
-    assert given == SMALL, "the dict is only read"
+    assert given == SMALL, "the caller's dict has not changed"
     (tmp_path / "small.yaml").write_text(dump(edgefl.load_scenario(SMALL)))
     assert same(edgefl.load_scenario(tmp_path / "small.yaml"), edgefl.load_scenario(SMALL))
 
@@ -100,7 +100,7 @@ def test_with_varies_and_checks() -> None:
     selector = {"rounds.selector.count": 2, "rounds.selector.name": "uniform"}
     other = scenario.with_(selector, seed=3, radio__slot_s=1e-3)
     assert (other.seed, other.radio.slot_s, other.rounds.selector) == (3, 1e-3, Uniform(count=2))
-    assert same(scenario, edgefl.load_scenario(SMALL)), "the scenario itself stays"
+    assert same(scenario, edgefl.load_scenario(SMALL)), "the scenario has not changed"
     assert same(other.with_(rounds__selector="all", seed=100, radio__slot_s=0.5e-3), scenario)
     assert scenario.with_(rounds__selector=Uniform(count=2)).rounds.selector == Uniform(count=2)
     with refused_at("radio.slots_s", "slot_s"):
@@ -126,7 +126,7 @@ def test_results_are_a_path_with_tables(tmp_path: Path) -> None:
     assert "session_start" in set(results.events["event"])
     assert results.info["status"] == "completed"
     assert results.notes == results.info["notes"]
-    assert results.positions["time_s"].unique().tolist() == [0.0], "nobody moves"
+    assert results.positions["time_s"].unique().tolist() == [0.0], "no device moves"
     assert pickle.loads(pickle.dumps(results)) == results
 
 
@@ -159,7 +159,7 @@ def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
     filed = edgefl.study(tmp_path / "study.yaml", out=tmp_path / "filed", jobs=1)
     assert filed.answer.sentence == found.answer.sentence
     some = edgefl.study(tmp_path / "study.yaml", seeds=[1], out=tmp_path / "some", jobs=1)
-    assert some.answer is None, "only this seed: nothing is asked"
+    assert some.answer is None, "with a given seed, the question is skipped"
 
 
 def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: p
     two = edgefl.simulate(base.with_(radio__bandwidth_hz=1e7), out=tmp_path / "two")
     compared = edgefl.compare(one, two, names=["old", "new"], reference="old")
     assert list(compared.table["variant"]) == ["old", "new"]
-    assert compared.out == tmp_path / "comparison", "beside the runs"
+    assert compared.out == tmp_path / "comparison", "next to the runs"
     assert list(Path.cwd().iterdir()) == []
     assert (tmp_path / "comparison" / "comparison_pareto.pdf").exists()
     assert list(edgefl.compare([one, two], out="both").table["variant"]) == ["one", "two"]

@@ -60,7 +60,7 @@ def test_a_scenario_that_is_missing_is_refused_at_its_key(tmp_path: Path) -> Non
     (tmp_path / "digits.yaml").write_text("name: [")
     with refused_at("", tmp_path / "digits.yaml:1") as refusal:
         plan(tmp_path / "study.yaml")
-    assert "study.yaml" not in str(refusal.value), "the line of the scenario says enough"
+    assert "study.yaml" not in str(refusal.value), "the line of the scenario is enough"
 
 
 @pytest.mark.parametrize(

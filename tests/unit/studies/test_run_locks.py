@@ -107,4 +107,4 @@ def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: p
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
         assert ended[0] == run_locks.TAKEN_OVER
-    assert theirs.exists(), "the other's is left alone"
+    assert theirs.exists(), "the other process's claim stays"

@@ -53,7 +53,7 @@ def start(name: str) -> str:
     ],
 )
 def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, tmp_path: Path) -> None:
-    """`previous` saves one session only, so no other run could continue from it. A run with probes can only lend."""
+    """`previous` saves one session only, so no run could continue from it; a run with probes trains for others."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
     lender = Path(leads, "seed-0")
     assert plans[leads].lender is None
@@ -73,7 +73,7 @@ def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Pa
 
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
-    """A run that lends all sessions writes a snapshot before each of the sessions 2 to `until` + 1."""
+    """A run whose sessions are all reused writes a snapshot before each of the sessions 2 to `until` + 1."""
     variants = {name: start(name) for name in ("average", "previous", "continuous")}
     variants["narrow"] = variants["average"] + ", radio.bandwidth_hz: 20.0e+6"
     plans = reuse_of(tmp_path, variants)
@@ -106,7 +106,7 @@ def test_snapshots_that_are_there_are_counted(tmp_path: Path) -> None:
     (tmp_path / "lent").mkdir()
     for name in ("000004.json", "000004.safetensors", "000009.safetensors"):
         (tmp_path / "lent" / name).touch()
-    assert lent_after(tmp_path) == 1, "one is not yet whole"
+    assert lent_after(tmp_path) == 1, "one snapshot is incomplete"
 
 
 def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
 
 
 def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
-    """A run begins once its lender has written the snapshot for it, after the pilot session or two sessions later."""
+    """A run begins once the run that trains for it has written a snapshot, after the pilot or two sessions later."""
     lender, one, two = (Path(name) for name in ("lender", "one", "two"))
     family = [lender, two, one]
     reuse = {
@@ -153,7 +153,7 @@ def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
         (tmp_path / lender / LENT / f"{session}.json").touch()
         begun += [queue.take(), queue.take()]
     assert [task and task.run.path for task in begun] == [lender, None, one, None, two, None]
-    assert [task.threads for task in begun if task] == [2, 1, 1], "the lender begins alone"
+    assert [task.threads for task in begun if task] == [2, 1, 1], "the run that trains begins alone"
 
 
 LOOK = """\
@@ -176,7 +176,7 @@ def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(tmp_path: Path) -> Non
     assert said.splitlines() == ["False False"] * 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="says how Linux shows a GPU")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_a_gpu_is_seen_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learners, "_GPUS", ("null",))
     assert learners.may_have_gpu()

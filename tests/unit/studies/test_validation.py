@@ -71,7 +71,7 @@ def printed(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="says in kilobytes of Linux what a process has held")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, where peak memory is in kilobytes")
 @pytest.mark.parametrize("text", [DIGITS, WORLD], ids=["training", "world"])
 def test_memory_is_about_what_a_run_holds(text: str, tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(text)

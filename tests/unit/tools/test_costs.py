@@ -20,7 +20,7 @@ def test_every_test_in_the_file_exists() -> None:
         defined = {
             n.name for n in ast.parse((ROOT / file).read_text()).body if isinstance(n, ast.FunctionDef)
         }
-        assert tests <= defined, f"{file}: `make costs`, or rename them in {COSTS.name}"
+        assert tests <= defined, f"{file}: run `make costs`, or rename tests in {COSTS.name}"
 
 
 def test_the_file_is_as_it_is_written(tmp_path: Path) -> None:

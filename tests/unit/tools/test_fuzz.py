@@ -40,7 +40,7 @@ def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (CallResult(2, "", f"edgefl: error: a.yaml:1 a: {'x' * 2000}"), "messages are short"),
         (CallResult(2, "", "edgefl: error: wrong"), "errors name file and line"),
         (CallResult(2, "", ""), "errors are told"),
-        (CallResult(0, "", "", "", ("overflow",)), "no warnings of numbers"),
+        (CallResult(0, "", "", "", ("overflow",)), "no numerical warnings"),
     ],
 )
 def test_each_rule_can_be_broken(
@@ -63,7 +63,7 @@ def test_what_a_refused_call_leaves_behind_is_noticed(
     monkeypatch.setattr(fuzz, "call", leave)
     for mode, rule in (
         ("validate", "nothing is written"),
-        ("run", "what is refused is refused before the run"),
+        ("run", "a run is refused before it begins"),
     ):
         broken, _ = fuzz.try_case(mode, 1, 0, tmp_path)
         assert [finding.rule for finding in broken] == [rule]

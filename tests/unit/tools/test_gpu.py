@@ -20,7 +20,7 @@ def test_a_step_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mo
     text = (out / "gpu.md").read_text()
     assert "AssertionError: other bytes" in text.split("## Second")[0]
     assert "on cpu" in text.split("## Second")[1]
-    assert gpu.main(["--device", "cpu", "--out", str(out)]) == 2, "what was measured is not written over"
+    assert gpu.main(["--device", "cpu", "--out", str(out)]) == 2, "existing results are not overwritten"
 
 
 def test_operations_of_a_round_do_not_grow_with_its_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +30,4 @@ def test_operations_of_a_round_do_not_grow_with_its_devices(monkeypatch: pytest.
     assert names["baddbmm"] == 2 * LOGISTIC.steps
     assert sum(names[name] for name in gpu.WAITED_FOR) == 2
     assert names.total() < 200
-    assert not torch.backends.cudnn.allow_tf32, "a run trains in float32, so the benchmark does"
+    assert not torch.backends.cudnn.allow_tf32, "runs train in float32, and so do benchmarks"

@@ -65,7 +65,7 @@ def drop(of: Choose) -> Callable[[list[Row]], None]:
 
 
 def earlier(rows: list[Row]) -> None:
-    """Move a device's whole part of a round to time 0."""
+    """Move all of a device's activities in a round to time 0."""
     times = [name for name in rows[-1] if name.endswith("_s")]
     shift_s = float(rows[-1]["downlink_start_s"])
     rows[-1].update({name: str(float(rows[-1][name]) - shift_s) for name in times if rows[-1][name]})
@@ -92,7 +92,7 @@ _numbers | one_cell | devices | put("energy_rx_j", "nan") | energy_rx_j is nan
 _numbers | several_cells | rounds | put("latency_s", "-1") | latency_s is -1.0
 _numbers | several_cells | events | put("time_s", "inf") | time_s is inf
 _stages | one_cell | devices | put("compute_start_s", "0") | stages are not in order
-_stages | one_cell | devices | put("compute_end_s", "") | stages are missing in between
+_stages | one_cell | devices | put("compute_end_s", "") | an earlier stage is missing
 _stages | one_cell | devices | put("outcome", "left_compute") | left_compute, but its last stage was
 _stages | one_cell | devices | put("energy_j", "1") | energy_j is not the sum of its four parts
 _rounds_sum_their_devices | one_cell | rounds | put("energy_tx_j", "1") | energy_tx_j is 1.0, its devices' sum
@@ -100,34 +100,34 @@ _rounds_sum_their_devices | one_cell | rounds | put("downlink_bits", "7") | down
 _rounds_sum_their_devices | one_cell | rounds | put("completed", "0") | participants, completed are
 _rounds_sum_their_devices | one_cell | rounds | put("energy_wasted_j", "9") | energy_wasted_j 9.0 is
 _rounds_sum_their_devices | one_cell | rounds | put("latency_s", "9") | latency_s is not end_s
-_rounds_sum_their_devices | one_cell | devices | earlier | works outside of it
+_rounds_sum_their_devices | one_cell | devices | earlier | works outside the round
 _rounds_sum_their_devices | one_cell | rounds | drop(lambda row: True) | rounds.csv does not
-_rounds_sum_their_devices | one_cell | devices | double(lambda row: True) | a device is in it twice
+_rounds_sum_their_devices | one_cell | devices | double(lambda row: True) | a device occurs twice
 _ledger_sums_the_devices | batteries | ledger | put("transmit_j", "1") | has transmit_j 1.0
 _ledger_sums_the_devices | batteries | ledger | put("total_j", "1") | has total_j 1.0, which is not
 _ledger_sums_the_devices | batteries | ledger | put("wasted_j", "1") | has wasted more
 _ledger_sums_the_devices | batteries | ledger | put("wasted_j", "0") | wasted_j sums to
-_ledger_sums_the_devices | batteries | ledger | drop(lambda row: True) | has no device 0
+_ledger_sums_the_devices | batteries | ledger | drop(lambda row: True) | lacks device 0
 _one_round_at_a_time | one_cell | rounds | put("start_s", "0") | begins before
 _one_round_at_a_time | one_cell | rounds | put("version", "1") | version 1 after
 _one_round_at_a_time | several_cells | rounds | put("round", "9") | round 9 follows
 _one_round_at_a_time | one_cell | devices | earlier | at once
-_events_alternate | one_cell | events | double(event("arrival")) | arrival, but it was there
-_events_alternate | one_cell | events | double(event("departure")) | departure, but it was gone
+_events_alternate | one_cell | events | double(event("arrival")) | arrives, but was already there
+_events_alternate | one_cell | events | double(event("departure")) | departs, but was already gone
 _events_alternate | several_cells | events | double(event("handover")) | handover from
 _events_alternate | batteries | events | double(event("switched_off")) | switched_off twice
 _events_alternate | batteries | events | double(event("battery_back")) | battery_back twice
 _events_alternate | one_cell | events | drop(event("session_end")) | begins after
 _events_alternate | one_cell | events | double(event("session_end")) | ends, None is open
-_events_alternate | one_cell | events | put("time_s", "0") | stands behind
+_events_alternate | one_cell | events | put("time_s", "0") | comes after
 _parts_take_place | several_cells | events | elsewhere | 'cell': 99
 _sessions_fit | one_cell | sessions | double(lambda row: True) | has session 1 twice
 _sessions_fit | one_cell | sessions | put("start_s", "99") | begins before its session
 cloud_keeps_its_books | hierarchy | rounds | put("backhaul_s", "9", has_the_clouds) | backhaul_s is 9.0
 cloud_keeps_its_books | hierarchy | rounds | put("energy_backhaul_j", "0", has_the_clouds) | energy_backhaul_j is 0.0
-cloud_keeps_its_books | hierarchy | rounds | put("backhaul_bits", "0", has_the_clouds) | nothing went over the backhaul
+cloud_keeps_its_books | hierarchy | rounds | put("backhaul_bits", "0", has_the_clouds) | sent no bits over the backhaul
 cloud_keeps_its_books | hierarchy | rounds | put("cloud_version", "99", has_the_clouds) | events.csv has no model 99
-cloud_keeps_its_books | hierarchy | rounds | put("cloud_wait_s", "50", has_the_clouds) | out of time
+cloud_keeps_its_books | hierarchy | rounds | put("cloud_wait_s", "50", has_the_clouds) | at the wrong time
 cloud_keeps_its_books | hierarchy | events | drop(event("cloud_model")) | the cloud's models are [2
 """
 

@@ -109,7 +109,7 @@ def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
     killed = sum(count[verdict] for verdict in KILLED)
     assert killed >= SCORE * (killed + count["survived"])
     assert not set(count) - {*KILLED, "survived", "equivalent"}
-    assert all(row["by"] for row in rows), "which tests, or why not"
+    assert all(row["by"] for row in rows), "tests or a reason"
     # `since` is set if a mutant survived at first, and existing or new tests now kill it
     assert all(
         bool(row["since"]) == (row["first"] == "survived" and row["verdict"] in KILLED) for row in rows

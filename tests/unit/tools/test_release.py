@@ -109,7 +109,7 @@ NOWHERE, CITATION = "edgefl.invalid", "version: 1.2.0\nrepository-code: x\n"
         ("CITATION.cff", CITATION, "CITATION.cff: has no date-released"),
         ("CITATION.cff", f"{CITATION}date-released: soon\n", "date-released is soon"),
         ("mkdocs.yml", "site_name: edgefl\n", "mkdocs.yml: has no site_url"),
-        ("CHANGELOG.md", "## [Unreleased]: 1.2.0\n", "CHANGELOG.md: its latest version is not 1.2.0"),
+        ("CHANGELOG.md", "## [Unreleased]: 1.2.0\n", "CHANGELOG.md: the latest version is not 1.2.0"),
         ("CHANGELOG.md", "## [1.2.0]\n", "CHANGELOG.md: version 1.2.0 has no date"),
     ],
 )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.always  # never marked `nightly`
 def test_few_files_outside_its_rooms_know_a_feature(name: str) -> None:
     found = files_that_know(FEATURES[name])
     assert len(found) <= FEATURES[name].most, (
-        f"hand the value in, or move what knows it into its room: {found}"
+        f"pass the value in, or move the code into the feature's package: {found}"
     )
 
 

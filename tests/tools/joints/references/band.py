@@ -38,7 +38,7 @@ class Flow:
     device: int
     left: Fraction
     begin: int
-    share: Fraction | None = None  # of the band, if constant during the round
+    share: Fraction | None = None  # share of the band, if it is constant during the round
     end: int = 0
 
 
@@ -113,7 +113,7 @@ def _ready(case: Mapping[str, Any], team: Team, device: int) -> int:
 
 
 def _shares(teams: Sequence[Team], flows: Sequence[Flow]) -> dict[int, Fraction]:
-    """Share the band among teams with flows by their weights, and equally within a team."""
+    """Divide the band among teams that have flows, in proportion to their weights, and equally within a team."""
     active = {flow.device for flow in flows}
     with_some = [(team, active & set(team.devices)) for team in teams if active & set(team.devices)]
     together = sum(team.weight for team, _ in with_some)

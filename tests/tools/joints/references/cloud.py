@@ -27,7 +27,7 @@ class Tie(Exception):
 
 @dataclass
 class Done:
-    """A cell's round; version: the cloud's model at its end; waited_s: wait for it; value: the cell's model."""
+    """A cell's round; version: the cloud's model at its end; waited_s: time to get it; value: the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction

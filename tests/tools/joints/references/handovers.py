@@ -144,7 +144,7 @@ def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
         "offset_db": rng.choice((-1, 0, 2)),
         "hysteresis_db": rng.choice((0, 0.5, 2, 4)),
         "interval_ms": (interval := rng.choice((40, 100, 200, 480))),
-        # between two measurements, at a measurement, and many measurements later
+        # times that end between two measurements, at a measurement, or many measurements later
         "trigger_ms": rng.choice((0, 7, interval, 2 * interval, 333, 2003)),
         "latency_ms": rng.choice((0, 50, 150)),
         "filter_k": rng.choice((0, 4, 9)),

@@ -37,7 +37,7 @@ class Compared:
         """Record a comparison."""
         self.many += 1
         if not holds:
-            self.wrong.append(f"{what} is {found}, by the reference {own}")
+            self.wrong.append(f"{what} is {found}, but {own} in the reference")
 
 
 def run(data: Mapping[str, Any], folder: Path) -> Path:

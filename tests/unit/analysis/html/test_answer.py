@@ -15,7 +15,7 @@ Made = Callable[..., str]
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """Return a function that answers from runs of one round: variant -> the round's latency and accuracy per seed."""
+    """Return a function that answers a question from runs of one round: variant -> latency and accuracy per seed."""
 
     def make(**variants: list[tuple[float, float]]) -> str:
         for variant, seeds in variants.items():

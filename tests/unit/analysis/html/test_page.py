@@ -22,6 +22,6 @@ def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path
     alone, both = (write_report(path).read_text() for path in (runs[0], tmp_path / "runs"))
     assert "Shown for the run" not in alone
     folded = [page.count("<details open><summary>") for page in (alone, both)]
-    assert folded == [0, 1], "tables of several runs fold, and the first one's are open"
-    assert both.count("Shown for the run a.") == 2  # next to scenario and provenance
+    assert folded == [0, 1], "tables of several runs fold; the first run's are open"
+    assert both.count("Shown for the run a.") == 2  # next to the scenario and next to the provenance
     assert "Shown for the run b." not in both

@@ -106,7 +106,7 @@ def test_areas_and_streets_are_those_of_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [Manhattan(block_m=70.0), Highway(lanes=2)], ids=["manhattan", "highway"])
 def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway) -> None:
     written = {"devices": {"mobility": {"name": type(model).__name__.lower(), **model.model_dump()}}}
-    streets_m = np.array(_streets_of(written, 200.0))  # [streets, 2 ends, 2]: along an axis
+    streets_m = np.array(_streets_of(written, 200.0))  # [streets, 2 ends, 2], parallel to an axis
     places_m = np.random.default_rng(0).uniform(-100, 100, (200, 2))
     movement = model.start(places_m, cell_radius_m=200.0, min_distance_m=10.0, streams=Streams(1))
     low_m, high_m = streets_m.min(axis=1), streets_m.max(axis=1)

@@ -77,7 +77,7 @@ def test_no_load_is_no_traffic() -> None:
 
 
 def test_users_are_in_their_cell() -> None:
-    """Users receive their cell as the strongest cell, and are within 120 m, as the hexagon's corner is at 115 m."""
+    """For each user its own cell is the strongest, and within 120 m, as the hexagon's corner is at 115 m."""
     hexagons = {"rings": 1, "isd_m": 200.0}
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz

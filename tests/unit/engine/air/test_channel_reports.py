@@ -80,7 +80,7 @@ def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_link_alone_or_a_
     one, other = books.round([1, 3, 5], cell=1, neighbours=2), books.round([2, 4], cell=2)
     books.begin(one, [1, 5])
     books.begin(other, [4])
-    assert one.snr(1, "downlink") == -1.0, "the round has just opened"
+    assert one.snr(1, "downlink") == -1.0, "read at the start of the round"
     books.at(0.1)
     assert one.snr(1, "downlink") == 2 * 101.1
     books.at(0.2)
@@ -101,7 +101,7 @@ def test_who_begins_when_another_was_just_read_is_read_too() -> None:
     assert one.snr(1, "downlink") == 101.3
     books.begin(one, [3])
     assert one.snr(3, "downlink") == 103.3
-    assert [ids for _, ids, _ in books.surveys] == [[1], [3]], "nobody is read twice at a time"
+    assert [ids for _, ids, _ in books.surveys] == [[1], [3]], "no device is read twice at the same time"
 
 
 def test_absent_devices_keep_what_was_read_last_and_hear_what_they_heard() -> None:
@@ -140,7 +140,7 @@ def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has
     assert [other.snr(4, "downlink"), one.known_snr(1, "downlink")] == [0.2, None]
     books.at(0.35)
     books.begin(other, [2])
-    assert other.known_snr(2, "uplink") is None, "it was not measured with the other: nobody had asked for it"
+    assert other.known_snr(2, "uplink") is None, "the unrequested link was not measured"
     assert other.snr(2, "uplink") == 0.2 * 0.5
     books.at(0.4)
     assert other.snr(4, "downlink") == one.snr(1, "downlink") == 0.4

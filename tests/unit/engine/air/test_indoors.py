@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return the sum of wall loss, indoor loss and normal part in the device's square, the 3rd east and 2nd north."""
+    """Return the sum of wall loss, indoor loss and normal term in the square that is 3rd east and 2nd north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])

@@ -43,7 +43,7 @@ def within(share: float, expected: float, count: int) -> bool:
 
 @pytest.mark.parametrize("mobility", ["static", {"name": "random_waypoint", **WALKERS}])
 def test_four_of_five_pedestrians_are_indoors_at_any_time(mobility: Any) -> None:
-    """At any time 80 % of the devices are indoors, as in 38.901, Table 7.2-1, which states the share for one drop."""
+    """At any time 80 % of the devices are indoors, the share in 38.901, Table 7.2-1, for a drop of devices."""
     losses = Losses(mobility)
     for time_s in (0.0, 500.0, 5000.0):
         assert within((losses.at(time_s) != 0).mean(), 0.8, COUNT)

@@ -83,7 +83,7 @@ def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> No
 
 
 def world(load: float, interference: str, sharing: str = "static") -> SmallWorld:
-    """Run two sites 200 m apart: site 0 has a device at 60 m, site 1 one at 40 m, which is 160 m from site 0."""
+    """Run two sites 200 m apart: site 0 has a device at 60 m, and site 1 has a device at 40 m, 160 m from site 0."""
     return small_world(
         [(60.0, 0.0), (160.0, 0.0)],
         learner=Scripted(work=(1, 0, BITS, BITS)),

@@ -111,7 +111,7 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     assert np.abs(three - one[:, :, None] - panels_dbi).max() < 1.3e-4
     state = with_sectors.gains.of_round(at_m, list(range(len(at_m))), 2, (1, "train", 1))
     assert state.gains_db == pytest.approx(three[:, 0, 2], abs=1e-3)
-    assert state.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
+    assert state.distances_m == pytest.approx(np.hypot(*at_m.T)), "distances of cell 2 are to site 0"
 
 
 def test_panels_see_each_class_at_its_own_height() -> None:

@@ -87,7 +87,7 @@ def test_ddds_u_leaves_each_direction_its_symbols() -> None:
     down, up = (sum(FRAME.weights(direction)) / 5 for direction in ("downlink", "uplink"))
     assert down == pytest.approx((3 + 10 / 14) / 5)
     assert up == pytest.approx((1 + 2 / 14) / 5)
-    # a long transfer, of 25 Mbit at a constant rate, takes longer by the inverse of the downlink's part
+    # a long transfer, of 25 Mbit at a constant rate, takes longer by the inverse of the downlink's share of the time
     _, with_tdd = world(30.0)
     _, without = world(30.0, tdd=None)
 

@@ -54,7 +54,7 @@ def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
 
 
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
-    """At full power on their share, uploads arrive with probability exp(-m / SNR); lost uploads cost as much."""
+    """At full power on their share, uploads arrive with probability exp(-m / SNR); lost ones use equal energy."""
     whole = world(None).run().rows
     decider = Told(count=4)
     rows = world(40.0, rules={"selector": decider}).run().rows
@@ -76,7 +76,7 @@ def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
 
 
 def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
-    """With `unbiased`, an update that arrives has the weight 1 / exp(-m / SNR); otherwise it has no weight."""
+    """With `unbiased`, an update that arrives has the weight 1 / exp(-m / SNR); the default has no weights."""
     decider = Told(count=4)
     run = world(40.0, rules={"selector": decider, "server": {"name": "synchronous", "unbiased": True}})
     run.run()

@@ -78,7 +78,7 @@ CELLS = (
 
 @pytest.mark.parametrize("policy", ["drop", "finish"])
 def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) -> None:
-    """Rounds begin every 3 s, transfers take 1 s, and cells change at 7 s, in a round, and at 9 s, as one begins."""
+    """Rounds begin every 3 s, transfers take 1 s, and cells change at 7 s (in a round) and at 9 s (as one begins)."""
     document = replayed(
         tmp_path,
         CELLS,

@@ -67,7 +67,7 @@ def test_neighbours_interfere_in_the_downlink_by_their_load() -> None:
 
 @pytest.mark.parametrize("down_bits", [[1, 1], [1, 0]])
 def test_neighbours_send_as_many_shares_as_this_cell(down_bits: list[int]) -> None:
-    """Under `full`, K shares of a neighbour radiate K times its power, like the K shares of this cell."""
+    """Under `full`, K shares of a neighbour radiate K times the site's power, like the K shares of this cell."""
     load, gains = 0.4, 10 ** (GAINS_DB / 10)
     links = opened(down_bits, neighbour_load=load)
     noise_w = NOISE_W + sum(down_bits) * load * SERVER_W * OTHERS

@@ -80,7 +80,7 @@ def test_devices_without_a_cell_are_not_measured() -> None:
 
 def test_a_target_is_the_strongest_that_has_not_left() -> None:
     a3 = EventA3(SETTINGS, devices=1, cells=3)
-    assert a3.target(0, 9.0) is None, "nothing measured"
+    assert a3.target(0, 9.0) is None, "without a measurement"
     for time_s, powers_db in ((0.0, [ENTERS, -9.0]), (0.2, [ENTERS, ENTERS]), (0.4, [STAYS, ENTERS])):
         a3.measure(time_s, np.array([[0.0, *powers_db]]), np.array([0]))
     ends_s = TRIGGER_S, INTERVAL_S + TRIGGER_S

@@ -47,7 +47,7 @@ WORLD: dict[str, Any] = {
 def test_a_run_is_the_same_when_every_tick_is_looked_at(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables of commuters that switch off, use up batteries and hand over are equal if every tick is evaluated."""
+    """Tables of commuters that switch off, use up batteries and hand over are the same if every tick is evaluated."""
     scenario = Scenario.model_validate(
         {**WORLD, "handover": {"policy": policy, "measurement_interval_s": 0.5}}
     )

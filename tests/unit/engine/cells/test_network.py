@@ -1,4 +1,4 @@
-"""Test networks of several cells: devices that are off have no cell, and policy `finish` decides after a part."""
+"""Test networks of several cells: devices that are off have no cell, and policy `finish` decides after the work."""
 
 from collections.abc import Generator, Sequence
 
@@ -102,7 +102,7 @@ def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
     ],
 )
 def test_arrival_and_departure_take_turns_whether_on_or_off(switches_s: list[float], expected: str) -> None:
-    """A device outside from 0.5 to 1.1 s, as noticed at 0.6 and 1.2 s, has both events; cell 1 is best from 1 s."""
+    """A device is outside from 0.5 to 1.1 s, which is noticed at 0.6 and 1.2 s; cell 1 is best from 1 s."""
     cells = Cells(by_turns(1.0), switches_s=switches_s, absent_s=(0.5, 1.1))
     rows = map(str.split, expected.split(", "))
     wanted = [(event, float(at_s), None if cell == "-" else int(cell)) for event, at_s, cell in rows]
@@ -128,13 +128,13 @@ def test_who_is_off_at_first_selects_its_cell_when_it_is_switched_on() -> None:
     assert cells.rows() == approx(("switched_on", 1.0, 1))
 
 
-# -- with `finish`, the end of the part decides again -------------------------------------------------
+# -- with `finish`, the end of the work decides again -------------------------------------------------
 
 FINISH = RAW.model_copy(update={"policy": "finish"})
 
 
 def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
-    """Cell 1 is better from 0.4 s to 1.4 s; at the part's end, 2 s, cell 0 is best again, and no handover follows."""
+    """Cell 1 is better from 0.4 s to 1.4 s; when the work ends at 2 s, cell 0 is best, and no handover follows."""
     cells = Cells(by_turns(0.4, 1.4), FINISH)
     causes = cells.works_until(2.0)
     assert cells.rows() == []
@@ -142,7 +142,7 @@ def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
 
 
 def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
-    """Cell 1 is better from 0.4 s on, and cell 2 is best from 1.0 s on: at the part's end the target is cell 2."""
+    """Cell 1 is better from 0.4 s on, and cell 2 is best from 1.0 s on: when the work ends, the target is cell 2."""
 
     def powers_db(time_s: float) -> list[float]:
         return [0.0, 10.0 if time_s > 0.39 else -10.0, 15.0 if time_s > 0.99 else -10.0]
@@ -153,7 +153,7 @@ def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
 
 
 def test_a_neighbour_must_have_been_better_for_the_time_to_trigger() -> None:
-    """Cell 1 enters at 1.8 s: the end of the part at 2 s does not bring the trigger at 2.056 s forward."""
+    """Cell 1 enters at 1.8 s: the end of the work at 2 s does not bring the trigger at 2.056 s forward."""
     cells = Cells(by_turns(1.8), FINISH)
     cells.works_until(2.0)
     assert cells.rows() == approx(("handover", 1.8 + TRIGGER_S, 1))
@@ -192,7 +192,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
 
     env = simpy.Environment()
     _, log = watched(env, some(*walkers), 2, power_db_of, EVERY_SECOND)
-    rows.clear()  # drop the measurements of the initial cell selection
+    rows.clear()  # ignore the measurements of the initial cell selection
     env.run(until=25.5)
     # the first measurement is of all devices
     assert rows == [4] + [asked] * 24 * bool(asked)
@@ -222,4 +222,4 @@ def test_handovers_that_nobody_waits_for_leave_no_timer() -> None:
     world.env.run(until=0.47)
     assert [event.event for event in world.log.of[Event]] == ["handover"]
     coming_s = [time_s for time_s, *_ in world.env._queue if time_s > 0.48]
-    assert coming_s == [pytest.approx(0.6)], "the next measurement, and no end of an interruption"
+    assert coming_s == [pytest.approx(0.6)], "the next event is a measurement"

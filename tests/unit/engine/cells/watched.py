@@ -91,7 +91,7 @@ class Cells:
         return cells[0] if cells else None
 
     def works_until(self, end_s: float) -> list[Cause]:
-        """Let the device work on a part until end_s; return the causes that cut it off."""
+        """Let the device work until end_s; return the causes that cut it off."""
         causes: list[Cause] = []
 
         def part() -> Generator[simpy.Event, None, None]:

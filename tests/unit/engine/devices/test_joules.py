@@ -1,4 +1,4 @@
-"""Test that every joule is counted once, so that battery and ledger agree however a device's part ends."""
+"""Test that every joule is counted once, so that battery and ledger agree however a device's work ends."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ def test_rounds_begin_at_multiples(latency_s: float) -> None:
     # a session starts with its first round
     assert [row.start_s for row in world.rows.of[Session]] == [0.0, 1.0]
     assert session_events(world.rows)[1][0] == pytest.approx(0.5 + latency_s, abs=EXACT)
-    assert world.env.now == pytest.approx(1.5 + latency_s, abs=EXACT), "nobody waits behind the last round"
+    assert world.env.now == pytest.approx(1.5 + latency_s, abs=EXACT), "no pause follows the last round"
 
 
 def test_what_follows_a_probe_begins_at_once(latency_s: float) -> None:
@@ -62,7 +62,7 @@ def test_what_follows_a_probe_begins_at_once(latency_s: float) -> None:
     )
     rounds = world.rows.of[Round]
     assert [row.phase for row in rounds] == ["probe", "probe", "train", "train"] * 2
-    assert 3 * latency_s < 0.5, "all of it fits between two times of the grid"
+    assert 3 * latency_s < 0.5, "all rounds fit into one interval of the grid"
     assert [row.start_s for row in rounds] == [
         0.0, rounds[0].end_s, rounds[1].end_s, 0.5, 1.0, rounds[4].end_s, rounds[5].end_s, 1.5,
     ]  # fmt: skip
@@ -86,7 +86,7 @@ def test_the_servers_time_is_part_of_the_latency_and_costs_its_power(latency_s: 
     (row,) = world.rows.of[Round]
     (plain,) = ran().rows.of[Round]
     assert row.latency_s == pytest.approx(latency_s + 0.25, abs=EXACT)
-    assert row.latency_mean_s == plain.latency_mean_s, "of the devices, until their updates are there"
+    assert row.latency_mean_s == plain.latency_mean_s, "mean latency excludes the server's time"
     assert row.energy_server_j == pytest.approx(plain.energy_server_j + 10.0)
     assert row.energy_j == plain.energy_j
 
@@ -110,9 +110,9 @@ def test_a_run_ends_at_its_duration_between_rounds() -> None:
         ("session_start", 2, "schedule"),
         ("session_end", 2, "schedule"),
     ]
-    assert world.env.now == 1.75, "the world goes on until then: devices move, and draw their idle power"
+    assert world.env.now == 1.75, "movement and idle power continue until then"
     ended = ran(rules={"every_s": 0.5}, policy=Schedule(rounds=9), duration_s=1.0)
-    assert starts_s(ended.rows) == [0.0, 0.5], "no round begins at the very end"
+    assert starts_s(ended.rows) == [0.0, 0.5], "no round begins at the run's end"
     assert session_events(ended.rows)[-1] == (1.0, "session_end", 1, "duration")
 
 
@@ -146,12 +146,12 @@ def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) ->
         for row in csv.DictReader(file):
             # times in tables have nine decimals
             assert float(row["idle_j"]) == pytest.approx(2.0 * (50.0 - busy_s[row["device"]]), abs=1e-6)
-    assert dump(load(out / "scenario.yaml")) == dump(scenario), "what is left out stays left out"
+    assert dump(load(out / "scenario.yaml")) == dump(scenario), "omitted keys stay omitted"
 
 
 def test_whichever_ends_first(latency_s: float) -> None:
     world = ran(policy=Schedule(count=1, rounds=2), duration_s=100.0)
-    assert world.env.now == pytest.approx(world.rows.of[Round][-1].end_s), "its sessions are over long before"
+    assert world.env.now == pytest.approx(world.rows.of[Round][-1].end_s), "sessions end before the duration"
     assert session_events(world.rows)[-1][3] == "schedule"
 
 
@@ -180,7 +180,7 @@ def test_probes_of_a_session_that_the_duration_ends_leave_no_training() -> None:
     assert second.start_s == pytest.approx(first.end_s + 0.4, abs=EXACT)
     assert session_events(world.rows)[-1] == (0.75, "session_end", 1, "duration")
     assert len(world.rows.of[Session]) == 1
-    assert world.learner.calls[-1] == ("close",), "its learner has ended the session, too"
+    assert world.learner.calls[-1] == ("close",), "the learner has also ended the session"
 
 
 def test_sessions_of_an_interval() -> None:

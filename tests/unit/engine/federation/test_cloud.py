@@ -19,7 +19,7 @@ BOTH_WAYS = {"took_s": 2 * ONE_WAY_S, "bits": 2 * BITS, "energy_j": 2 * BITS * 0
 
 @dataclass
 class Sends:
-    """A stage with a model of a given number of samples; it records the models that it adopts."""
+    """A stand-in for a learner's stage, whose model has a given number of samples; it records adopted models."""
 
     samples: int = 1
     adopted: list[tuple[tuple[int, ...], bool]] = field(default_factory=list)

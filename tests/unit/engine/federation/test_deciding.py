@@ -192,7 +192,7 @@ def test_what_is_no_decision(name: str, values: list[float], noun: str) -> None:
 
 
 class Naming(Decider):
-    """A decider that requests two devices and returns given ones, whatever the candidates."""
+    """A decider that requests two devices and returns given devices, whatever the candidates."""
 
     ids: list[int]
 

@@ -59,7 +59,7 @@ def test_nobody_is_given_up_while_another_works() -> None:
     env.run(until=500.0)
     federations.finishes(0)
     env.run()
-    assert times_s == others_s == [500.0 + PATIENCE_S], "all who wait are given up together"
+    assert times_s == others_s == [500.0 + PATIENCE_S], "all waiting cells are given up together"
     assert federations.done == {0}
 
 
@@ -122,7 +122,7 @@ class Cells:
 def test_the_others_finish_and_the_empty_cell_is_given_up_after_them(patience_s: float) -> None:
     cells = Cells(max_wait_s=patience_s).run()
     last_s = max(row.end_s for row in cells.rows.of[Round])
-    assert last_s > 0.1, "the others work for much longer than the smaller patience"
+    assert last_s > 0.1, "other cells must work longer than the patience"
     assert all(len(cells.ends_s(cell)) == 4 for cell in range(EMPTY))
     assert cells.simulation.env.now == pytest.approx(last_s + patience_s, abs=EXACT)
     assert cells.simulation.federations.stopped == [(EMPTY, 1, 0.0)]

@@ -38,7 +38,7 @@ radio = st.fixed_dictionaries(
 
 @st.composite
 def classes(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw keys of `devices`: a radio's states, or two classes that differ in everything that affects a part."""
+    """Draw keys of `devices`: a radio's states, or two classes that differ in all that affects a round."""
     if not draw(st.booleans()):
         return {"power": {"name": "tr38840", "release_s": draw(st.sampled_from([0.0, 0.05, 10.0]))}}
     own = {

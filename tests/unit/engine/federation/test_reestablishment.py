@@ -97,7 +97,7 @@ def stalls(small: SmallWorld) -> list[float]:
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("trigger_s", [5.12, 0.1])
 def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, trigger_s: float) -> None:
-    """The device finds site 1 at 1.8 s and receives the rest there; the part's pending handover is cancelled."""
+    """The device finds site 1 at 1.8 s and receives the rest there; the pending handover is cancelled."""
     small = world((0.3, NEAR_1), radio={"sharing": sharing}, handover={"time_to_trigger_s": trigger_s}).run()
     before = int(LOST * bits_per_slot(small, 0))
     end = FOUND + math.ceil((BITS - before) / bits_per_slot(small, 1))
@@ -115,7 +115,7 @@ def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, t
 
 
 def test_what_the_rule_of_handovers_says_of_the_part_it_says_here() -> None:
-    """With policy `drop`, the part ends as soon as the device is in another cell."""
+    """With policy `drop`, the device's work ends as soon as the device is in another cell."""
     small = world((0.3, NEAR_1), handover={"policy": "drop"}).run()
     part = row(small)
     assert part.outcome == "left_downlink"
@@ -238,7 +238,7 @@ def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
 
 
 def test_without_a_deadline_the_part_is_over_with_t311() -> None:
-    """The part ends at 4.4 s, and the device has a cell again after a handover's interruption."""
+    """The device's work ends at 4.4 s, and the device has a cell again after a handover's interruption."""
     policy = {"name": "schedule", "count": 1, "rounds": 2}
     small = world((0.3, NOWHERE), policy=policy).run()
     first, second = small.rows.of[DeviceRound]
@@ -332,7 +332,7 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
 )
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
-    """No tail follows a failure, whether the device searches for another cell or gives up its part."""
+    """No tail follows a failure, whether the device searches for another cell or gives up."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()
     assert row(small).outcome == "failed_downlink"
     assert row(small).energy_tail_j == 0.0

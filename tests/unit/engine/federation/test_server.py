@@ -141,7 +141,7 @@ def test_a_device_that_leaves_is_cut_off_and_pays_until_then(stage: str) -> None
     distances = [50.0, 60.0]
     planned = expected_stages(World(distances), 1, sharing=2)
     begin, end = {"downlink": planned[:2], "compute": planned[2:4], "uplink": planned[4:]}[stage]
-    leaves_s = math.ceil(begin / 0.01 + 0.5) * 0.01  # the first tick inside the stage
+    leaves_s = math.ceil(begin / 0.01 + 0.5) * 0.01  # a tick during this activity
     assert begin < leaves_s < end, "choose distances whose stages last longer than a tick"
     world = World(distances, crossings_s={1: [leaves_s]}).run()
     row = next(r for r in world.rows.of[DeviceRound] if r.device == 1)
@@ -230,7 +230,7 @@ def test_finish_lets_a_device_complete_its_part() -> None:
     assert row.outcome == "completed"
     assert stages(row) == pytest.approx(planned, abs=EXACT)
     (departure,) = [e for e in world.rows.of[Event] if e.event == "departure"]
-    assert departure.time_s == pytest.approx(planned[5], abs=EXACT), "it goes when its upload is through"
+    assert departure.time_s == pytest.approx(planned[5], abs=EXACT), "the device leaves when its upload ends"
     assert [r.participants for r in world.rows.of[Round]] == [2, 1]
 
 
@@ -269,7 +269,7 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
 
 
 def test_a_device_switched_off_is_cut_off() -> None:
-    """A device switched off at 30 ms ends its part and the round; the next round begins when it is on again."""
+    """A device that is switched off at 30 ms ends the round; the next round begins when it is on again."""
     world = World([50.0], switches_s=[[0.0, 0.03, 0.5]], policy=Schedule(count=1, rounds=2)).run()
     first, second = world.rows.of[Round]
     assert world.rows.of[DeviceRound][0].outcome.startswith("off_")
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """A deadline between the end of computing and the next slot ends the part with the round; nothing is sent."""
+    """A deadline between the end of computing and the next slot cuts the device off; nothing is sent."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -457,7 +457,7 @@ class Listening(Schedule):
 
 
 def test_a_policy_hears_the_mean_of_the_reports_that_arrived() -> None:
-    """Device 1 has no data and reports nothing; device 2 leaves in round 1, which loses its report."""
+    """Device 1 has no data and reports nothing; device 2 leaves in round 1, so its report is lost."""
     learner = spy(scalars={REPORTED_LOSS: (1.0, None, 5.0, 2.0)})
     policy = Listening(count=1, rounds=2, heard=[])
     World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=policy, crossings_s={2: [0.02, 0.05]}).run()
@@ -475,7 +475,7 @@ FIRST, OTHER = (3, 300, 1_000_000, 2_000_000), (7, 0, 5_000_000, 400_000)
 
 
 def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
-    """Without samples a device computes in no time with no energy; shares are equal for any number of bits."""
+    """Without samples, a device computes in no time and with no energy; shares are equal for any number of bits."""
     scalars = {"epsilon": (0.5, None), "rank": (4.0, 8.0)}
     world = World([50.0, 240.0], learner=spy(of={0: FIRST, 1: OTHER}, scalars=scalars)).run()
     rows = world.rows.of[DeviceRound]

@@ -45,7 +45,7 @@ def test_after_an_empty_cell_the_next_time_of_the_grid_counts() -> None:
     without = Timetable()
     without.ended(12.0)
     without.resumed(34.5)
-    assert without.next_s == 12.0, "without a grid the round begins with the device"
+    assert without.next_s == 12.0, "without a grid, a round begins when a device arrives"
 
 
 @pytest.mark.parametrize(

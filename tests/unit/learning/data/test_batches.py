@@ -41,7 +41,7 @@ def test_batches_are_epochs_without_replacement(held: int, batch: int) -> None:
         assert sorted(seen) == list(samples)
     if per_epoch <= steps // 2 and held > 3:
         first, second = (np.concatenate(batches[k : k + per_epoch]) for k in (0, per_epoch))
-        assert not np.array_equal(first, second), "each epoch is shuffled anew"
+        assert not np.array_equal(first, second), "each epoch has a new order"
 
 
 def test_a_devices_batches_do_not_depend_on_the_others() -> None:

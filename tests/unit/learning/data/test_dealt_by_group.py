@@ -114,7 +114,7 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
-    """A device that does not take part needs a few numbers, such as its group and its number of samples.
+    """A device that does not take part needs memory for only a few numbers, such as its group and its sample count.
 
     A single sample has 240 bytes, and a group 407 samples on average.
     """

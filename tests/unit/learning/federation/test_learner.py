@@ -68,7 +68,7 @@ def test_payload_is_32_bits_a_parameter() -> None:
 
 
 def test_algorithm_1_session_by_session() -> None:
-    """With P = 1, session 1 is the pilot, and later sessions have probes; from 4 on the similar one dominates."""
+    """With P = 1, session 1 is the pilot, and later sessions have probes; from 4 on the similar session dominates."""
     one = learner(warm_start={"name": "similarity", "scale": 20.0, "probe_rounds": 2})
     finals, starts = {}, {}
     for number in range(1, 6):
@@ -83,7 +83,7 @@ def test_algorithm_1_session_by_session() -> None:
     assert starts[3].weights == {2: 1.0}, "the only saved model"
     assert set(starts[5].weights) == {2, 3, 4}
     assert max(starts[4].weights, key=lambda z: starts[4].weights[z]) == 2, (
-        "sessions 2 and 4 share their labels"
+        "sessions 2 and 4 have the same labels"
     )
     assert max(starts[5].weights, key=lambda z: starts[5].weights[z]) == 3
     combined = sum(weight * finals[z].double() for z, weight in starts[5].weights.items())
@@ -156,7 +156,7 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
         losses.append(float(torch.nn.functional.cross_entropy(logits, train.y[rows])))
     assert local.ids == tuple(ids)
     assert local.scalars[REPORTED_LOSS] == pytest.approx(tuple(losses), rel=1e-5)
-    assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "reported only where a policy asks"
+    assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "devices report only if a policy requests it"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -170,7 +170,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     found = stage.evaluate(EVERYONE)
     trainer, moment = stage.trainer, stage.federation.now.round.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
-    assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
+    assert len(torch.unique(rows, dim=0)) == 6, "five devices have trained; others keep the opening model"
     test, drifted = trainer.training_data.test, trainer.drifting.drifted(EVERYONE, moment)
     assert drifted.mean() == share
     scores = []
@@ -375,7 +375,7 @@ def test_models_in_a_loss_term_cost_a_forward_pass(changes: dict[str, Any], besi
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """A check is booked as two models down, two tests and two losses up, or as a model each way and a step (J)."""
+    """A check counts as two models down, two tests and two losses up, or (as in J) as a model each way and a step."""
     one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)

@@ -28,7 +28,7 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
         "local": {"epochs": 1},
     },
 }
-# enough sessions for every step of a warm start: similarity weighs several models, "checked" also drops one
+# enough sessions for every step of a warm start: similarity weighs several models, and "checked" also drops a model
 SESSIONS = {name: {"similarity": 4, "checked": 5}.get(name, 3) for name in WARM_STARTS}
 
 
@@ -193,7 +193,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
     snapshots = [cell.snapshot() for cell in undisturbed]
     restored = two(how, snapshots)
     assert same(go_on(undisturbed, range(3, 5)), go_on(restored, range(3, 5)))
-    assert same(snapshots[0][2:], snapshots[1][2:]), "what devices keep is the same, whichever cell asks"
+    assert same(snapshots[0][2:], snapshots[1][2:]), "devices' states are the same in both cells"
 
 
 def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:

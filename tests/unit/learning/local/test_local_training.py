@@ -371,7 +371,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     gradient = (logit / 2 + rounding_of_a_sum(BATCH)) * largest
     tolerance = 2 * LR * float(train.travel(np.array([max(STEPS)]))[0]) * gradient
     moved = float((found[0] - start_of(train)).abs().max())
-    assert tolerance < 1e-3 * moved, "a sample, weight or step too many is far beyond it"
+    assert tolerance < 1e-3 * moved, "one more sample, weight or step exceeds the tolerance"
     for other in found[1:]:
         assert float((other - found[0]).abs().max()) < tolerance
 

@@ -37,7 +37,7 @@ class Tied(nn.Module):
 def test_a_file_is_a_state_dict(tmp_path: Path) -> None:
     module, again = Tied(), Tied()
     layout = ModelLayout.of(module)
-    assert layout.parameters.size == 3 + 3 + 9 + 3, "what is frozen, or named twice, is not trained twice"
+    assert layout.parameters.size == 3 + 3 + 9 + 3, "frozen weights do not count, shared ones once"
     vector = torch.arange(float(layout.size))
     state = model_files.whole_state(module, layout, vector)
     for name in ("one.safetensors", "two.safetensors"):

@@ -48,7 +48,7 @@ def test_a_cloud_after_every_round_is_federated_averaging_over_all_devices(algor
     assert torch.equal(first, second)
     assert torch.allclose(first, whole, rtol=0, atol=ROUNDING)
     (alone, _) = trained([devices[:3], devices[3:]], clouded=False, algorithm=algorithm)
-    assert (alone - whole).abs().max() > 1000 * ROUNDING, "the test would see cells that do not share"
+    assert (alone - whole).abs().max() > 1000 * ROUNDING, "independent cells would be found"
 
 
 def test_one_cell_has_the_bytes_that_it_has_without_a_cloud() -> None:
@@ -73,7 +73,7 @@ def test_cells_weigh_by_the_data_behind_their_models() -> None:
     ones = torch.ones(3)
     assert [cloud.send(number, (number + 1) * ones) for number in range(3)] == [40, 10, 0]
     assert torch.allclose(cloud.mean([0, 1]), (40 * 1 + 10 * 2) / 50 * ones)
-    assert cloud.send(0, 9 * ones) == 0, "nobody since the last one"
+    assert cloud.send(0, 9 * ones) == 0, "no samples since the last model"
     assert torch.equal(cloud.mean([0]), ones)
 
 

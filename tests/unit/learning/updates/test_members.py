@@ -21,7 +21,7 @@ from edgefl.rng import Streams
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-ROUNDING = 3e-6  # error of sums of a dozen vectors over ten rounds; 0.01 or more without `join`
+ROUNDING = 3e-6  # error of sums of a dozen vectors over ten rounds; without `join` it is 0.01 or more
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
@@ -42,7 +42,7 @@ def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3)
 
 
 def vectors(stage: TrainStage, name: str) -> np.ndarray:
-    """Return all devices' kept vectors [N, M], with 0 for devices without."""
+    """Return all devices' kept vectors [N, M], with zeros for devices that keep none."""
     track = stage.federation.model
     zero = torch.zeros(stage.trainer.layout.parameters.size)
     return track.devices.rows(name, range(DEVICES), zero).double().numpy()
@@ -72,7 +72,7 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
         ids = sorted(rng.choice(sorted(present), max(1, len(present) // 2), replace=False).tolist())
         joined += len(set(ids) - stage.federation.now.members)
         stage.train(ids, round_)
-        assert off(stage, name) < ROUNDING, "as the devices receive it"
+        assert off(stage, name) < ROUNDING, "the vector that devices receive"
         arrived = [id_ for id_ in ids if rng.random() < 0.7]
         if arrived:
             stage.aggregate(arrived)
@@ -123,18 +123,18 @@ def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
     assert np.abs(before[8]).max() > 100 * ROUNDING
     assert not after[8].any()
     assert np.array_equal(after[:8], before[:8])
-    assert stage.federation.model.state["gradient"].abs().max() < ROUNDING, "0 as it was"
+    assert stage.federation.model.state["gradient"].abs().max() < ROUNDING, "the gradient is still 0"
 
 
 def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
     one = learner(FedDyn(), cost={"payload": "exchanged"})
     model = one.payload_bits
     first = opened(one, 1, [0, 1, 2])
-    assert first.train([0, 1, 2], 1).down_bits == (model,) * 3, "nobody has anything to shift"
+    assert first.train([0, 1, 2], 1).down_bits == (model,) * 3, "no vector to shift"
     first.aggregate([0, 1, 2])
     stage = opened(one, 2, [0, 1, 3])
     shifted = 2 * model
-    assert stage.train([0, 1, 5], 1).down_bits == (shifted, shifted, model), "5 joins: it begins with 0"
+    assert stage.train([0, 1, 5], 1).down_bits == (shifted, shifted, model), "device 5 joins with zeros"
     stage.aggregate([0, 5])
     assert stage.train([0, 1, 3, 5], 2).down_bits == (model, shifted, shifted, model)
     assert learner(FedDyn()).payload_bits == model
@@ -155,7 +155,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         expected = trainer.tester.evaluate(one.model, trainer.training_data.test, own.labels(members))
         tested = stage.evaluate()
         assert (tested.accuracy, tested.loss) == expected
-    assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
+    assert stage.facts.opening.labels == own.labels([0, 1]), "the opening's labels"
     assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
 
 
@@ -294,4 +294,4 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     again.train([0, 1, 5], 2)
     assert torch.equal(again.federation.model.state[name], stage.federation.model.state[name])
     rows = again.federation.model.waiting_round([0, 1, 5]).rows
-    assert torch.equal(rows[:2], before[:2]), "nobody waits for the third"
+    assert torch.equal(rows[:2], before[:2]), "no device waits for the third"

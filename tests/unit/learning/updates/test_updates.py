@@ -221,7 +221,7 @@ def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times
         one.aggregate([2, 4], HELD)
     assert torch.equal(model.model, restored.model)
     restored.restore(model.tensors())
-    assert sorted(restored.waiting) == [0, 1, 3], "the model is another one now"
+    assert sorted(restored.waiting) == [0, 1, 3], "the model has changed"
     for one in (model, restored):
         one.aggregate([0, 1], HELD)
     assert torch.equal(model.model, restored.model)
