@@ -24,6 +24,15 @@ class Component(Strict):
     `edgefl/learning/algorithms/fedprox.py`. Methods take state and a random generator, and return the new state.
     """
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # no EdgeflError: one from an own component's method must be reported with file and line, as any other fault
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"{name} cannot be assigned, since a component is frozen: take state as an argument and return the"
+                " new state; to change a scenario, make a copy, such as scenario.with_(learning__algorithm__mu=0.1)"
+            )
+        super().__setattr__(name, value)
+
 
 AnyComponent = Component | ChannelComponent
 # the base class of each kind directly extends one of these two classes
