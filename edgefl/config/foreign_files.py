@@ -1,6 +1,6 @@
 """Read untrusted files within bounded memory.
 
-A kilobyte of gzip can expand to a megabyte of blanks; a table or an XML file can be one endless line or comment.
+A kilobyte of gzip can expand to a megabyte of spaces; a table or an XML file can be one endless line or comment.
 """
 
 import gzip
@@ -136,7 +136,7 @@ class ForeignParquet:
 
     Raises:
         EdgeflError: pyarrow is not installed.
-        OSError: the file is not a Parquet table, or a column contains neither numbers nor short texts.
+        OSError: the file is not a Parquet table, or a column contains values other than numbers and short strings.
     """
 
     def __init__(self, path: Path) -> None:

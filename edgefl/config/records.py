@@ -31,8 +31,8 @@ class Record(NamedTuple):
 def records(path: Path) -> list[Record]:
     """Read the records of a CSV, JSON or YAML file.
 
-    A CSV file has a line of names, then one record per line, with texts as values. A JSON or YAML file contains a
-    list of objects, or an object of objects.
+    A CSV file has a line of names, then one record per line; all its values are strings. A JSON or YAML file contains
+    a list of objects, or an object of objects.
 
     Raises:
         EdgeflError: the file is faulty; the message names the file, the line or entry, and the remedy.

@@ -32,7 +32,7 @@ class _Street(NamedTuple):
 
 
 class _StreetLines:
-    """All streets of a map.
+    """All streets of a map, open or closed to a mode of travel.
 
     Args:
         streets: all streets, open or closed.

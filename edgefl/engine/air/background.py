@@ -29,11 +29,12 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 class BackgroundTraffic:
     """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
-    The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
-    load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is
-    the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
-    arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
-    have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
+    The load is the fraction of time for which the files would occupy the band if learning did not use it, so the
+    arrival rate is the load divided by the mean duration of a file that has the band to itself. For traffic in bit/s,
+    the arrival rate is the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose
+    integral up to the next arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR
+    is too low for any rate have no traffic. Left out: congestion control, sessions of users, and a limit of one file
+    at a time per user.
 
     Args:
         cells: cells with background traffic.
@@ -99,8 +100,9 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g},"
-                f" so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, users can send at most"
+                f" {most_bps / MOST_LOAD:.3g} bit/s, so files would pile up;"
+                f" lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 

@@ -12,7 +12,7 @@ from edgefl.errors import refused
 
 
 class BandInUse:
-    """A SharedBand on SimPy's clock, where flows join at slot boundaries, and end with an event or are cut off.
+    """A SharedBand on SimPy's clock; flows join at slot boundaries, and each completed flow triggers an event.
 
     Args:
         yields: band of the other direction, if that band may send only while this band has no flows; otherwise None.
@@ -112,7 +112,7 @@ class BandInUse:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime in slots since the run began, summed over shares."""
+        """Airtime in slots since the run began; K shares in use for a slot count as K slots."""
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:

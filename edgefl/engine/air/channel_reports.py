@@ -84,7 +84,7 @@ class ChannelReports:
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of links with a transfer under way that have not yet been measured at this time.
 
-        These links count as measured from now on. Absent devices are left out and keep their last SNR.
+        The returned links count as measured from now on. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] current positions, nan for absent devices.

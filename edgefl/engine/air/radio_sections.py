@@ -40,7 +40,7 @@ class PropagationSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="always: LoS everywhere (J); never: LoS nowhere; probabilistic: drawn for each place (38.901);"
-        " soft: also drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        " soft: also drawn, but links change gradually between LoS and NLoS (7.6.3.3), and do so a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn for each round (J); spatial: a function of the place"

@@ -65,7 +65,7 @@ class Fleet:
         return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
     def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
-        """Return the fleet with a separate kind for each row of a class's file that is used.
+        """Return the fleet with a separate kind for each row of a class's file that a device uses.
 
         Raises:
             EdgeflError: the file does not fit the devices; the message names the file, and the row or the remedy.

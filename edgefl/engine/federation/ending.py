@@ -86,7 +86,7 @@ class Ending:
         return self._policy.report_bits > 0
 
     def progress(self, session: OpenSession, done: int) -> float:
-        """Return the share of a session that is over after a number of training rounds."""
+        """Return the fraction of a session that has passed after a number of training rounds."""
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:

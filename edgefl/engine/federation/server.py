@@ -60,7 +60,7 @@ class Server:
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run sessions until their count or the duration is over, scores end the run, or devices stay away."""
+        """Run sessions until all have been run, the duration has passed, scores end the run, or devices stay away."""
         federations, label = self._context.simulation.federations, self._context.attendance.label
         federations.works(label)
         reason = "start"

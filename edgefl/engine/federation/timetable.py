@@ -14,9 +14,10 @@ ON_GRID = 1e-9
 class Timetable:
     """The times of one cell's rounds.
 
-    A round begins when the pause after the previous round is over. With `every_s` it begins at the first multiple of
-    `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes and the
-    check before a session's training do not wait for the grid, so the first round of training follows at once.
+    A round begins when the pause after the previous round is over. With `every_s` the round begins at the first
+    multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes
+    and the check before a session's training do not wait for the grid, so the first round of training follows at
+    once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -44,5 +45,5 @@ class Timetable:
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
     """Wait until exactly time_s, although the clock adds the delay to its current time and may round the sum."""
     if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # past half of time_s, floats subtract exactly
+        yield env.timeout(0.75 * (time_s - env.now))  # for a clock past time_s / 2, the difference is exact
     yield env.timeout(max(0.0, time_s - env.now))

@@ -55,7 +55,7 @@ class SessionPolicy(Component):
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1); the learning rate decays with this share."""
+        """Return the fraction of the session that has passed, in [0, 1); the learning rate decays with it."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property

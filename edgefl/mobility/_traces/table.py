@@ -157,7 +157,7 @@ class Columns:
         return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
-        """Add the samples of a table's row; cells are texts, or values in typed tables."""
+        """Add the samples of a table's row; cells are strings, or typed values from Parquet tables."""
         try:
             if len(cells) != len(self.names):
                 raise self.samples.bad_row(
