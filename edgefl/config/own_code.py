@@ -63,7 +63,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Return whether a module belongs to edgefl, whose own code is identified by the version of results instead."""
+    """Return whether a module belongs to edgefl; the version of results identifies edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
 

@@ -111,11 +111,11 @@ class Trace(Mobility):
         traced = len(samples.devices)
         if traced < count:
             raise EdgeflError(
-                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} or all",
+                f"{count} devices, but {self.path} has only {traced}; set devices.count to {traced} or all",
                 ("devices", "count"),
             )
         if traced > count:
-            used = f"the first {count:,} are used; devices.count: all would use all"
+            used = f"the first {count:,} are used; set devices.count: all to use all of them"
             self.places.notes.append(f"{self.path}: {traced:,} devices, of which {used}")
         return self._moving(samples)
 

@@ -207,7 +207,7 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
             " they are filled by the even-odd rule"
         )
     if made.dropped:
-        places.notes.append(f"{source.path}: {made.dropped:,} rings of fewer than three corners are left out")
+        places.notes.append(f"{source.path}: rings of fewer than three corners left out: {made.dropped:,}")
     return region
 
 

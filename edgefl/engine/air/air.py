@@ -70,6 +70,6 @@ class AirInterface:
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return the mean duration in s of a transfer that has the band to itself; inf below the lowest rate."""
+        """Return the mean duration in s of a transfer alone in the band; inf if the link carries no data."""
         taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
         return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)

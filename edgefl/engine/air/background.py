@@ -87,7 +87,7 @@ class BackgroundTraffic:
             number += 1
             with refused("radio"):
                 self.air.band(cell, direction).begin(
-                    -number,  # negative, since the ids of devices start at 0
+                    -number,  # below 0, unlike the ids of devices
                     settings.file_bits,
                     snr_whole_band=float(snr[user]),
                     fading=fading[user],
@@ -112,7 +112,9 @@ class BackgroundTraffic:
             isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(one, Real) for one in answer)
         )
         if not (right and 0 <= answer[0] <= 1 and answer[1] > time_s):
-            wanted = "two numbers, the load from 0 to 1, and the later time in s until which the load holds"
+            wanted = (
+                "two numbers, the load from 0 to 1, and a time in s, later than time_s, until which it holds"
+            )
             raise wrong(self._settings.load, answer, wanted, "radio", "background")
         return answer
 

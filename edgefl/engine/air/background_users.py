@@ -67,7 +67,8 @@ class BackgroundUsers:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
         if not extent.layout.several and distance_m[1] > extent.edge_m:
             raise EdgeflError(
-                f"{distance_m[1]:g} m is beyond the cell's {extent.edge_m:g} m: lower it, or raise cell.radius_m",
+                f"{distance_m[1]:g} m is beyond the cell's edge at {extent.edge_m:g} m: lower it,"
+                " or raise cell.radius_m",
                 ("radio", "background", "distance_m"),
             )
         uniform = rng.random((users, 2))

@@ -68,8 +68,8 @@ class BandInUse:
         """Return the ends of flows that have the band to themselves, as if each began and ended on the clock.
 
         Args:
-            begins: for each flow, in order of the events: the clock's time and the slot at which it begins, and its
-                arguments of `SharedBand.add`.
+            begins: the clock's time and the slot at which each flow begins, and the flow's arguments of
+                `SharedBand.add`, in order of the events.
 
         Returns:
             Device -> slot boundary by which its payload has arrived, and the clock's time then; in order of time.

@@ -31,7 +31,7 @@ class ChannelReports:
     Args:
         links: the round's links by ascending id, with the SNR at the round's start and the round's uplink power.
         neighbours: number of shares that every other site sends at once.
-        interfered: fading with interference, which is also updated; None if the SNR includes interference.
+        interfered: fading with interference, updated along with the SNR; None if the SNR includes interference.
     """
 
     def __init__(

@@ -224,9 +224,7 @@ class Link:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if (
-            payload_bits or direction == "downlink"
-        ):  # even an empty downlink ends the tail of the transfer before
+        if payload_bits or direction == "downlink":  # even an empty downlink ends the previous tail
             radio_on(on)
         if broadcast is not None:
             try:

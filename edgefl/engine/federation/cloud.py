@@ -49,7 +49,7 @@ class CloudStage(Stage, Protocol):
     """A stage with rounds after which its cell may exchange models with a cloud."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return its weight, the samples aggregated since the last call.
+        """Send the cell's model to the cloud; return its weight: the samples aggregated since the last call.
 
         The cloud ignores a model of weight 0.
         """
@@ -59,7 +59,8 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; then that model and the mean count as one version.
+            aggregated: whether the cell's last round made a model; if so, that model and the mean count as one
+                version.
         """
 
 

@@ -186,7 +186,7 @@ def _tails(
     for moved, bits in (down, up):
         times_s = moved.on_s.tolist(), moved.done.end_s.tolist()
         for device, on_s, end_s, some in zip(devices, *times_s, bits, strict=True):
-            if some or moved is down[0]:  # even an empty downlink ends the tail of the transfer before
+            if some or moved is down[0]:  # even an empty downlink ends the previous tail
                 tails.ends(device, on_s)
             if some:
                 tails.begins(device, end_s)

@@ -233,7 +233,7 @@ def test_repairs_are_noted(tmp_path: Path) -> None:
     assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
     crossing, short = notes
     assert "1 of 3 polygons have sides that cross or coincide" in crossing
-    assert "2 rings of fewer than three corners are left out" in short
+    assert "rings of fewer than three corners left out: 2" in short
 
 
 NAMED = [
