@@ -215,7 +215,7 @@ class SpatialGains(LargeScaleGains):
         return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Move places [n, 2] beyond the world's border to the border; return all places and the number moved."""
+        """Move any of the places [n, 2] outside the world to its border; return all places and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():

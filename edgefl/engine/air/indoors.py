@@ -21,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 # uniform numbers per device and place: one for being indoors, two for the depth, two for a normal number
 _NUMBERS = 5
-# number of the grid square at the origin, along each axis, so that squares within 2^20 x 25 m have no negative number
+# number of the grid square at the origin along each axis; no square within 2^20 x 25 m has a negative number
 _MIDDLE = 2**20
 
 

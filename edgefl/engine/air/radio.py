@@ -41,9 +41,9 @@ class Radio:
     """The radio of all cells, with the links between base stations and devices.
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
-    device's downlink and uplink alternate in the journal's intervals, or each uses its own slots of a TDD frame;
-    during a transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not interfere
-    with one another.
+    device's downlink and uplink alternate in the journal's intervals, or use different slots of a TDD frame; during a
+    transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not interfere with one
+    another.
 
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
@@ -163,7 +163,7 @@ class Radio:
             payload_bits: direction -> bits that each participant transfers.
             lead_slots: number of slots to wait before a broadcast until all receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
-            power: fraction of its power that each device radiates; by default set by power control, or full power
+            power: fraction of its maximum power that each device radiates; by default as set by power control, or 1
                 without power control.
         """
         broadcasts = self._settings.downlink == "broadcast"

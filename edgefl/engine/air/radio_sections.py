@@ -146,7 +146,7 @@ class LinkSettings(Section):
         0.0,
         ge=0,
         le=0.5,
-        description="share of blocks that are sent twice; the second copy always arrives, combined with the first",
+        description="share of blocks that are sent twice; the two copies combined are always received",
     )
     frequency_taps: int = Field(
         1,
@@ -235,7 +235,7 @@ class MonitoringSettings(Section):
         le=30,
         description="time for which a device searches for a cell after a radio link failure, to resume its transfer"
         " there (T311, 38.331: 1 to 30); with a deadline, it searches at idle power until the deadline; 0:"
-        " it drops out of the round at once",
+        " the device leaves the round at once",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4

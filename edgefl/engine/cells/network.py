@@ -216,7 +216,7 @@ class Network:
     # -- what happens to a device ---------------------------------------------------------------------
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
-        """Register a device's process in a round, which is interrupted if the device has to stop."""
+        """Register a device's process in a round; the process is interrupted if the device has to stop."""
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:

@@ -82,7 +82,8 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="true: if devices outnumber clients, the clients repeat from the first; false: this is an error",
+        description="what happens if devices outnumber clients. true: the clients repeat from the first;"
+        " false: an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

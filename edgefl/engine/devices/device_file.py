@@ -142,7 +142,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     if not used:
         raise EdgeflError(
             f"{file.path}: no column sets a key; it has {', '.join(columns)}. Name columns clock_hz, flops_per_cycle,"
-            " ..., or map keys to columns in columns"
+            " ..., or map keys to columns in `columns`"
         )
     return used
 

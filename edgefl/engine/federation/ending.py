@@ -96,7 +96,7 @@ class Ending:
             return reason
         answer = self._policy.reason_to_end(self._state(session, done))
         if not (answer is None or isinstance(answer, str)):
-            raise wrong(self._policy.reason_to_end, answer, "a reason, a text, or None", "sessions")
+            raise wrong(self._policy.reason_to_end, answer, "a reason as a string, or None", "sessions")
         return answer
 
     def reason(self, session: OpenSession, done: int) -> str:

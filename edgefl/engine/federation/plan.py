@@ -156,7 +156,7 @@ def _moved(
 
 
 def _reached(from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-    """Return the clock's time after a wait; SimPy adds the delay to the current time, which rounds the sum."""
+    """Return the clock's time after a wait; SimPy adds the delay to the current time, and the sum is rounded."""
     return from_s + np.maximum(0.0, until_s - from_s)
 
 

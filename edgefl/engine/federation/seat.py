@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """A server's cell and federation; if a run has only one federation, its name is empty."""
+    """A server's cell and federation; the federation's name is empty if the run has only one federation."""
 
     cell: int
     federation: str = ""

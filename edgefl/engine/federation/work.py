@@ -105,12 +105,12 @@ class WorkUnderWay:
 
     @property
     def busy(self) -> set[int]:
-        """Devices that cannot be dispatched, because they work or their update waits."""
+        """Devices that cannot be dispatched, because they are working or their update is waiting."""
         return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property
     def lost(self) -> int:
-        """Number of jobs since the last model that have ended without an update."""
+        """Number of jobs that have ended without an update since the last model."""
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:

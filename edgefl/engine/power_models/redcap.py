@@ -1,4 +1,4 @@
-"""Power of a RedCap device, by the states of TR 38.840 in 20 MHz."""
+"""Power of a RedCap device in 20 MHz, by the radio states of TR 38.840."""
 
 from typing import Literal
 

@@ -58,8 +58,8 @@ class Candidates:
             radio has a tail. Seconds and joules of a transfer include the access before it; up_access_s: access time
             of the upload.
         charge_j: joules left in the device's battery; inf on mains.
-        packet_errors: model of lost uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if all
-            arrive.
+        packet_errors: model of lost uploads, or None if all uploads arrive; its `arrives(snr, static)` takes the SNR
+            on the uploads' shares.
         loss, norm: each device's last reports; nan without a report, or if `asks_loss` or `asks_norm` is false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
@@ -150,8 +150,8 @@ class Decision:
     Args:
         ids: ids of the participants, sorted, at least one.
         down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default set by the scheduler.
-        power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
-            by power control, or full power without power control.
+        power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default as
+            set by power control, or 1 without power control.
         clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
         memory: data for the decider's next decision.
     """
