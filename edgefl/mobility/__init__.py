@@ -78,7 +78,7 @@ class RecordedMovement(Movement, Protocol):
 def trips(movement: Movement, time_s: float) -> Trips:
     """Return the devices' trips at the given time; a movement without a method `trips` counts as one endless trip.
 
-    The base class `Legs` has this method.
+    The base class `Legs` has the method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -92,7 +92,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if a device may be moving or this is unknown.
 
-    A movement that can determine this time has a method `still_until_s`, as `Legs` has.
+    A movement that can determine the time has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:

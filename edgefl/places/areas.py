@@ -204,7 +204,7 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     if made.repaired:
         places.notes.append(
             f"{source.path}: {made.repaired:,} of {len(read):,} polygons have sides that cross or coincide;"
-            " they are filled by the even-odd rule"
+            " such polygons are filled by the even-odd rule"
         )
     if made.dropped:
         places.notes.append(f"{source.path}: rings of fewer than three corners left out: {made.dropped:,}")

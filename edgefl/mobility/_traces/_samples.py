@@ -134,7 +134,7 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether these are degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether both are degrees",
             )
         if self.wanted.origin is None:
             return

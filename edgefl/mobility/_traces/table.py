@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
 
-# names by which a column is recognised, in lower case and without blanks, hyphens or underscores
+# names by which a column is recognised, in lower case and without spaces, hyphens or underscores
 _COMMON = {
     "t": "t time timestamp datetime utctime utc gpstime trackedat",
     "id": "id device deviceid user userid uid vehicle vehicleid carid taxi taxiid busid bus node nodeid track trackid"
