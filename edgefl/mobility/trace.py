@@ -111,7 +111,7 @@ class Trace(Mobility):
         traced = len(samples.devices)
         if traced < count:
             raise EdgeflError(
-                f"{count} devices, but {self.path} has only {traced}; set devices.count to {traced} or all",
+                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced}, or devices.count: all",
                 ("devices", "count"),
             )
         if traced > count:

@@ -100,9 +100,8 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: alone in the band, users can send at most"
-                f" {most_bps / MOST_LOAD:.3g} bit/s, so files would pile up;"
-                f" lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g}"
+                f" bit/s, so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 

@@ -19,7 +19,7 @@ class Broadcast:
 
     The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' mean rates
     over fading. In a slot a device receives the bits that its own SNR allows. A device that has received as many bits
-    as the payload has the model; any other device downloads the rest by unicast, on an equal share of the band.
+    as the payload has the model; others download the rest by unicast, on an equal share of the band.
 
     Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
@@ -56,8 +56,7 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices] bits of the model sent to each device: either 0, or the same number as for all
-                other devices.
+            payload_bits: [devices] bits of the model sent to each device, either 0 or a number common to all devices.
             quantile: quantile of the devices' rates at which to send; 0 is the rate of the worst device.
             lowest_snr: mean SNR below which a device receives nothing; the choice of the rate ignores such a device.
         """

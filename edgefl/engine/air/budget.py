@@ -90,8 +90,7 @@ class Budget:
         """Return [devices] the gain of the site's beam towards each device, or one gain for all devices.
 
         The powers of all paths add up; paths in line of sight have one gain, and all other paths another. The gain
-        does not apply to interference: other cells' beams point in arbitrary directions, and a beam's gain averaged
-        over all directions is 1.
+        does not affect interference: other cells' beams point in all directions, over which the gain averages 1.
         """
         if state.in_sight is None:
             return self._array_gain

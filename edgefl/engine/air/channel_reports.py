@@ -125,8 +125,8 @@ class GainReader:
     little longer than computing the gains of a few. If devices survey all cells for handovers, the links' gains come
     from the survey, and a transfer that begins between two measurements uses the gains of the last tick, just as a
     network uses the last reports. Without a survey, the link of a transfer that begins between two measurements is
-    measured alone or, in a dynamically shared band, with the other links of its round, since the band reschedules all
-    its flows.
+    measured alone or, in a dynamically shared band, with its round's other links, since the band reschedules all
+    flows.
 
     Args:
         gains: large-scale gains of the links.

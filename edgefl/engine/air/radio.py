@@ -47,9 +47,8 @@ class Radio:
 
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
-    downlink lasts. Other sites are assumed to behave like a round's own cell: in a fraction `neighbour_load` of their
-    slots, they send as many shares as the round has downlinks, or as the cell's dynamically shared band has at that
-    time.
+    downlink lasts. Other sites behave like a round's own cell: in a fraction `neighbour_load` of their slots, they
+    send as many shares as the round has downlinks, or as the cell's dynamically shared band has at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest

@@ -249,8 +249,7 @@ def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
         raise wrong(churn.switches, times_s, "an iterator of times in s: yield them", *place)
 
     def checked() -> Iterator[float]:
-        # compare with the time before the last: rounding may make the ends of a very short interval equal or swap
-        # them
+        # compare with the time before the last: rounding may make the ends of a short interval equal or swap them
         older_s = last_s = -math.inf
         for time_s in times_s:
             if not (isinstance(time_s, Real) and time_s > older_s):

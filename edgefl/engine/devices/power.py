@@ -125,8 +125,7 @@ class Power:
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
         """End a transfer; draw bits_j in addition to the energy drawn over time; return how much of bits_j was drawn.
 
-        An empty battery supplies at most its charge. Left out: the times during the transfer at which bits draw their
-        energy.
+        An empty battery supplies at most its charge. Left out: the times at which the transfer's bits draw energy.
 
         Args:
             tail: whether a tail follows the transfer.

@@ -59,8 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; if so, that model and the mean count as one
-                version.
+            aggregated: whether the cell's last round made a model; if so, it and the mean count as one version.
         """
 
 

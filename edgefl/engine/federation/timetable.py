@@ -16,8 +16,7 @@ class Timetable:
 
     A round begins when the pause after the previous round is over. With `every_s` the round begins at the first
     multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes
-    and the check before a session's training do not wait for the grid, so the first round of training follows at
-    once.
+    and the check before training do not wait for the grid, so the first round of training follows at once.
 
     Attributes:
         next_s: no round begins before this time.

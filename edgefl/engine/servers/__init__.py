@@ -113,8 +113,7 @@ class WeighingServer(ServerPolicy):
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",
-        description="treatment of an update staler than max_staleness. drop: it is lost; cap: its tau counts as"
-        " max_staleness",
+        description="treatment of an update staler than max_staleness. drop: it is lost; cap: tau = max_staleness",
     )
 
     @property

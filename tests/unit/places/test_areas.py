@@ -265,7 +265,7 @@ def test_features_are_chosen_by_any_property(tmp_path: Path, feature: Any, area_
 @pytest.mark.parametrize(
     ("feature", "words"),
     [
-        ("Wedding", ("GEN of 1, alt of 1 features", "feature: {GEN: Wedding}")),
+        ("Wedding", ("GEN of 1, alt of 1", "feature: {GEN: Wedding}")),
         ("Spandau", ("no feature 'Spandau'", "known names: 'A', 'B'")),
         ({"GEN": "Spandau"}, ("no feature has {GEN: Spandau}", "'Mitte', 'Wedding'")),
         ({"gen": "Mitte"}, ("no feature has {gen: Mitte}", "properties of its features: name, GEN, BEZ")),
