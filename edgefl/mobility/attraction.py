@@ -66,8 +66,7 @@ class Attraction(Walkers):
     current place) with the probabilities of the hour, and walks straight there at its own speed; a decision on the
     way redirects it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device
     heads for place i with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, which is the same
-    every day. This probability also holds on the first day, since devices begin at the place of their last decision
-    before time 0.
+    every day. The first day is no exception, since devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant
     community model: popular places, recurring periods). Left out: roads, and groups that move together.

@@ -30,8 +30,7 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number n takes
-    the first n devices, and a note says how many are left out. The seed and the devices' initial positions are
-    ignored.
+    the first n devices, and a note says how many are left out. The seed and initial positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 

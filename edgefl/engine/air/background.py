@@ -29,12 +29,11 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 class BackgroundTraffic:
     """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
-    The load is the fraction of time for which the files would occupy the band if learning did not use it, so the
-    arrival rate is the load divided by the mean duration of a file that has the band to itself. For traffic in bit/s,
-    the arrival rate is the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose
-    integral up to the next arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR
-    is too low for any rate have no traffic. Left out: congestion control, sessions of users, and a limit of one file
-    at a time per user.
+    The load is the fraction of time for which the files alone would occupy the band, so the arrival rate is the load
+    divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is the
+    traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
+    arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
+    have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
     Args:
         cells: cells with background traffic.

@@ -48,8 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links of the round: an idle link costs little, and a transfer over it may begin before the next
-        # tick
+        # measure all links: an idle link costs little, and a transfer over it may begin before the next tick
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -125,8 +124,7 @@ class GainReader:
     little longer than computing the gains of a few. If devices survey all cells for handovers, the links' gains come
     from the survey, and a transfer that begins between two measurements uses the gains of the last tick, just as a
     network uses the last reports. Without a survey, the link of a transfer that begins between two measurements is
-    measured alone or, in a dynamically shared band, with its round's other links, since the band reschedules all
-    flows.
+    measured alone or, in a dynamically shared band, with its round's other links, since all flows are rescheduled.
 
     Args:
         gains: large-scale gains of the links.

@@ -71,8 +71,7 @@ class Attendance:
         """Wait for the devices that are connecting now, at most for one interruption's length and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without this
-        wait, the device would miss the next round, which begins at once. If links never fail, a round never waits
-        (J).
+        wait, the device would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return

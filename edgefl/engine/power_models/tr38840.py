@@ -40,8 +40,7 @@ class TR38840(PowerModel):
     cycle the radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including
     transitions. After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band
     and with fewer antennas; `bandwidth_hz` is the width of the device's bandwidth part, not of the band. Times are
-    the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms); the time to release is
-    typical.
+    the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), and typical for the release.
 
     The report does not say how many watts a unit is. With 6 mW per unit, 700 units are 4.2 W, as measured on a phone
     that sends in a standalone 5G network (SIGCOMM21-5G/artifact).

@@ -48,15 +48,14 @@ class Candidates:
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: whether each device's link does not fade.
-        radiated: fraction of its power that each device radiates on an equal share of the band, as power control sets
-            it.
+        radiated: fraction of its power that each device radiates on an equal share of the band under power control.
         lowest_snr: SNR on an uplink's share of the band below which the uplink carries no data.
         receive_w: power that a device draws while it receives. amplifier_w: power of the amplifier at full transmit
             power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
-        down_s, compute_s, up_s: seconds of download, computing and upload. down_j, compute_j, up_j: joules of these
-            three. tail_j: joules of the radio after the two transfers, to the end of the second tail; empty if no
-            radio has a tail. Seconds and joules of a transfer include the access before it; up_access_s: access time
-            of the upload.
+        down_s, compute_s, up_s: seconds of download, computing and upload. down_j, compute_j, up_j: joules of these.
+            tail_j: joules of the radio after the two transfers, to the end of the second tail; empty if no radio has
+            a tail. Seconds and joules of a transfer include the access before it; up_access_s: access time of the
+            upload.
         charge_j: joules left in the device's battery; inf on mains.
         packet_errors: model of lost uploads, or None if all uploads arrive; its `arrives(snr, static)` takes the SNR
             on the uploads' shares.

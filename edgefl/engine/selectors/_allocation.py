@@ -111,8 +111,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     bits and amplifier energy.
 
     At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
-    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is a fraction of the maximum
-    power.
+    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is relative to maximum power.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
