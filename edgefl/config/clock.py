@@ -46,7 +46,7 @@ def epoch_s(text: str) -> float:
     """Return the seconds from 1970 to a date and time, which is in UTC if the text names no zone.
 
     Args:
-        text: date and time in ISO 8601; a blank may replace the T, and slashes may replace the hyphens.
+        text: date and time in ISO 8601; a space may replace the T, and slashes may replace the hyphens.
 
     Raises:
         ValueError: the text is not a date.

@@ -1,8 +1,8 @@
 """Hash the code of the user's own components, since a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
-imported. For a module of an installed distribution the hash covers only name and version. It does not cover data that
-the code reads, or modules in other folders.
+imported. For a module of an installed distribution the hash covers only name and version. The hash does not cover
+data that the code reads, or modules in other folders.
 """
 
 import ast
@@ -63,7 +63,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Return whether a module belongs to edgefl; the version of results represents edgefl's own code."""
+    """Return whether a module belongs to edgefl; the version of results identifies edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
 

@@ -141,5 +141,5 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
             break
         below += [number] if indent == own else []
     if len(above) < len(below):
-        return above[0], f"this line is indented by {_spaces(level)}, those below it by {own}"
+        return above[0], f"this line is indented by {_spaces(level)}, lines below it by {own}"
     return line, f"this line is indented by {_spaces(own)}, line {above[-1]} by {level}"

@@ -56,7 +56,7 @@ class DeviceFile(Section):
         None,
         ge=1,
         le=1e18,
-        description="FLOPs of the inference timed in column latency_ms; FLOPs and time give a device's speed",
+        description="FLOPs of the inference timed in column latency_ms; FLOPs and time determine a device's speed",
     )
 
 

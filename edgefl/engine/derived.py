@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class Derived(Generic[*Of, Value]):
-    """A cached value with the inputs it was computed from; the same inputs return the same object.
+    """A cached value, stored with the inputs of its computation; calls with the same inputs return the same object.
 
     Arrays match if their bits do, so that nan matches nan; other values match if they are equal. Inputs and value are
     kept by reference, so a caller must not modify either.

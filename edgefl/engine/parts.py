@@ -1,4 +1,4 @@
-"""The part of one device in one round as a value, the result of its SimPy process.
+"""Define a device's part in one round, which is the result of the device's SimPy process.
 
 These values are named tuples because a run creates four per device and round, and a frozen dataclass takes three
 times as long to create.

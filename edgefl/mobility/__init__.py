@@ -76,9 +76,9 @@ class RecordedMovement(Movement, Protocol):
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
-    """Return the devices' trips at the given time; a movement without a method `trips` is one endless trip.
+    """Return the devices' trips at the given time; a movement without a method `trips` counts as one endless trip.
 
-    The base class `Legs` has this method.
+    The base class `Legs` has the method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -92,7 +92,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if a device may be moving or this is unknown.
 
-    A movement that can determine this time has a method `still_until_s`, as `Legs` has.
+    A movement that can determine the time has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -132,7 +132,7 @@ class Mobility(Component):
 
     @property
     def goes_anywhere(self) -> bool:
-        """Whether devices may leave the disc in which they are dropped, for example to an area of the scenario."""
+        """Whether devices may leave the disc of their initial positions, for example for an area of the scenario."""
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
@@ -143,7 +143,7 @@ class Mobility(Component):
 
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
-        """Return the radius of the disc in which devices are dropped, m."""
+        """Return the radius of the disc in which devices are placed at the start, m."""
 
     def reach_m(self, cell_radius_m: float) -> float:
         """Return the largest distance of devices from the origin, m; with several cells, farther devices are absent.
@@ -156,13 +156,13 @@ class Mobility(Component):
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        """Start the movement of devices that were dropped at positions_m.
+        """Start the movement of devices with the initial positions positions_m.
 
         Args:
-            positions_m: [devices, 2] positions where devices were dropped. A model bound to streets, a road or a file
+            positions_m: [devices, 2] initial positions. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says, and uses only the number of positions.
             cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
-            min_distance_m: smallest distance of dropped devices from the base station; moving devices may be closer.
+            min_distance_m: smallest initial distance of devices from the base station; moving devices may be closer.
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:

@@ -32,7 +32,7 @@ class Legs(ABC):
     Legs are made as time passes, for all devices together and one leg ahead, since making many legs in one call takes
     little longer than making one leg. A leg depends on the device, the device's random numbers and the state at the
     end of the previous leg, but never on the times of earlier calls. A call for a time before a device's current leg
-    recomputes the device's walk from time 0. This is slow, but simulations only move forward.
+    recomputes the device's walk from time 0. Such a call is slow, but simulations only move forward.
 
     Inside the models, arrays are [2, devices], since operations on them are twice as fast as on [devices, 2].
 

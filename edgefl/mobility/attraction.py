@@ -52,7 +52,7 @@ WEEKDAY = (
 class Attraction(Walkers):
     """Each device chooses between home, work, the centre and areas, depending on the time of day.
 
-    A device's home is the place where the device was dropped. All devices share a few work places, which are
+    A device's home is its initial position. All devices share a few work places, which are
     uniformly distributed on the disc; each device belongs to one of them. There is one centre. Each device has its
     own spots, uniformly distributed within 30 m of the place, so the same devices meet at the same places every day.
 
@@ -62,11 +62,11 @@ class Attraction(Walkers):
     the cells; a device there is absent. Parts of the rhythm may belong to days of the week, {from_hour: 0, days:
     [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
 
-    A device decides at exponentially distributed intervals of mean stay_s. It chooses a place (possibly its current
-    place) with the probabilities of the hour, and walks straight there at its own speed; a decision on the way
-    redirects it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device heads
-    for place i with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, which is the same every
-    day. This also holds on the first day, since devices begin at the place of their last decision before time 0.
+    A device decides at exponentially distributed intervals of mean stay_s. The device chooses a place (possibly its
+    current place) with the probabilities of the hour, and walks straight there at its own speed; a decision on the
+    way redirects it. A day lasts day_s and has 24 hours; the simulation starts at begin_hour. At time t a device
+    heads for place i with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, which is the same
+    every day. The first day is no exception, since devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant
     community model: popular places, recurring periods). Left out: roads, and groups that move together.
@@ -88,7 +88,7 @@ class Attraction(Walkers):
     )
     homes: Shares | None = Field(
         None,
-        description="area of the homes, or {area: share of the devices}; null: home is where a device was dropped",
+        description="area of the homes, or {area: share of the devices}; null: home is a device's initial position",
     )
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; null: 3 random points"
@@ -160,7 +160,7 @@ class Attraction(Walkers):
         return _Days(np.stack(spots_m), self, self.speeds_m_s(len(positions_m), streams), draws)
 
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
+        """Choose places [n] at simulated times [n], including times before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
         # count the cumulative probabilities up to a number; a number above all probabilities chooses the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)

@@ -30,7 +30,7 @@ class GaussMarkov(LargerArea):
 
     At the border, even in the middle of a step, path, heading and mean heading are reflected as by a mirror; speed
     and |y| do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at
-    all times, as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away
+    all times, as they are at the start. (Camp, Boleng and Davies instead turn the mean heading away
     when a border is near.)
 
     Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0: a random walk;

@@ -24,7 +24,7 @@ class Highway(LargerArea):
 
     A lane and the absence at its end form a loop with independently and uniformly placed vehicles (on the road this
     is a Poisson process, given their number). Each vehicle's place along the road is therefore uniform at every time,
-    and the vehicle is present with probability road / (road + speed x away_s). Drop positions are ignored.
+    and the vehicle is present with probability road / (road + speed x away_s). Initial positions are ignored.
 
     Defaults resemble the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way, base stations 35 m
     from the road, one speed per lane. Left out: overtaking, acceleration, curves.

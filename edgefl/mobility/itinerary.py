@@ -71,14 +71,14 @@ class Itinerary(Walkers):
 
     `plan` contains the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then `{leave:
     "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` maps each place to an area's name, {area: share
-    of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says where home is.
-    In an area, each person has a fixed spot, drawn uniformly.
+    of the people}, or a point [x, y], m. Home is the person's initial position, unless `addresses` says where home
+    is. In an area, each person has a fixed spot, drawn uniformly.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, where h and d are uniform in -1 to 1; h
-    is drawn once for each person and entry, and d every day. The sum has a trapezoidal density of variance
-    spread_min^2 (habit^2 + (1 - habit)^2) / 3. With habit 1 all days are equal; with habit 0 they are independent.
-    One draw per person and place decides who belongs to the `share` that goes there. If two entries have the same
-    destination, the people of the smaller share also belong to the larger share.
+    is drawn once for each person and entry, and d every day. The deviation from `leave` has a trapezoidal density
+    with variance spread_min^2 (habit^2 + (1 - habit)^2) / 3. With habit 1 all days are equal; with habit 0 they are
+    independent. One draw per person and place decides who belongs to the `share` that goes there. If two entries have
+    the same destination, the people of the smaller share also belong to the larger share.
 
     People move at a constant speed: straight to the nearest point of the scenario's `streets`, along the shortest
     route, and straight to the destination; without `streets`, they move in a straight line. Entries are followed in

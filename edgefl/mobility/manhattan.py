@@ -25,12 +25,12 @@ class Manhattan(Walkers):
     station is in the middle of a block. At each junction a device turns left or right or goes straight on; at the
     area's edge, where streets end, it turns round. Each device keeps its speed.
 
-    Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
-    stationary: the probabilities of entering a piece of street straight on, by a left turn and by a right turn sum to
-    one, as do the probabilities of leaving it.
+    Devices start uniformly on all streets and in both directions; their initial positions are ignored. The
+    distribution at the start is stationary: the probabilities of entering a piece of street straight on, by a left
+    turn and by a right turn sum to one, as do the probabilities of leaving it.
 
     Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: the lanes and
-    following distances of that model, the width of streets, traffic lights.
+    following distances in Bai et al.'s model, the width of streets, traffic lights.
     """
 
     area_factor: float = Field(

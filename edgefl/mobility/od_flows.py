@@ -40,7 +40,7 @@ class OdFlows(Walkers):
     each origin, gives the rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day lasts day_s and has
-    24 hours. Drop positions are ignored. Areas are the scenario's `areas`; devices in an area
+    24 hours. Initial positions are ignored. Areas are the scenario's `areas`; devices in an area
     outside the cells are absent.
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip

@@ -19,7 +19,7 @@ class RandomDirection(Walkers):
     """Each device walks in a random direction for a random time, rests, and chooses a new direction.
 
     At the border the device is reflected, as light is by a mirror, and walks on. Walking and resting times are
-    exponential. At all times positions are uniform over the area and directions are uniform, so dropped devices are
+    exponential. At all times positions are uniform over the area and directions are uniform, so devices are
     in the stationary state from the start, at any speed (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the
     same holds on a disc, since straight motion and reflection preserve volume in position and direction). At the
     start a share pause / (pause + travel) of the devices is at rest. Left out: the older variant, in which devices

@@ -20,16 +20,16 @@ class RandomWaypoint(Walkers):
 
     Devices gather in the middle: in the long run walking devices have the density 45 (1 - r^2) E(r) / (32 pi R^2) per
     area at distance r R from the centre, with E the complete elliptic integral of the second kind of modulus r.
-    Resting devices are uniformly distributed, and a device of speed v rests for a share p / (p + 128 R / (45 pi v))
-    of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
+    Resting devices are uniformly distributed, and a device of speed v and pause p rests for a share p / (p + 128 R /
+    (45 pi v)) of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices start in this stationary distribution, not where they were dropped: a walking device starts within a leg
-    drawn with a density proportional to the leg's length, and a resting device starts with a uniform remaining rest
-    (perfect simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005).
-    This distribution never changes. Without `steady_state` devices start a new leg where they were
-    dropped, uniformly over the disc, and approach the stationary distribution within a few legs: the mean distance
-    from the centre falls from 0.67 R to 0.52 R, so a run's first sessions differ from later ones. Left out: speeds
-    and rests that vary by leg.
+    Devices start in this stationary distribution, not at their initial positions: a walking device starts within a
+    leg drawn with a density proportional to the leg's length, and a resting device starts with a uniform remaining
+    rest (perfect simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM
+    2005). The distribution of their positions therefore never changes. Without `steady_state` devices start a new leg
+    at their initial positions, uniformly over the disc, and approach the stationary distribution within a few legs:
+    the mean distance from the centre falls from 0.67 R to 0.52 R, so a run's first sessions differ from later ones.
+    Left out: speeds and rests that vary by leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="time at rest at each waypoint")
@@ -57,7 +57,7 @@ class _Walks(Legs):
         self._radius_m = radius_m
         self._pause_s = model.pause_s
         self._draws = UniformDraws(streams, len(positions_m))
-        # the first waypoint is where the device was dropped, reached at time 0 and left at once
+        # the first waypoint is the device's initial position, reached at time 0 and left at once
         self._places_m = positions_m.T.copy()
         self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
         if model.steady_state:

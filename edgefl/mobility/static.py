@@ -1,4 +1,4 @@
-"""Devices that stay where they are dropped at the start."""
+"""Devices that stay at their initial positions."""
 
 from typing import Literal
 

@@ -30,12 +30,12 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all devices; a number n takes
-    the first n devices, and a note says how many are left out. The seed and the drop positions are ignored.
+    the first n devices, and a note says how many are left out. The seed and initial positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
-    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Vehicles and persons are devices (choose by
-      `kinds`), distinct even if they share an id.
+    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Vehicles and persons are devices (`kinds` selects
+      which); a vehicle and a person with the same id are two devices.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
       latitude, recognised by their common names or set in `columns`. A file without ids is one device.
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
@@ -110,11 +110,11 @@ class Trace(Mobility):
         traced = len(samples.devices)
         if traced < count:
             raise EdgeflError(
-                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} or all",
+                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced}, or devices.count: all",
                 ("devices", "count"),
             )
         if traced > count:
-            used = f"the first {count:,} are used; devices.count: all would use all"
+            used = f"the first {count:,} are used; set devices.count: all to use all of them"
             self.places.notes.append(f"{self.path}: {traced:,} devices, of which {used}")
         return self._moving(samples)
 
@@ -316,8 +316,8 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
         times_s: [samples] times, device after device.
         counts: [devices] how many samples each device has.
         lost: [devices] how many usual intervals a gap must exceed to count as an absence. In files that list all
-            devices at each time step, the usual interval is the median over all devices. In other files it is each
-            device's median, and the limit is at least RECEPTION_S.
+            devices at each time step, the usual interval is the median over all devices. In other files, the usual
+            interval is each device's median, and the limit is at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

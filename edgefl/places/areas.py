@@ -204,10 +204,10 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     if made.repaired:
         places.notes.append(
             f"{source.path}: {made.repaired:,} of {len(read):,} polygons have sides that cross or coincide;"
-            " they are filled by the even-odd rule"
+            " such polygons are filled by the even-odd rule"
         )
     if made.dropped:
-        places.notes.append(f"{source.path}: {made.dropped:,} rings of fewer than three corners are left out")
+        places.notes.append(f"{source.path}: rings of fewer than three corners left out: {made.dropped:,}")
     return region
 
 

@@ -205,7 +205,8 @@ def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, An
     if any(each != found[0] for each in found):
         several = ", ".join(f"{key} of {len(each):,}" for key, each in having.items())
         raise EdgeflError(
-            f"{quoted(wanted)} is the {several} features; write feature: {{{next(iter(having))}: {wanted}}}",
+            f"{quoted(wanted)} names different features, as it is the {several}: write feature:"
+            f" {{{next(iter(having))}: {wanted}}}",
             place,
         )
     return found[0]

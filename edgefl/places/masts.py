@@ -247,10 +247,10 @@ class _Rows:
 
         cells = many(self._chosen, "cell")
         if self._chosen < self._cells:
-            cells = f"{self._chosen:,} of {many(self._cells, 'cell')} (where)"
+            cells = f"{self._chosen:,} of {many(self._cells, 'cell')} (chosen by `where`)"
         sectors_of = f" with {many(sectors, 'sector')}" if self._with_azimuths else ""
         beyond = len(self._azimuths) - kept
-        left_out = f"; {beyond:,} more beyond layout.radius_m are left out" if beyond else ""
+        left_out = f"; masts left out beyond layout.radius_m: {beyond:,}" if beyond else ""
         azimuths = list(chain.from_iterable(self._azimuths.values())) if self._with_azimuths else []
         if len(set(azimuths)) > 1 and max(abs(90.0 - each) for each in azimuths) <= 2 * math.pi:
             left_out += "; all azimuths lie within 6.3 degrees of north: are they in radians?"

@@ -61,7 +61,7 @@ def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
     """Return a feature's OpenStreetMap tags from its properties, in which programs store them differently.
 
     The tags are properties (osmtogeojson, QGIS), within `tags` (older osmtogeojson), or in the text `other_tags`
-    (GDAL). Overture's roads have the class of the highway, and its railways and waterways have a subtype.
+    (GDAL). In Overture's maps, roads have the class of the highway, and railways and waterways have a subtype.
     """
     nested = properties.get("tags")
     stored = properties.get("other_tags")

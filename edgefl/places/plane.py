@@ -18,8 +18,8 @@ def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float]
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
     Places look like degrees if all are in the range of degrees, and several of them lie within SMALLEST_M of one
-    another, away from [0, 0]. If these are degrees, the places span a town or a region; if they are metres, the area
-    is too small to move in. A single place looks like degrees only if it is near the origin's longitude and latitude.
+    another, away from [0, 0]. As degrees, such coordinates span a town or a region; as metres, they span an area too
+    small to move in. A single place looks like degrees only if it is near the origin's longitude and latitude.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):

@@ -67,8 +67,8 @@ def union(polygons: Sequence[Rings]) -> _Union:
     """Return the union of polygons.
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
-    inside the union if it is inside any polygon. Rings of fewer than three corners are dropped; if an outline is
-    dropped, so are its holes. Outlines run counter-clockwise and holes clockwise, so that a drawing leaves the holes
+    inside the union if it is inside any polygon. Rings of fewer than three corners are left out; if an outline is
+    left out, so are its holes. Outlines run counter-clockwise and holes clockwise, so that a drawing leaves the holes
     empty.
 
     Raises:

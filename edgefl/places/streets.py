@@ -32,7 +32,7 @@ class _Street(NamedTuple):
 
 
 class _StreetLines:
-    """All streets of a map.
+    """All streets of a map, open or closed to a mode of travel.
 
     Args:
         streets: all streets, open or closed.
@@ -151,7 +151,7 @@ def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
     read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
     lines = [(tags, line) for tags, line in read if len(line) > 1]
     if len(lines) < len(read):
-        places.notes.append(f"{source.path}: {len(read) - len(lines):,} one-point lines are left out")
+        places.notes.append(f"{source.path}: one-point lines left out: {len(read) - len(lines):,}")
     highways_only = any("highway" in tags for tags, _ in lines)
     if not lines:
         raise EdgeflError(f"{source.path}: {nothing}", ("geojson", "path"))

@@ -1,1 +1,1 @@
-"""The air interface, with links and their gains, and a round's transfers and their costs."""
+"""Model the air interface: links and their gains, and the transfers of a round and their costs."""

@@ -39,11 +39,11 @@ class AccessSettings(Section):
         0.0,
         ge=0,
         le=3600,
-        description="time before a download in which the radio is not used: for serialisation, or until the "
+        description="time before a download, during which the radio is not used: for serialisation, or until the "
         "device polls again",
     )
     before_uplink_s: float = Field(
-        0.0, ge=0, le=3600, description="time before an upload in which the radio is not used"
+        0.0, ge=0, le=3600, description="time before an upload, during which the radio is not used"
     )
 
 

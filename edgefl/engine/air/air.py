@@ -1,4 +1,4 @@
-"""The air interface, with the grid of slots, the carriers, and the bands that cells share dynamically."""
+"""Hold what all cells' transfers share: the grid of slots, the carriers, and each cell's dynamically shared bands."""
 
 import math
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class AirInterface:
     """The state and settings that the transfers of all cells share.
 
     bands: dynamically shared bands in use, by cell and direction.
-    pieces: pieces of transfers on fixed shares, computed together.
+    pieces: pieces of transfers on fixed shares; pieces that begin at the same slot are computed together.
     groups: device groups that divide a band by weight; if None, the scheduler shares the whole band.
     """
 
@@ -70,6 +70,6 @@ class AirInterface:
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return the mean duration in s of a transfer that has the band to itself; inf below the lowest rate."""
+        """Return the mean duration in s of a transfer alone in the band; inf if the link carries no data."""
         taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
         return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)

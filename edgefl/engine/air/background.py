@@ -29,9 +29,9 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 class BackgroundTraffic:
     """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
-    The load is the share of time for which the files would occupy a band of their own, so the arrival rate is the
-    load divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is
-    the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
+    The load is the fraction of time for which the files alone would occupy the band, so the arrival rate is the load
+    divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is the
+    traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
     arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
     have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
 
@@ -86,7 +86,7 @@ class BackgroundTraffic:
             number += 1
             with refused("radio"):
                 self.air.band(cell, direction).begin(
-                    -number,  # negative, since the ids of devices start at 0
+                    -number,  # below 0, unlike the ids of devices
                     settings.file_bits,
                     snr_whole_band=float(snr[user]),
                     fading=fading[user],
@@ -99,8 +99,8 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g},"
-                f" so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, users can only send {most_bps / MOST_LOAD:.3g}"
+                f" bit/s, so files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 
@@ -110,7 +110,9 @@ class BackgroundTraffic:
             isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(one, Real) for one in answer)
         )
         if not (right and 0 <= answer[0] <= 1 and answer[1] > time_s):
-            wanted = "two numbers, the load from 0 to 1, and the later time in s until which the load holds"
+            wanted = (
+                "two numbers, the load from 0 to 1, and a time in s, later than time_s, until which it holds"
+            )
             raise wrong(self._settings.load, answer, wanted, "radio", "background")
         return answer
 

@@ -19,7 +19,7 @@ from edgefl.errors import EdgeflError
 from edgefl.mobility._draws import UniformDraws
 from edgefl.rng import Streams
 
-MOST_DRAWS = 10_000  # maximum number of batches of places drawn until a cell has enough users
+MOST_DRAWS = 10_000  # maximum number of batches of random places drawn to find enough users for a cell
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class BackgroundUsers:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
         if not extent.layout.several and distance_m[1] > extent.edge_m:
             raise EdgeflError(
-                f"{distance_m[1]:g} m is beyond the cell's {extent.edge_m:g} m: lower it, or raise cell.radius_m",
+                f"{distance_m[1]:g} m is beyond the cell's edge at {extent.edge_m:g} m: lower it,"
+                " or raise cell.radius_m",
                 ("radio", "background", "distance_m"),
             )
         uniform = rng.random((users, 2))
@@ -79,7 +80,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw random places until every user has one at which this cell is the strongest."""
+        """Draw random places until each user has a place where this cell is the strongest."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)

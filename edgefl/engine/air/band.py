@@ -12,7 +12,7 @@ from edgefl.errors import refused
 
 
 class BandInUse:
-    """A SharedBand on SimPy's clock, where flows join at slot boundaries, and end with an event or are cut off.
+    """A SharedBand on SimPy's clock; flows join at slot boundaries, and each completed flow triggers an event.
 
     Args:
         yields: band of the other direction, if that band may send only while this band has no flows; otherwise None.
@@ -68,8 +68,8 @@ class BandInUse:
         """Return the ends of flows that have the band to themselves, as if each began and ended on the clock.
 
         Args:
-            begins: for each flow, in order of the events: the clock's time and the slot at which it begins, and its
-                arguments of `SharedBand.add`.
+            begins: the clock's time and the slot at which each flow begins, and the flow's arguments of
+                `SharedBand.add`, in order of the events.
 
         Returns:
             Device -> slot boundary by which its payload has arrived, and the clock's time then; in order of time.
@@ -112,7 +112,7 @@ class BandInUse:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime in slots since the run began, summed over shares."""
+        """Airtime in slots since the run began; K shares in use for a slot count as K slots."""
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:

@@ -17,9 +17,9 @@ from edgefl.errors import EdgeflError
 class Broadcast:
     """Broadcast of a model over the whole band; with an erasure code, only the number of received bits matters.
 
-    The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' rates,
-    averaged over fading. In a slot a device receives the bits that its own SNR allows. If these bits add up to the
-    payload, the device has the model; otherwise it downloads the rest by unicast, on an equal share of the band.
+    The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' mean rates
+    over fading. In a slot a device receives the bits that its own SNR allows. A device that has received as many bits
+    as the payload has the model; others download the rest by unicast, on an equal share of the band.
 
     Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
@@ -56,9 +56,9 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices] bits that each device needs, either 0 or a value common to all devices.
+            payload_bits: [devices] bits of the model sent to each device, either 0 or a number common to all devices.
             quantile: quantile of the devices' rates at which to send; 0 is the rate of the worst device.
-            lowest_snr: mean SNR below which a device receives nothing, and is ignored in the choice of the rate.
+            lowest_snr: mean SNR below which a device receives nothing; the choice of the rate ignores such a device.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:

@@ -89,8 +89,8 @@ class Budget:
     def array_gain(self, state: LargeScaleState) -> FloatArray | float:
         """Return [devices] the gain of the site's beam towards each device, or one gain for all devices.
 
-        The powers of all paths add up; paths in line of sight have one gain, and all other paths another. Only wanted
-        signals have this gain: other cells' beams point in arbitrary directions, over which a beam's gain averages 1.
+        The powers of all paths add up; paths in line of sight have one gain, and all other paths another. The gain
+        does not affect interference: other cells' beams point in all directions, over which the gain averages 1.
         """
         if state.in_sight is None:
             return self._array_gain
@@ -111,7 +111,7 @@ class Budget:
         """Return the fraction [devices] of its power that each device radiates in a round under power control.
 
         The fraction follows from the path loss at the round's start and, like the share of the band, stays fixed.
-        Devices measure this loss in a cell-wide beam, without array gain (38.213, 7.1.1).
+        Devices measure the path loss in a cell-wide beam, without array gain (38.213, 7.1.1).
 
         Args:
             share: [devices] each device's share of the band.

@@ -31,7 +31,7 @@ class ChannelReports:
     Args:
         links: the round's links by ascending id, with the SNR at the round's start and the round's uplink power.
         neighbours: number of shares that every other site sends at once.
-        interfered: fading with interference, which is also updated; None if the SNR includes interference.
+        interfered: fading with interference, updated along with the SNR; None if the SNR includes interference.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # measure all links of the round: an idle link may begin a transfer before the next tick, and costs little
+        # measure all links: an idle link costs little, and a transfer over it may begin before the next tick
         self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -84,7 +84,7 @@ class ChannelReports:
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of links with a transfer under way that have not yet been measured at this time.
 
-        These links count as measured from now on. Absent devices are left out and keep their last SNR.
+        The returned links count as measured from now on. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] current positions, nan for absent devices.
@@ -123,8 +123,8 @@ class GainReader:
     At the common measurement times, all rounds are measured together, since computing the gains of many places takes
     little longer than computing the gains of a few. If devices survey all cells for handovers, the links' gains come
     from the survey, and a transfer that begins between two measurements uses the gains of the last tick, just as a
-    network uses the last reports. Without a survey, the link of such a transfer is measured alone or, in a
-    dynamically shared band, with the other links of its round, since the band reschedules all its flows.
+    network uses the last reports. Without a survey, the link of a transfer that begins between two measurements is
+    measured alone or, in a dynamically shared band, with its round's other links, since all flows are rescheduled.
 
     Args:
         gains: large-scale gains of the links.

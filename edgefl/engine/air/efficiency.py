@@ -16,10 +16,10 @@ STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one last bin
 class Efficiency:
     """Count transfers by their spectral efficiency in bit/s/Hz, including the padding of their last slot.
 
-    With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. The
-    shares of a dynamically shared band are not recorded. Since a scheduler leaves no part of the band unused, the
-    efficiency of the whole band in a round is counted instead: the number of bits in a direction over the bandwidth
-    and the time in which the band was in use, or in TDD the part of this time that serves the direction.
+    With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime.
+    With dynamically shared bands, shares are not recorded, so each round counts as one transfer on the whole band, of
+    which a scheduler leaves no part unused: the bits in a direction, divided by the bandwidth and by the time in
+    which the band was in use, or in TDD by the part of this time that serves the direction.
 
     Args:
         bandwidth_hz: bandwidth of the whole band.

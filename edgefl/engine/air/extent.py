@@ -83,7 +83,7 @@ class Extent:
     def field_radius_m(self) -> float:
         """Radius of the disc on which shadowing and line of sight are defined as functions of the place.
 
-        With one cell this is the area where devices are placed; with several cells, the area that they can reach.
+        With one cell, the disc is the area where devices are placed; with several cells, what devices can reach.
         """
         if not self.layout.several:
             return self.area_radius_m

@@ -41,7 +41,7 @@ class LargeScaleState:
         return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, everywhere_m, in_sight)
 
     def behind(self, loss_db: np.ndarray, hidden: np.ndarray) -> "LargeScaleState":
-        """Return the state with an additional loss [devices] to all sites; hidden devices have no line of sight."""
+        """Return the state with an additional loss [devices] to all sites; `hidden` devices have no line of sight."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         in_sight = None if self.in_sight is None else np.where(hidden, 0.0, self.in_sight)
@@ -54,8 +54,8 @@ class LargeScaleGains:
 
     Attributes:
         clamped: number of links shorter than the minimum distance, which have the path loss of that distance.
-        beyond: number of links with the gain at the world's border, or at the end of the path loss's range. Devices
-            on such links left less than a tick ago and still count as present, or left with work under way.
+        beyond: number of links with the gain at the world's border, or at the end of the path loss's range. Such a
+            link's device left less than a tick ago and still counts as present, or left with work under way.
     """
 
     clamped = 0
@@ -68,11 +68,11 @@ class LargeScaleGains:
         raise NotImplementedError
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links to the sites of cells [ids] from a survey, within 1e-3 dB."""
+        """Return the state of links to the sites of cells [ids] from a survey, to within 1e-3 dB."""
         raise NotImplementedError(_BY_ROUND)
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to cells [n] within 1e-3 dB; leave `clamped` unchanged."""
+        """Return the state of links from places [n, 2] to cells [n], to within 1e-3 dB; leave `clamped` unchanged."""
         raise NotImplementedError(_BY_ROUND)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ class SpatialGains(LargeScaleGains):
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and how many have the gain of the minimum distance and of the border."""
+        """Return the links of devices [n], and how many are below the minimum distance and beyond the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
@@ -215,7 +215,7 @@ class SpatialGains(LargeScaleGains):
         return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Move places [n, 2] beyond the world's border to the border; return all places and the number moved."""
+        """Move any of the places [n, 2] outside the world to its border; return all places and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():

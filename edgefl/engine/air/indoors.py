@@ -21,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 # uniform numbers per device and place: one for being indoors, two for the depth, two for a normal number
 _NUMBERS = 5
-# number of the grid square at the origin, along each axis, so that squares within 2^20 x 25 m have no negative number
+# number of the grid square at the origin along each axis; no square within 2^20 x 25 m has a negative number
 _MIDDLE = 2**20
 
 
@@ -115,9 +115,9 @@ class Indoors:
 class IndoorsByTrip:
     """Penetration loss of buildings and cars, drawn for each trip of a device.
 
-    A device stays indoors or outdoors from one departure to the next. Above vehicle_above_m_s it is in a car, whose
-    loss is drawn for each trip. A device whose movement has no destinations never changes its state. The loss is
-    the same towards all sites.
+    A device stays indoors or outdoors from one departure to the next. A device faster than vehicle_above_m_s is in a
+    car, whose loss is drawn for each trip. A device whose movement has no destinations never changes its state. The
+    loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars,
     N(9 dB, (5 dB)^2)). Left out: the time that a device spends outdoors while it walks to a place.

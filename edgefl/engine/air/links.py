@@ -1,4 +1,4 @@
-"""Links of devices to their cells' sites, and transfers over them, as values."""
+"""Define immutable values for devices' links to their cells' sites, and for transfers over links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Transfers:
     """Complete transfers over n links, as arrays [n].
 
     clock_s: SimPy's time at the end of each transfer. power: mean fraction of its power that each device radiated, or
-    None if the links' values apply. rank: order in which transfers end in a shared band.
+    None if it is the links' `uplink_power`. rank: order in which transfers end in a shared band.
     """
 
     start_s: FloatArray
@@ -69,8 +69,8 @@ class Transfer(NamedTuple):
     """A transfer that has ended or was cut off, with the bits transferred and the time for which the radio was on.
 
     stalled_s: part of the transfer's duration in which the link carried no data. stalled_air_s: the radio's on-time
-    during the stall. power: mean fraction of its power that the device radiated while its radio was on, or None if
-    the link's value applies.
+    during the stall. power: mean fraction of its power that the device radiated while its radio was on, or None if it
+    is the link's `uplink_power`.
     """
 
     start_s: float

@@ -1,4 +1,4 @@
-"""Measure the received power of the cells at the devices, once per time for all readers."""
+"""Measure the power that devices receive from the cells, once at each time for all callers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Survey:
 
 
 class Measurements:
-    """Measure the power of the cells at the devices; only devices that have moved are measured again.
+    """Measure the power that devices receive from the cells, again only for devices that have moved.
 
     Args:
         cells: number of cells.

@@ -16,7 +16,7 @@ class _Awaited(Protocol):
 class Pieces:
     """The transfers that continue at each slot boundary, which are computed as one batch.
 
-    Computing many transfers takes little longer than computing one, and does not change their results.
+    Computing many transfers in one batch takes little longer than computing one, and does not change their results.
     """
 
     def __init__(self) -> None:

@@ -240,7 +240,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own gain
             return given.get("sectors", 1) == 1 and isinstance(given.get("azimuth_deg", 0.0), int | float)
-        case "uplink_p0_dbm":  # the key has an effect only on resource blocks or a fixed share
+        case "uplink_p0_dbm":  # the key has an effect only with resource blocks or with fixed shares
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers" | "frequency_taps":
             return by_cqi

@@ -106,7 +106,7 @@ class FixedShareTransfer:
 
 @dataclass(eq=False)
 class SharedBandTransfer:
-    """A transfer in a dynamically shared band, which is not scheduled while out of sync.
+    """A transfer in a dynamically shared band; it is not scheduled while its link is out of sync.
 
     Args:
         neighbours: interference over noise for each share that the other sites send.
@@ -175,7 +175,7 @@ class SharedBandTransfer:
 
 @dataclass(eq=False)
 class MonitoredTransfer:
-    """A transfer on a monitored link, which proceeds between measurements, stalls out of sync, and may fail.
+    """A transfer on a monitored link; it proceeds between measurements, stalls while out of sync, and may fail.
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
@@ -204,7 +204,7 @@ class MonitoredTransfer:
         ]
 
     def expect(self, slot: int) -> None:
-        """Announce that the transfer continues at a slot boundary, where pieces are computed in one batch."""
+        """Register the piece of the transfer that begins at a slot boundary, for the batch of such pieces."""
         if isinstance(self.transfer, FixedShareTransfer):
             self.air.pieces.expect(slot, self)
 

@@ -41,13 +41,13 @@ class Radio:
     """The radio of all cells, with the links between base stations and devices.
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
-    device's downlink and uplink alternate in the journal's intervals, or each uses its own slots of a TDD frame;
-    during a transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not interfere.
+    device's downlink and uplink alternate in the journal's intervals, or use different slots of a TDD frame; during a
+    transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not disturb each other.
 
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any
-    downlink lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots, they send as
-    many shares as this cell's round has downlinks, or as there are in its dynamically shared band at that time.
+    downlink lasts. Other sites behave like a round's own cell: in a fraction `neighbour_load` of their slots, they
+    send as many shares as the round has downlinks, or as the cell's dynamically shared band has at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
@@ -159,9 +159,9 @@ class Radio:
 
         Args:
             payload_bits: direction -> bits that each participant transfers.
-            lead_slots: number of slots before a broadcast until all receivers listen.
+            lead_slots: number of slots to wait before a broadcast until all receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
-            power: fraction of its power that each device radiates; by default set by power control, or full power
+            power: fraction of its maximum power that each device radiates; by default as set by power control, or 1
                 without power control.
         """
         broadcasts = self._settings.downlink == "broadcast"
@@ -250,7 +250,7 @@ class Radio:
         )
 
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
-        """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
+        """Return a round with only a device's current link to a cell's site, or None if the device is absent.
 
         If shares are fixed for a round, the device keeps the size of its share in the new cell's band, and the
         devices of that cell also keep their shares. The part of a broadcast that has not arrived is sent by unicast.

@@ -9,11 +9,11 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """The slots in which gains are measured, and the number of slots after which a link is given up.
 
-    A link is out of sync, and carries no data, while its SNR, averaged over fading, is below the SNR of CQI 1. If it
-    stays out of sync for T310, the link fails; if it recovers earlier, it continues as if nothing had happened.
+    A link is out of sync, and carries no data, while its SNR, averaged over fading, is below the SNR of CQI 1. A link
+    that stays out of sync for T310 fails; a link that recovers earlier continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. In 3GPP, T310 starts after N310 indications
     based on the block errors of a hypothetical downlink control channel. Here both directions are measured, and a
-    failure of the uplink represents reaching the maximum number of RLC retransmissions. Without monitoring, a device
+    failure of the uplink stands for reaching the maximum number of RLC retransmissions. Without monitoring, a device
     at -20 dB would "transfer" for minutes, and its round would wait for it.
 
     Source: 3GPP TS 38.331, 5.3.10; TS 38.133, 8.1. Left out: N310, N311, Qin above Qout.

@@ -1,4 +1,4 @@
-"""A round on the radio as a value, with its links, their transfers, and the broadcast."""
+"""Define a round on the radio, with its links, their transfers, and the broadcast."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -33,7 +33,7 @@ from edgefl.engine.parts import Cause, Span, total
 
 @dataclass(frozen=True)
 class RadioRound:
-    """An open round, with the links of its participants, which stay the same until the round is over.
+    """A round that is open; its participants' links stay the same until the round ends.
 
     Any number of rounds may be open at the same time, even in a single cell.
 
@@ -224,7 +224,7 @@ class Link:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits or direction == "downlink":  # even an empty downlink ends the last tail
+        if payload_bits or direction == "downlink":  # even an empty downlink ends the previous tail
             radio_on(on)
         if broadcast is not None:
             try:

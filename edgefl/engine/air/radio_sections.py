@@ -40,7 +40,7 @@ class PropagationSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="always: LoS everywhere (J); never: LoS nowhere; probabilistic: drawn for each place (38.901);"
-        " soft: also drawn, but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
+        " soft: also drawn, but links change gradually between LoS and NLoS (7.6.3.3), and do so a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn for each round (J); spatial: a function of the place"
@@ -146,7 +146,7 @@ class LinkSettings(Section):
         0.0,
         ge=0,
         le=0.5,
-        description="share of blocks that are sent twice; the second copy always arrives, combined with the first",
+        description="share of blocks that are sent twice; the two copies combined are always received",
     )
     frequency_taps: int = Field(
         1,
@@ -235,7 +235,7 @@ class MonitoringSettings(Section):
         le=30,
         description="time for which a device searches for a cell after a radio link failure, to resume its transfer"
         " there (T311, 38.331: 1 to 30); with a deadline, it searches at idle power until the deadline; 0:"
-        " it drops out of the round at once",
+        " the device leaves the round at once",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4

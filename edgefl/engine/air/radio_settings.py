@@ -80,7 +80,7 @@ class RadioSettings(Section):
         ge=0,
         le=1,
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
-        " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
+        " power_over_share: full, each of these sites serves as many downlinks at once as the cell. With"
         " interference: slot, one device in every other cell also transmits in this fraction of slots, with uplink"
         " power control, on a part of the band as large as the disturbed link's part",
     )

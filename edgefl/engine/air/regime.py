@@ -7,16 +7,16 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Count the transfers drawn by renewal, and how many of them are too short for the normal limit that it assumes.
+    """Count the transfers drawn by renewal, and those that are too short for the normal limit that renewal assumes.
 
-    The limit needs many coherence times 1 / (1 - rho). In comparisons with 1,500 or 2,000 slot-exact transfers, at
-    -20 to 40 dB and 1 to 30 m/s, the standard deviation of times drawn by renewal was too large by at most
+    The limit holds for many coherence times 1 / (1 - rho). In comparisons with 1,500 or 2,000 slot-exact transfers,
+    at -20 to 40 dB and 1 to 30 m/s, the standard deviation of times drawn by renewal was too large by at most
 
         coherence times   0.1     0.3     1      2     5     10    20   50
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
-    and so was their 99th percentile. The mean is within 3 % from 2 coherence times on, 10 % too long at 1, and 190 %
-    too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
+    and the 99th percentile was too large by as much. The mean is within 3 % from 2 coherence times on, 10 % too long
+    at 1, and 190 % too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Compute the joules with which a server sends in a round; time in which rounds overlap counts only once."""
+"""Compute the joules that a server spends on sending in a round; time in which rounds overlap counts only once."""
 
 import math
 from collections import defaultdict

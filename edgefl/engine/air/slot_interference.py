@@ -42,8 +42,8 @@ class SlotInterference:
         """Return the links' fading with interference at their receivers, computed on first use.
 
         Few of the links that a device tries after a failure can carry data even without interference, so interference
-        is computed only for links that can. Devices of other cells send on shares as large as those of these links,
-        since all cells divide their bands in the same way.
+        is computed only for links that can carry data. Devices of other cells send on shares as large as this round's
+        links, since all cells divide their bands in the same way.
 
         Args:
             uplink_share: [links] each link's share of the band; 1 if shares change within a round.

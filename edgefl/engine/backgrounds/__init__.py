@@ -17,11 +17,11 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 class Background(Component):
     """Base class of background traffic: files of other users that arrive at random and share the band.
 
-    Users are not devices: they have their own power and penetration loss, and no table contains their energy.
+    Users are not devices: they have their own power and penetration loss, and no table includes their energy.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="number of users per cell, dropped at random")
+    users: int = Field(20, ge=1, le=10_000, description="number of users per cell, placed at random")
     distance_m: tuple[Metres, Metres] | None = Field(
         None,
         description="[from, to]: range of the users' 2D distances from their site, drawn uniformly; null: anywhere",
@@ -47,7 +47,7 @@ class Background(Component):
         """Return the load of a cell at a time, 0 to 1, and the time in s until which it stays the same, or inf.
 
         The load is the share of time in which the users would use the band if they had it to themselves. If the load
-        stays 0, return inf; otherwise the cell would wait for files that never come.
+        stays 0 to the end, the time must be inf; otherwise the cell would wait for files that never come.
         """
 
     def check(self, cells: Collection[int]) -> None:

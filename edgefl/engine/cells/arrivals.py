@@ -7,7 +7,7 @@ import simpy
 
 
 class Arrivals:
-    """An event for each cell that succeeds when the next device becomes present in the cell."""
+    """For each cell, an event that succeeds when the next device becomes present in the cell."""
 
     def __init__(self, env: simpy.Environment, cells: int) -> None:
         self._env = env

@@ -13,8 +13,8 @@ LOOK_S = 1.0  # a car at 50 km/h moves 14 m in this time, so of two crossings ne
 class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
-    The number of handovers per border crossing separates movement from ping-pong; measured networks have 1.5 to 2.4
-    (drives of uccmisl/5Gdataset). Counting draws no random numbers and affects no other result.
+    The number of handovers per border crossing tells ping-pong from movement; in measured networks it is 1.5 to 2.4
+    (test drives in uccmisl/5Gdataset). Counting draws no random numbers and affects no other result.
 
     Args:
         cells_m: [cells, 2] a point in each cell, such as its site.

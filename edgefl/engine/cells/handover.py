@@ -79,7 +79,7 @@ class Layer3Filter:
 
 
 class EventA3:
-    """Event A3: a neighbour stays stronger than the serving cell by an offset for the time-to-trigger.
+    """Event A3: during the whole time-to-trigger, a neighbour is stronger than the serving cell by an offset.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 

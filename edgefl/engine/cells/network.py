@@ -47,8 +47,8 @@ class Network:
         measurements: the devices' measurements of the cells.
         power: creates the devices' switches and batteries, given a listener to their changes.
         tick_s: time between two checks of the devices.
-        borders: counts the cell borders that devices cross while a cell serves them; None if they are not counted.
-        coverage: decides which devices have a link; None if all have one.
+        borders: counts the cell borders that devices cross while a cell serves them, or None.
+        coverage: decides which devices have a link; None if all devices have one.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Network:
         yield from self.power.processes()
 
     def _change_cells(self) -> Generator[simpy.Event, None, None]:
-        """Hand devices over at times known in advance; devices that are off or absent change cells without event."""
+        """Hand devices over at times known in advance, without an event if a device is off or absent."""
         for time_s, devices, targets in self._measurements.changes:
             yield self.env.timeout(max(0.0, time_s - self.env.now))
             present = self.power.running[devices] & self._inside[devices]
@@ -216,7 +216,7 @@ class Network:
     # -- what happens to a device ---------------------------------------------------------------------
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
-        """Register a device's process in a round, which is interrupted if the device has to stop."""
+        """Register a device's process in a round; the process is interrupted if the device has to stop."""
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
@@ -258,7 +258,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        If another cell served the device before the failure, this is a handover, subject to the handover policy.
+        If another cell served the device before, the change is a handover, subject to the handover policy.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s

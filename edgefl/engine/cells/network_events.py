@@ -13,14 +13,14 @@ from edgefl.engine.settings import HandoverSettings
 
 @dataclass(frozen=True)
 class NetworkEvents:
-    """Write rows of events at the current time."""
+    """Write rows of the table of events, with the current time."""
 
     env: simpy.Environment
     recorder: Recorder
     handover: HandoverSettings
 
     def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
-        """Write an event of a device; `cell` may be NOWHERE, and `further` has additional columns of Event."""
+        """Write an event of a device; `cell` may be NOWHERE, and `further` sets additional columns of Event."""
         in_cell = None if cell == NOWHERE else cell
         self.recorder.write(Event(self.env.now, name, device, None, in_cell, **further))
 

@@ -67,8 +67,8 @@ def recorded_positions(
 def looks(devices: int, end_s: float) -> Iterator[float]:
     """Yield the default times at which positions are recorded.
 
-    If the end is known, there are LOOKS equal steps, fewer for many devices. Otherwise the same number of steps of
-    FIRST_S comes first, then half the number with twice the length, and so on.
+    If the end is known, there are LOOKS equal steps, fewer for many devices. Otherwise that number of steps of
+    FIRST_S comes first, then half the number with twice the length, half the number with four times the length, etc.
     """
     count = min(LOOKS, max(FEWEST_LOOKS, MOST_ROWS // devices))
     if math.isfinite(end_s):

@@ -1,4 +1,4 @@
-"""Each device's serving cell, the start of this service, and the previous cell, in NumPy and without a clock."""
+"""Store each device's serving cell, the start of its service, and the previous cell, in NumPy and without a clock."""
 
 import numpy as np
 

@@ -51,14 +51,15 @@ class AvailabilityTrace(Churn):
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 
-    A client is off outside these intervals. If the last off time is missing, the client stays on; without any times
-    it is never on. Times ascend, and repeat with the period finish_time, or `period`. Adjacent intervals are merged,
-    and empty intervals are dropped. FedScale's keys `duration` and `model` are ignored; any other key is an error.
+    A client is off outside its intervals. If the last off time is missing, the client stays on; without any times
+    it is never on. A client's times ascend; they repeat with its finish_time in FedScale's format, and otherwise with
+    `period` if set. Adjacent intervals are merged, and empty intervals are dropped. FedScale's keys `duration` and
+    `model` are ignored; any other key is an error.
     The ids may be any text: the file's first client is device 0, the next client device 1, and so on; in a class,
     clients are assigned to its devices in order.
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
-    it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
+    the pickle, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
 
     Source: https://github.com/SymbioticLab/FedScale, benchmark/dataset/data/device_info/README.md; the meaning of the
     fields follows `is_active` of its clients. Lists of times were requested in
@@ -81,7 +82,8 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="true: if devices outnumber clients, the clients repeat from the first; false: this is an error",
+        description="what happens if devices outnumber clients. true: the clients repeat from the first;"
+        " false: an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

@@ -1,1 +1,1 @@
-"""Devices: their classes, batteries, power, and the ledger of their joules."""
+"""Devices: their classes, batteries, power, and the ledger of their energy."""

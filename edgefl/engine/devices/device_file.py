@@ -106,7 +106,7 @@ class DeviceRows:
             yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
-        """Return each row's FLOPs per cycle from its latency or score, nan if empty; None without these columns."""
+        """Return each row's FLOPs per cycle from its latency or score, nan if empty; None without such a column."""
         if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table is read
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
@@ -142,7 +142,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     if not used:
         raise EdgeflError(
             f"{file.path}: no column sets a key; it has {', '.join(columns)}. Name columns clock_hz, flops_per_cycle,"
-            " ..., or map keys to columns in columns"
+            " ..., or map keys to columns in `columns`"
         )
     return used
 

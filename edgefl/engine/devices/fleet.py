@@ -65,7 +65,7 @@ class Fleet:
         return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
     def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
-        """Return the fleet with a separate kind for each row of a class's file that is used.
+        """Return the fleet with a separate kind for each row of a class's file that a device uses.
 
         Raises:
             EdgeflError: the file does not fit the devices; the message names the file, and the row or the remedy.
@@ -246,14 +246,14 @@ def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
     """Return a device's switching times as an iterator that checks that they ascend."""
     times_s, place = churn.switches(device, streams), ("devices", "churn")
     if not isinstance(times_s, Iterator):
-        raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)
+        raise wrong(churn.switches, times_s, "an iterator of times in s: yield them", *place)
 
     def checked() -> Iterator[float]:
-        # compare with the last time but one: rounding may make the ends of a very short interval equal or swap them
+        # compare with the time before the last: rounding may make the ends of a short interval equal or swap them
         older_s = last_s = -math.inf
         for time_s in times_s:
             if not (isinstance(time_s, Real) and time_s > older_s):
-                raise wrong(churn.switches, time_s, "times, s, each later than the one before", *place)
+                raise wrong(churn.switches, time_s, "times in s, each later than the one before", *place)
             yield time_s
             older_s, last_s = last_s, time_s
 

@@ -58,7 +58,7 @@ class Ledger:
         np.add.at(self._stalled_j, ids, stalled_j)
 
     def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
-        """Add the energy of a round's uploads without amplifiers and bits, from the devices' parts."""
+        """Add the energy of a round's uploads, without the energy of amplifiers and bits, from the devices' parts."""
         circuit_j = [_circuit_j(part.uplink, of) for part, of in zip(parts, draws, strict=True)]
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 
@@ -116,7 +116,7 @@ class Ledger:
 
 
 def _circuit_j(upload: Span | None, radio: Draws) -> float:
-    """Return an upload's energy without amplifier and bits: circuits, waiting, access and searches for a link."""
+    """Return an upload's energy for circuits, waiting, access and searches for a link, not for amplifier and bits."""
     if upload is None or not (radio.send_w or radio.wait_w):
         return 0.0
     pieces = [span for _, span in upload.pieces] or [upload]
@@ -125,7 +125,7 @@ def _circuit_j(upload: Span | None, radio: Draws) -> float:
     circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
     if upload.pieces:  # between the pieces, the device searched for a link
         circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
-    return min(upload.energy_j, circuit_j)  # an empty battery supplies less
+    return min(upload.energy_j, circuit_j)  # less than circuit_j if the battery ran empty
 
 
 def _busy_s(

@@ -117,15 +117,15 @@ class Power:
         if battery is None:
             return
         running = self._on[device] and self._charged[device]
-        # if wait_w is 0, this is power_w bit for bit
+        # if wait_w is 0, the difference is exactly power_w
         power_w, wait_w = (power_w - wait_w, wait_w) if running else (0.0, 0.0)
         battery.drain(now_s, power_w, on, beside_w=wait_w)
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer; add bits_j to the energy drawn over time; return how much of it was drawn.
+        """End a transfer; draw bits_j in addition to the energy drawn over time; return how much of bits_j was drawn.
 
-        An empty battery supplies at most its charge. Left out: when during the transfer bits draw their energy.
+        An empty battery supplies at most its charge. Left out: the times at which the transfer's bits draw energy.
 
         Args:
             tail: whether a tail follows the transfer.

@@ -54,8 +54,8 @@ class Attendance:
     def count_links(self) -> None:
         """Count the devices that are absent at the start of a round only because they have no link.
 
-        They are out of coverage, if the scenario checks coverage, or connecting, if links can fail. Devices for which
-        the round has waited count as connecting.
+        Such a device is out of coverage if the scenario checks coverage, or connecting if links can fail. Devices for
+        which the round has waited count as connecting.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()
@@ -68,10 +68,10 @@ class Attendance:
         self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait for the devices that are connecting now, for at most one interruption and not beyond until_s.
+        """Wait for the devices that are connecting now, at most for one interruption's length and not beyond until_s.
 
-        A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        the device would miss the next round, which begins at once. If links never fail, a round never waits (J).
+        A device with a failed link is present again handover_latency_s after its part of the round. Without this
+        wait, the device would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return

@@ -14,7 +14,7 @@ from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import LONGEST_S
 
-# additional columns of rounds.csv with a cloud
+# additional columns of rounds.csv if there is a cloud
 CLOUD_VERSION, CLOUD_WAIT_S = "cloud_version", "cloud_wait_s"
 BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_backhaul_j"
 
@@ -46,10 +46,10 @@ class CloudSettings(Section):
 
 
 class CloudStage(Stage, Protocol):
-    """A stage with rounds after which its cell may exchange models with a cloud."""
+    """A stage; after any of its rounds, its cell may exchange models with a cloud."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return its weight, the samples aggregated since the last call.
+        """Send the cell's model to the cloud; return its weight: the samples aggregated since the last call.
 
         The cloud ignores a model of weight 0.
         """
@@ -59,7 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; then that model and the mean count as one version.
+            aggregated: whether the cell's last round made a model; if so, it and the mean count as one version.
         """
 
 

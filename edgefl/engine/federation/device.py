@@ -201,7 +201,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run by id, each created on first use.
 
-    Most of a million devices never take part; not creating them saves 500 bytes each, and seconds in total.
+    In a run with a million devices, most never take part; not creating them saves 500 bytes each, and seconds.
 
     Args:
         make: returns a new device, given its id and the power draws of its radio.

@@ -86,7 +86,7 @@ class Ending:
         return self._policy.report_bits > 0
 
     def progress(self, session: OpenSession, done: int) -> float:
-        """Return the share of a session that is over after a number of training rounds."""
+        """Return the fraction of a session that has passed after a number of training rounds."""
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
@@ -96,7 +96,7 @@ class Ending:
             return reason
         answer = self._policy.reason_to_end(self._state(session, done))
         if not (answer is None or isinstance(answer, str)):
-            raise wrong(self._policy.reason_to_end, answer, "a reason, a text, or None", "sessions")
+            raise wrong(self._policy.reason_to_end, answer, "a reason as a string, or None", "sessions")
         return answer
 
     def reason(self, session: OpenSession, done: int) -> str:

@@ -63,7 +63,7 @@ class Federations:
         self.stopped.append(Stop(label, session, since_s))
 
     def deserted(self, label: int | str, since_s: float, linked: str, stopped: str) -> EdgeflError:
-        """Return the error for a federation that has had no device since since_s, when no other can go on.
+        """Return the error for a federation without a device since since_s, when no other federation can go on.
 
         Args:
             linked, stopped: phrases about devices without a link, and about devices that are switched off.

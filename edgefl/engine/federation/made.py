@@ -1,4 +1,4 @@
-"""A finished round as a value; if rounds overlap, all work that ended between two models."""
+"""Define a finished round; if rounds overlap, it is all work that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass

@@ -12,10 +12,10 @@ class OpenSession:
     """The session under way in a cell.
 
     number: number of the session, from 1. until_s: time from which no round of training begins. members: devices
-    present at its start. rounds, dispatches: counts so far, by phase. sampled: phase without evaluation -> devices
-    sampled for that phase. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each
-    round of the global model, if the policy needs it. validated: scores on the validation samples. scores: score of
-    each test, on the validation samples if there are any, otherwise on the test samples.
+    present at the session's start. rounds, dispatches: counts so far, by phase. sampled: phase without evaluation ->
+    devices sampled for that phase. unchanged: number of rounds that left the global model unchanged. losses: mean
+    reported loss of each round of the global model, if the policy needs it. validated: scores on the validation
+    samples. scores: score of each test, on the validation samples if there are any, otherwise on the test samples.
     """
 
     number: int

@@ -55,7 +55,7 @@ class OpenTails:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Write the rows of rounds with all tails ended by now_s; with inf, every tail ends at full length."""
+        """Write the rows of rounds in which all tails have ended by now_s; if it is inf, tails end at full length."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:

@@ -156,7 +156,7 @@ def _moved(
 
 
 def _reached(from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-    """Return the clock's time after a wait; SimPy adds the delay to the current time, which rounds the sum."""
+    """Return the clock's time after a wait; SimPy adds the delay to the current time, and the sum is rounded."""
     return from_s + np.maximum(0.0, until_s - from_s)
 
 
@@ -186,7 +186,7 @@ def _tails(
     for moved, bits in (down, up):
         times_s = moved.on_s.tolist(), moved.done.end_s.tolist()
         for device, on_s, end_s, some in zip(devices, *times_s, bits, strict=True):
-            if some or moved is down[0]:  # even an empty downlink ends the last tail
+            if some or moved is down[0]:  # even an empty downlink ends the previous tail
                 tails.ends(device, on_s)
             if some:
                 tails.begins(device, end_s)
@@ -202,7 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and the part that the battery pays then, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and the part of it drawn during the transfer, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """A server's cell and federation; if a run has only one federation, its name is empty."""
+    """A server's cell and federation; the federation's name is empty if the run has only one federation."""
 
     cell: int
     federation: str = ""
@@ -16,11 +16,11 @@ class Seat(NamedTuple):
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of the server's random stream names; cell 0 adds no number, so one cell draws as with no layout."""
+        """Suffix of the names of the server's random streams; without a number for cell 0, as without a layout."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:
-        """Return the name of a phase in keys of random draws, which differ between cells and federations."""
+        """Return a phase's name for the keys of random draws; it differs between cells and federations."""
         phase = f"{phase} in cell {self.cell}" if self.cell else phase
         return f"{phase} of {self.federation}" if self.federation else phase
 

@@ -44,5 +44,5 @@ class Timetable:
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
     """Wait until exactly time_s, although the clock adds the delay to its current time and may round the sum."""
     if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # past half of time_s, floats subtract exactly
+        yield env.timeout(0.75 * (time_s - env.now))  # for a clock past time_s / 2, the difference is exact
     yield env.timeout(max(0.0, time_s - env.now))

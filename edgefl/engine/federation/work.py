@@ -43,7 +43,7 @@ class Dispatch:
 
     @cached_property
     def distances_m(self) -> list[float]:
-        """Distance of each device from the cell's site."""
+        """Distance of each device from the site of the cell."""
         distances_m: list[float] = self.large_scale.distances_m.tolist()
         return distances_m
 
@@ -61,7 +61,7 @@ class Job(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """A finished job, as a named tuple for speed, since every device makes one per round.
+    """A finished job; it is a named tuple for speed, since a run creates one per device and round.
 
     taken: whether the job's update was aggregated into the model with which the job is booked. staleness: number of
     models made from the job's start until its update was aggregated or dropped as too stale; None for other updates.
@@ -105,12 +105,12 @@ class WorkUnderWay:
 
     @property
     def busy(self) -> set[int]:
-        """Devices that cannot be dispatched, because they work or their update waits."""
+        """Devices that cannot be dispatched, because they are working or their update is waiting."""
         return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property
     def lost(self) -> int:
-        """Number of jobs since the last model that have ended without an update."""
+        """Number of jobs that have ended without an update since the last model."""
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:

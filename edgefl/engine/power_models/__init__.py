@@ -45,7 +45,7 @@ class Draws:
     Attributes:
         receive_w: power while the receiver is on.
         send_w: power while the transmitter is on, without the amplifier.
-        amplifier_w: power of the amplifier at full radiated power, to which it is proportional.
+        amplifier_w: power of the amplifier at full radiated power, and at less power in proportion.
         receive_j_bit, send_j_bit: energy of each bit received or sent, in addition to these powers.
         wait_w: power during a transfer in TDD slots that serve the other direction.
         tail: duration, s, and power, W, of each step after a transfer, until the next transfer.

@@ -7,8 +7,8 @@ class JournalPower(PowerModel):
     """Circuit power while receiving, and radiated power over the amplifier's efficiency while sending.
 
     The defaults of `devices` give 0.1 W for receiving and 0.2 W for sending; a 5G phone draws about 4 W. Source: the
-    journal paper, eq. (42); the amplifier's efficiency and the transmitter's circuits are additions. Left out: radio
-    states between transfers, and energy that grows with the rate.
+    journal paper, eq. (42); the paper has neither the amplifier's efficiency nor the power of the transmitter's
+    circuits. Left out: radio states between transfers, and energy that grows with the rate.
     """
 
     def draws(self, equipment: Equipment) -> Draws:

@@ -1,4 +1,4 @@
-"""Power measured on 5G phones, with a constant while the radio is in use and an energy per bit."""
+"""Power measured on 5G phones: a constant power while the radio is in use, plus an energy per bit."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ class Phone5G(PowerModel):
     """A phone's radio, which draws 3.52 W in use, plus 1.7 mW per Mbit/s received and 5.7 mW per Mbit/s sent.
 
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
-    Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so
-    only the order of magnitude is reliable. The constant is a mean over time in TDD networks, so the radio draws it
-    in all slots during a transfer. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63 nJ/bit
-    in bad reception), and tails, which the regression cannot separate but a subclass may add.
+    Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; the regression's
+    R^2 is 0.61, so only the order of magnitude is reliable. The constant is a mean over time in TDD networks, so the
+    radio draws it in all slots during a transfer. Left out: the effect of the radiated power (36 nJ/bit in good
+    reception, 63 nJ/bit in bad reception), and tails, which the regression cannot separate but a subclass may add.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

@@ -1,4 +1,4 @@
-"""Power by the states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
+"""Power by the radio states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
 
 import math
 from typing import ClassVar, Literal, NamedTuple
@@ -33,14 +33,14 @@ SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0
 class TR38840(PowerModel):
     """NR's reference power model, with states of a radio and their power relative to deep sleep.
 
-    Receiving takes 300 units, and sending 250 at 0 dBm to 700 at 23 dBm. Between and beyond, power is linear in
-    radiated mW, as in an amplifier; 5G-LENA interpolates in dBm (475 units at 11.5 dBm instead of 280). In the other
-    direction's slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens,
-    which takes 100 units. Then comes connected-mode DRX until the network releases the connection: in each cycle the
-    radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including transitions.
-    After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band and with
-    fewer antennas; `bandwidth_hz` is the width of the device's bandwidth part, not of the band. Times are the
-    report's values for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    Receiving takes 300 units. Sending takes 250 units at 0 dBm and 700 at 23 dBm; between and beyond these points, it
+    is linear in radiated mW, as in an amplifier; 5G-LENA interpolates in dBm (475 units at 11.5 dBm instead of 280).
+    In the other direction's slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio
+    listens, which takes 100 units. Then comes connected-mode DRX until the network releases the connection: in each
+    cycle the radio listens for the on-duration and sleeps as deeply as the rest of the cycle allows, including
+    transitions. After the release, `idle_power_w` applies. Receiving and listening take less power in a narrower band
+    and with fewer antennas; `bandwidth_hz` is the width of the device's bandwidth part, not of the band. Times are
+    the report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), and typical for the release.
 
     The report does not say how many watts a unit is. With 6 mW per unit, 700 units are 4.2 W, as measured on a phone
     that sends in a standalone 5G network (SIGCOMM21-5G/artifact).

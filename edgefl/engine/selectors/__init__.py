@@ -48,16 +48,17 @@ class Candidates:
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: whether each device's link does not fade.
-        radiated: share of its power that each device radiates on an equal share of the band, by power control.
+        radiated: fraction of its power that each device radiates on an equal share of the band under power control.
         lowest_snr: SNR on an uplink's share of the band below which the uplink carries no data.
         receive_w: power that a device draws while it receives. amplifier_w: power of the amplifier at full transmit
             power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
-        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
-            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. Seconds
-            and joules of a transfer include the access before it; up_access_s: access time of the upload.
+        down_s, compute_s, up_s: seconds of download, computing and upload. down_j, compute_j, up_j: joules of these.
+            tail_j: joules of the radio after the two transfers, to the end of the second tail; empty if no radio has
+            a tail. Seconds and joules of a transfer include the access before it; up_access_s: access time of the
+            upload.
         charge_j: joules left in the device's battery; inf on mains.
-        packet_errors: model of lost uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if all
-            arrive.
+        packet_errors: model of lost uploads, or None if all uploads arrive; its `arrives(snr, static)` takes the SNR
+            on the uploads' shares.
         loss, norm: each device's last reports; nan without a report, or if `asks_loss` or `asks_norm` is false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
@@ -111,17 +112,17 @@ class Candidates:
 
     @property
     def total_s(self) -> FloatArray:
-        """Seconds [ids] of all three stages."""
+        """Seconds [ids] of download, computing and upload together."""
         return self.down_s + self.compute_s + self.up_s
 
     @property
     def before_work_s(self) -> FloatArray:
-        """Seconds [ids] of download and access before an upload's first bit, without computing."""
+        """Seconds [ids] of download, and of access before the upload's first bit; without computing."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property
     def total_j(self) -> FloatArray:
-        """Joules [ids] of the three stages and of the tails after transfers, as drawn from a battery."""
+        """Joules [ids] of download, computing, upload, and tails after both transfers, as drawn from a battery."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
@@ -148,8 +149,8 @@ class Decision:
     Args:
         ids: ids of the participants, sorted, at least one.
         down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default set by the scheduler.
-        power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
-            by power control, or full power without power control.
+        power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default as
+            set by power control, or 1 without power control.
         clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
         memory: data for the decider's next decision.
     """

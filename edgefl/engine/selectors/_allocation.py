@@ -1,8 +1,8 @@
 """Allocate shares of the band, powers and clocks to a round's participants, in closed form or by optimisation.
 
-The devices share the band and send at the same time; device k sends its bits on a share b_k for a time t_k. If it
-radiates a fraction x_k of its maximum power, it sends z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
-area a = b t matters: sending z bits in an area takes a power per Hz of (2^(z/a) - 1) / g.
+The devices share the band and send at the same time; device k sends its bits on a share b_k for a time t_k. With a
+fraction x_k of its maximum power, the device sends z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the area a
+= b t matters: sending z bits in an area takes a power per Hz of (2^(z/a) - 1) / g.
 
 If an amplifier draws no power, P = 0, more radiated power costs nothing and saves time or bandwidth, both of which
 have a price, so the maximum power, x = 1, is best. The formulas agree in the limit: as P falls, h = price g / (P t)
@@ -111,7 +111,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     bits and amplifier energy.
 
     At `least_clock_hz`, a device computes for L_k = c_k / least_clock_hz. With devices in descending order of L, and
-    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is a fraction of the maximum.
+    T_m from the sum over the first m devices, T = max_m min(T_m, L_m). `least_power` is relative to maximum power.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +238,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the cost in W of longer sending outside the amplifier, the part due to computing, and computing times.
+    """Return the cost in W, outside the amplifier, of sending longer; its part due to computing; and computing times.
 
     Computing has window - t seconds, so another second of sending adds 2 xi c^3 / (window - t)^3 joules.
     """

@@ -21,8 +21,8 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
 
     Actual rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink only part
     of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one power per
-    Hz, `per_hz`. If a link is too weak for the lowest rate on the whole band, at least the power per Hz that this
-    rate needs is assumed.
+    Hz, `per_hz`. For a link that is too weak for the lowest rate on the whole band, the power per Hz is assumed to be
+    at least as high as this rate requires.
 
     Args:
         per_hz: [n] power per Hz at which the rates agree; 1 is a device's maximum power spread over the whole band.

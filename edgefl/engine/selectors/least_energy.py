@@ -12,11 +12,11 @@ from edgefl.engine.selectors._resources import Allocate, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
-    """Draw participants at random, and minimise the joules with which they compute and send in time.
+    """Draw participants at random, and minimise the joules that they need to compute and send by the deadline.
 
-    Optimises share of the band, power and clock together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
-    `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with actual
-    fading, some updates end later and others earlier. The scheduler sets the downlink's shares.
+    Shares of the band, powers and clocks are optimised together, as in Yang et al., IEEE Trans. Wireless Commun.
+    2021: see `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with
+    actual fading, some updates end later and others earlier. The scheduler sets the downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

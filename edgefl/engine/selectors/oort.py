@@ -13,11 +13,11 @@ class Oort(CountedDecider):
     """Choose devices of high utility, with a penalty for slow devices, and some new devices, fast ones first.
 
     Lai et al., Oort, OSDI 2021, following the authors' code (SymbioticLab/Oort, oort/oort.py) with the constants of
-    its argParser.py, except for `pace`, whose value 101 there leaves slow devices unpenalised; the copies in FedScale
-    and Plato differ. Left out: the list of devices that have taken part too often, which the authors' code disables.
-    Utility is the number of samples times the loss of the received model on the device's first mini-batch; the
-    authors use the root mean square of its samples' losses, which is never lower. New devices are ranked by the
-    number of samples that they process and their expected duration on an equal share.
+    its argParser.py, except for `pace`, whose value 101 there leaves slow devices unpenalised; the copies of the code
+    in FedScale and Plato differ from it. Left out: the list of devices that have taken part too often, which the
+    authors' code disables. Utility is the number of samples times the loss of the received model on the device's
+    first mini-batch; the authors use the root mean square of its samples' losses, which is never lower. New devices
+    are ranked by the number of samples that they process and their expected duration on an equal share.
     """
 
     asks_loss: ClassVar[bool] = True

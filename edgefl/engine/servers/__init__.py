@@ -55,7 +55,7 @@ class ServerPolicy(Component):
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return the weights of updates from their probabilities of arrival; None if these do not matter."""
+        """Return the weights of updates from their probabilities of arrival; None if the policy ignores them."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ class WeighingServer(ServerPolicy):
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",
-        description="treatment of an update staler than max_staleness. drop: it is lost; cap: its tau is limited",
+        description="treatment of an update staler than max_staleness. drop: it is lost; cap: tau = max_staleness",
     )
 
     @property

@@ -10,7 +10,7 @@ class SemiSynchronous(WeighingServer):
 
     Devices start together, right after a model is made. A round also ends once no device is working any more; if no
     update arrives in time, it ends with the first update that arrives later. In a synchronous round with a deadline,
-    late updates are lost, so slow devices never contribute; here their updates are stale.
+    late updates are lost, so slow devices never contribute; here they are aggregated as stale updates.
     """
 
     every_s: float = Field(gt=0, le=1e9, description="time from one model to the next")

@@ -49,13 +49,13 @@ class SessionPolicy(Component):
     def until_s(self, start_s: float) -> float:
         """Return the time after which a session that began at start_s starts no new round, or inf.
 
-        A session has at least one round of training. At that time, or at the end of a round that is then under way,
-        `reason_to_end` is called and must return a reason.
+        A session has at least one round of training. At the returned time, or at the end of a round that is then
+        under way, `reason_to_end` is called and must return a reason.
         """
         return math.inf
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session that is over, in [0, 1); the learning rate decays with this share."""
+        """Return the fraction of the session that has passed, in [0, 1); the learning rate decays with it."""
         return state.rounds / self.longest if self.longest else 0.0
 
     @property

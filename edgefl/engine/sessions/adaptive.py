@@ -11,7 +11,7 @@ class Adaptive(BoundedPolicy):
     """A session ends when Page's CUSUM test finds that the received model's loss on the participants' data has risen.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
-    is part of its first iteration. This costs 32 additional bits per upload. With x_t the mean reported loss relative
+    is part of its first iteration. The report adds 32 bits to each upload. With x_t the mean reported loss relative
     to the session's lowest loss so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >=
     threshold. Relative rises of the loss below `slack` do not accumulate.
 

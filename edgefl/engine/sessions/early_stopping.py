@@ -11,8 +11,8 @@ class EarlyStopping(BoundedPolicy):
     """A session ends when the score on the validation samples has not risen for `patience` tests.
 
     This policy needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's own metric
-    instead. With `count: 1` this also ends the run. Each session has its own best score, since its labels may differ.
-    To keep the model with the best score, set `record.models: best`.
+    instead. With `count: 1` the end of the session is also the end of the run. Each session has its own best score,
+    since its labels may differ. To keep the model with the best score, set `record.models: best`.
 
     Source: Prechelt, Early stopping - but when?, 1998 (criterion UP, with tests instead of strips of epochs).
     """

@@ -6,10 +6,10 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Membership(BoundedPolicy):
-    """A session ends once arrivals plus departures since its start reach a share of its first members.
+    """A session ends once arrivals plus departures since its start reach a share of the number of its first members.
 
-    The change is the symmetric difference of the first and the present members, so a device that left and came back
-    does not count. `max_rounds` bounds sessions without arrivals and departures.
+    Arrivals and departures are the symmetric difference of the first and the present members, so a device that left
+    and came back does not count. `max_rounds` bounds sessions without arrivals and departures.
     """
 
     changed_share: float = Field(

@@ -121,11 +121,12 @@ class Samples:
             if self.nameless:
                 remedy = "name the column of ids with devices.mobility.columns: {id: NAME}"
                 raise self.bad_row(
-                    line, f"has {t:.10g} s {what}, but {self.nameless}, so the file is one device; {remedy}"
+                    line,
+                    f"has the time {t:.10g} s {what}, but {self.nameless}, so the file is one device; {remedy}",
                 )
             raise self.bad_row(
                 line,
-                f"'{clipped(id_)}' has {t:.10g} s {what}; sort its samples by time and keep one for each time",
+                f"'{clipped(id_)}' has the time {t:.10g} s {what}; sort its samples by time, and keep one for each",
             )
         row.extend((t, x, y))
 
@@ -133,7 +134,7 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether these are degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether both are degrees",
             )
         if self.wanted.origin is None:
             return

@@ -193,7 +193,7 @@ def _finder(
         if isinstance(told, int):
             if told > len(names):
                 raise samples.error(
-                    1, f"has only {len(names)} columns, but columns: {{{role}: {told}}} names another"
+                    1, f"has only {len(names)} columns, but columns: {{{role}: {told}}} needs more"
                 )
             return told - 1
         if told is not None:

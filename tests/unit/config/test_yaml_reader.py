@@ -80,10 +80,10 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         # the first line has another indentation, but the parser notices this only at the second line
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
-            "a.yaml:2: this line is indented by 4 spaces, those below it by 2",
+            "a.yaml:2: this line is indented by 4 spaces, lines below it by 2",
         ),
-        ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 space, those below it by 2"),
-        (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 space, those below it by 0"),
+        ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 space, lines below it by 2"),
+        (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 space, lines below it by 0"),
         ("a: 1\n  # by the way\n\n  b: 2\n", "a.yaml:4: this line is indented by 2 spaces, line 1 by 0"),
         ("a:\n  - b\n  - c\n d: 1\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
         (

@@ -311,8 +311,8 @@ CSV_FAULTS = {
     "t,id,x,y\n0,a,1,1\n1,a,1e308,1\n": r":3: 'a' is at \(1e\+308, 1\) m, but at most 1e\+08 m from",
     "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a time; write a number",
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
-    "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' has 4 s after 5 s; sort its samples by time",
-    "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has 5 s twice; .* keep one for each time",
+    "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' has the time 4 s after 5 s; sort its samples by time",
+    "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has the time 5 s twice; .* keep one for each",
 }
 
 
@@ -331,7 +331,7 @@ XML_FAULTS = {
     ): ":2: <timestep> time holds '00:00:01', .* without --human-readable-time",
     fcd('<timestep time="2"/>', '<timestep time="1"/>'): ":3: <timestep> 1 s follows 2 s; sort timesteps",
     fcd('<timestep time="2"/>', '<timestep time="2"/>'): ":3: <timestep> 2 s follows 2 s",
-    fcd(f'<timestep time="0">\n{CAR}\n{CAR}</timestep>'): ":4: '0' has 0 s twice",
+    fcd(f'<timestep time="0">\n{CAR}\n{CAR}</timestep>'): ":4: '0' has the time 0 s twice",
     fcd('<timestep time="0"><person x="0" y="0"/></timestep>'): ":2: <person> has no id; name the device",
     fcd('<timestep time="0"><vehicle id="7" x="0"/></timestep>'): (
         r":2: <vehicle id='7'> y is missing; keep x and y in --fcd-output.attributes"

@@ -150,7 +150,7 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
     rows = OPENCELLID + "LTE,208,1,1,1,0,2.35,48.85,1,1,1,1,1,0\n"
     one = loaded(tmp_path, rows, layout={"radius_m": 500})
     assert one.layout.cells == 2
-    assert any("2 sites; 2 more beyond layout.radius_m are left out" in note for note in prepare(one).notes)
+    assert any("2 sites; masts left out beyond layout.radius_m: 2" in note for note in prepare(one).notes)
     with refused_at("layout.sites.path", "layout.radius_m", "of 4 masts 3"):
         loaded(tmp_path, rows)
 

@@ -34,7 +34,7 @@ class _Steady:
     def generator(
         self, first_slot: int, stream: int, reused: np.random.Generator | None = None
     ) -> np.random.Generator:
-        raise NotImplementedError("a steady link draws no numbers")
+        raise NotImplementedError("a steady link draws no random numbers")
 
     def forget(self) -> None:
         pass

@@ -45,11 +45,12 @@ class MeasuredSettings(Section):
     table without `cell` one cell.
 
     The name of a rate column ends with its unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
-    maps these names to the names in the table.
+    maps the names above to the table's own names.
 
-    A transfer of Z bits ends with the first slot by whose end the integral of the rate has reached Z; at a constant
+    A transfer of Z bits ends with the first slot at whose end the integral of the rate is at least Z; at a constant
     rate R it takes Z / R, rounded up to whole slots. A device hands over when its cell changes. The radio is on
-    during the whole transfer, and sends uplinks at full power. Devices do not share rates.
+    during the whole transfer, and sends uplinks at full power. A device's rates do not depend on other devices'
+    transfers.
     """
 
     path: Path = Field(description="a .csv, .csv.gz or .parquet table, relative to the scenario's file")
