@@ -49,7 +49,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
             f"the runs in {runs.path} have measured no gradients: run them with"
-            " --set learning.theory=10 --set learning.local.momentum=0"
+            " --set learning.theory=10 --set learning.local.momentum=0 (the algorithm must be fedavg)"
         )
     return rounds[rounds[MEASURED].notna()]
 

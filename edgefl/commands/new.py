@@ -34,6 +34,7 @@ def new(
         edgefl new first --devices 30 --parts
     """
     import re
+    from shlex import quote
 
     from edgefl.commands import scaffold
     from edgefl.errors import EdgeflError
@@ -51,6 +52,5 @@ def new(
     for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):
         print(file)
     leave = " --allow-code" if parts else ""
-    print(
-        f"\ncontinue with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
-    )
+    commands = f"edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
+    print(f"\ncontinue with:\n  cd {quote(str(folder))}\n  {commands}")

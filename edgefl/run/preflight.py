@@ -161,9 +161,11 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
     name = registry.name_of("warm_starts", learning.warm_start)
     # `previous` needs no note: pilot sessions begin that way anyway
     if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
+        pilots = learning.pilot_sessions
+        are = "session 1 is a pilot session" if pilots == 1 else f"sessions 1 to {pilots} are pilot sessions"
         yield (
-            f"learning.warm_start {name} has no effect: sessions 1 to {learning.pilot_sessions} are pilot "
-            f"sessions (learning.pilot_sessions), but the run has only {sessions}"
+            f"learning.warm_start {name} has no effect: {are} (learning.pilot_sessions), but the run has only"
+            f" {sessions}"
         )
 
 

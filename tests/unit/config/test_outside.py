@@ -40,6 +40,12 @@ class Fails(Static):
     def start(self, *arguments, **options):
         return 1 / 0
 
+class Changes(Static):
+    "Change a parameter at the start."
+
+    def start(self, *arguments, **options):
+        self.doppler_speed_m_s = 1.0
+
 class Few(Static):
     "Take fewer arguments than edgefl gives."
 
@@ -121,7 +127,10 @@ def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("mine_only:Nobody", "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, Few, NoMobility"),
+        (
+            "mine_only:Nobody",
+            "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, Changes, Few, NoMobility",
+        ),
         ("mine_only:here", "here is not a class"),
         (
             "mine_only:NoMobility",
@@ -169,6 +178,16 @@ def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch
         error.value
     )
     assert "\n" not in str(error.value)
+
+
+def test_a_part_that_changes_itself_is_blamed_by_file_and_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A scenario is frozen with all its components, so what happens once cannot change what happens later."""
+    assert code_of("validate", "--allow-code", scenario(folder, "mine_only:Changes")) == 2
+    line = PARTS.splitlines().index("        self.doppler_speed_m_s = 1.0") + 1
+    blamed = f"{folder / 'mine_only.py'}:{line} start: AttributeError: doppler_speed_m_s cannot be assigned"
+    assert f"{blamed}, since a component is frozen" in capsys.readouterr().err
 
 
 def test_a_part_that_fails_at_work_is_blamed_by_file_and_line(
