@@ -44,7 +44,8 @@ def near_path(path: Path) -> str:
     except OSError:
         return ""
     near = [name for name in names if name.startswith(f"{path.name}-")]  # such as runs/quickstart-seed100
-    near = near or difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    by_stem = {Path(name).stem: name for name in names}  # a common suffix alone makes no two names similar
+    near = near or [by_stem[s] for s in difflib.get_close_matches(path.stem, by_stem, n=1, cutoff=0.75)]
     return f"; did you mean '{path.parent / near[0]}'?" if near else ""
 
 

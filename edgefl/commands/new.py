@@ -35,12 +35,14 @@ def new(
     """
     import re
     from shlex import quote
+    from unicodedata import normalize
 
     from edgefl.commands import scaffold
     from edgefl.errors import EdgeflError
 
     ask = sys.stdin.isatty() and sys.stdout.isatty()
-    default = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).lstrip("._-") or "first"
+    plain = normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()  # ü becomes u
+    default = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("._-") or "first"
     if name is None:
         name = typer.prompt("Name", default=default) if ask else default
     if devices is None:

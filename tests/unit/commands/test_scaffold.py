@@ -75,9 +75,11 @@ def test_the_command_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert code_of("new", "my first", "--devices", "3") == 0
-    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "the default folder has no custom code"
-    assert not Path("my first/my_model.py").exists()
-    assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
+    assert code_of("new", "my Fürst", "--devices", "3") == 0
+    printed = capsys.readouterr().out
+    assert "edgefl run scenario.yaml\n" in printed, "the default folder has no custom code"
+    assert "cd 'my Fürst'\n" in printed
+    assert not Path("my Fürst/my_model.py").exists()
+    assert edgefl.load_scenario("my Fürst/scenario.yaml").name == "my-Furst"
     code_of("new", "b", "--name", "no way")
     assert "--name 'no way': use letters" in capsys.readouterr().err

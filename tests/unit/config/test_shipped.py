@@ -69,7 +69,7 @@ def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixt
 
 def test_only_a_similar_file_is_proposed(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("sw.yaml").touch()
-    for given, proposal in (("nosuch.yaml", "check the path"), ("swf.yaml", "did you mean 'sw.yaml'?")):
+    for given, proposal in (("nosw.yaml", "check the path"), ("swf.yaml", "did you mean 'sw.yaml'?")):
         assert code_of("validate", given) == 2
         assert proposal in capsys.readouterr().err
 
