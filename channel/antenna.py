@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: wraparound of the layout, or None if the world has an edge.
+        wraparound: wraparound of the layout, or None if the layout does not repeat.
     """
 
     sites_m: FloatArray
@@ -96,7 +96,7 @@ class Sectors:
         """Return [n, cells] the gain of every cell's panel towards positions [n, 2], dBi.
 
         Args:
-            single: whether to compute in single precision, which is within 1e-4 dB and three times as fast.
+            single: whether to compute in single precision, which has errors below 1e-4 dB and is three times as fast.
         """
         way_m = (self.wraparound.displacement_m if self.wraparound else displacement_m)(
             positions_m, self.sites_m

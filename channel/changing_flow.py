@@ -10,17 +10,17 @@ from edgefl.channel.interference import draw_all_ahead, power_of_all
 from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
-# Transfers computed together; a dozen arrays of this length fit in a core's second-level cache
+# Number of transfers computed together; a dozen arrays of this length fit in a core's second-level cache
 _AT_ONCE = 32
 
-# First slot, SNR, slot at which the piece ends
+# Part of a transfer with one SNR: first slot, SNR, slot at which the part ends
 _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Count the bits that a link has sent, and find the end of its transfer, with updates of its SNR.
+    """Count the bits sent in a transfer, and find the slot in which it ends, while its SNR is updated.
 
-    If the SNR stays the same, the transfer ends in the slot that `Flow.slots_exact` finds, however often it is
+    If the SNR stays the same, the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
     updated.
 
     Args:

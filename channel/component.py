@@ -31,7 +31,7 @@ def parameter(
     Args:
         default: value of a parameter that is left out; a parameter without a default is required.
         description: meaning of the parameter.
-        ge, gt, le, lt: range of the parameter: >=, >, <=, <.
+        ge, gt, le, lt: bounds of the parameter: >=, >, <=, <.
     """
     about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
     return field(default=default, metadata={key: value for key, value in about.items() if value is not None})

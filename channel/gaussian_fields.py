@@ -22,7 +22,7 @@ NODES = 8
 MARGIN = 10
 # Exponent with which the interpolation's filter is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory in bytes above which a set of fields repeats in space, and memory of a set that repeats
+# Memory in bytes above which a set of fields is made to repeat in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Number of fields, and of rows of nodes, written to the table together; large fields are written fewer at a time

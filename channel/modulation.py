@@ -18,7 +18,7 @@ EFFICIENCIES = (
 )
 SYMBOL_BITS = (2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8)
 
-# From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
+# Least number of SNRs for which steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
 # A float64 has its sign and exponent above bit 52; together with three bits of the fraction, they identify the eighth
 # of an octave. Steps of several layers are closer together and need more bits.
@@ -94,7 +94,7 @@ class Steps:
     a band would carry at most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a
     device with little power would have no link in a wide band although a few blocks could serve it.
     Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
-    unequal strength that interfere with one another, so that this is an upper bound in channels with little
+    unequal strength that interfere with one another, so the rates are an upper bound in channels with little
     scattering.
 
     Args:
@@ -180,7 +180,8 @@ class Steps:
         """Table of rates by the leading bits of an SNR, which identify its octave and the eighth of the octave.
 
         At most one step may begin in each eighth. This holds for one layer, where each step needs at least 1.25 times
-        the SNR of the previous one; if steps of several layers are closer, eighths are halved until it holds.
+        the SNR of the previous one; if steps of several layers are closer, eighths are halved until each piece has at
+        most one step.
 
         Returns:
             Position of the bit below the leading bits; number of the piece before the first step; [pieces] the SNR at
