@@ -18,11 +18,11 @@ PERSONAL = "accuracy_personal"  # of a participant's own model; in rounds, the m
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. Paper F defines only the interval.
+    """How dip and recovery are measured from accuracies; paper F defines only the interval.
 
     Attributes:
         by: how accuracies are averaged: each device counts equally, or each test sample does.
-        window: how many rounds a mean accuracy covers in the search for the dip; 1 for each round by itself.
+        window: number of rounds to average over in the search for the dip; 1 uses each round's own accuracy.
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
         recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
@@ -59,7 +59,7 @@ class Reading:
     def dip(self, accuracy: np.ndarray) -> float:
         """Return the lowest mean accuracy of any window of rounds from the drift on; NaN if no round is tested.
 
-        If the concept ends within the first window, the mean of its rounds is returned. Untested rounds are NaN.
+        If the concept ends within the first window, return the mean of the concept's rounds. Untested rounds are NaN.
         """
         inside = pd.Series(accuracy[self.first - 1 : self.last])
         means = inside.rolling(self.window, min_periods=1).mean().to_numpy()
@@ -101,7 +101,7 @@ class Reading:
         return [
             f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
             f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
-            "Recovery takes the rounds, simulated time and energy of all devices from the last step of the drift"
+            "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]
 

@@ -23,7 +23,7 @@ def _have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
 
 
 class SideBySide(NamedTuple):
-    """The runs with seeds that all variants have; `reference` is the variant that sets targets."""
+    """The runs with seeds that all variants have; relative targets refer to the variant `reference`."""
 
     info: pd.DataFrame
     rounds: pd.DataFrame
@@ -48,7 +48,7 @@ def roundless(runs: Runs) -> list[str]:
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
-    """Return the distinct notes of the runs, each with its number of runs; after `MOST_NOTES` only a count."""
+    """Return the distinct notes of the runs, each with its number of runs; beyond `MOST_NOTES` only count them."""
     runs_with = dict[str, list[Any]]()
     for path, notes in zip(info["path"], info["notes"], strict=True):
         for note in dict.fromkeys(notes):
@@ -65,7 +65,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Note sites whose power differs together with the band, since the power follows the band unless it is set."""
+    """Note powers of sites that differ together with the band, since the power follows the band unless it is set."""
     found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
     numbers = sorted(
         (hz, dbm) for hz, dbm in found if isinstance(hz, int | float) and isinstance(dbm, int | float)
@@ -87,18 +87,18 @@ def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     )
     if not common:
         raise ValueError(
-            f"no seed is common to all variants ({listed}): run the missing ones or compare fewer variants"
+            f"no seed is common to all variants ({listed}): run the missing seeds or compare fewer variants"
         )
     if any(seeds != common for seeds in by_variant.values()):
         kept = ", ".join(str(seed) for seed in sorted(common))
         notes.append(
-            f"the variants have different seeds ({listed}): only the common ones, {kept}, are compared"
+            f"the variants have different seeds ({listed}): only the common seeds, {kept}, are compared"
         )
     return sorted(common)
 
 
 def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """Return the variant that sets targets: `wanted`, or the reference that the runs name."""
+    """Return the variant that relative targets refer to: `wanted`, or the reference that the runs name."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
@@ -131,7 +131,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
 
     A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot. A recurring
-    session has the labels, or the population, of an earlier one.
+    session has the labels, or the population, of an earlier session.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
@@ -144,12 +144,12 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     scope = "sessions after the pilot" if some_pilot else "all sessions"
     what = "repeats the labels" if recurring == "labels" else "has the population"
     no_pilot = " that is not a pilot" * some_pilot
-    notes.append(f"no session {what} of an earlier one{no_pilot}: averages are over {scope}")
+    notes.append(f"no session {what} of an earlier session{no_pilot}: averages are over {scope}")
     return scope
 
 
 def check_overlap(overlap: float) -> None:
-    """Raise an error if a smallest overlap of populations is outside (0, 1]."""
+    """Raise an error if the minimum overlap of recurring populations is outside (0, 1]."""
     if not 0 < overlap <= 1:
         raise ValueError(
             f"overlap is {overlap}: must be a share of devices above 0 and at most 1, such as 0.5"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.page.formatting import NOTHING
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of text that a spreadsheet computes
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 LATEX_SPECIALS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

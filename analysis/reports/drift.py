@@ -278,7 +278,7 @@ def _over_time(
 
     Args:
         drift: number of the drift's first round.
-        back: variant -> number of the round in which it has recovered; inf if it never recovered.
+        back: variant -> number of the round in which the variant has recovered; inf if it never recovered.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():
@@ -299,7 +299,7 @@ def _over_time(
 
 
 def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
-    """Draw a legend of the variants with the rounds after which each has recovered, the soonest first."""
+    """Draw a legend of the variants with the rounds after which each has recovered, the fastest variant first."""
     # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
     lines = [Line2D([], [], **styles[name]) for name in names]

@@ -59,9 +59,9 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
-        lower bound of the true smoothness, which is a maximum over all models); beta_median; zeta2: the largest
-        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares seen, only a lower
-        bound for others); rounds, the number of measured rounds.
+        lower bound of the true smoothness, which is a maximum over all models); beta_median: the median of these
+        slopes; zeta2: the largest sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and
+        shares seen, only a lower bound for others); rounds, the number of measured rounds.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
     by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
