@@ -137,9 +137,7 @@ def papers(
     ] = None,
     record: Annotated[
         bool,
-        typer.Option(
-            "--record", help="With --runs or --run: keep the numbers for `edgefl papers` and --audit."
-        ),
+        typer.Option("--record", help="With --runs or --run: keep the numbers for `papers` and --audit."),
     ] = False,
     audit: Annotated[
         bool, typer.Option("--audit", help="Write the page of all numbers that were compared.")
