@@ -1,4 +1,4 @@
-"""The gain of a panel's beam towards paths that leave it in several directions."""
+"""The gain of a panel's beam towards paths that leave the panel in several directions."""
 
 import math
 from functools import lru_cache

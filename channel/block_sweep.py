@@ -125,7 +125,7 @@ class BlockSweep:
     def _window(self) -> tuple[int, int, int]:
         """Return the turns at which the next window begins and ends, and how many flows have joined by its end.
 
-        A window lies within a block of slots, whose fading is read here if it is new.
+        A window lies within a block of slots, whose fading is read here if the block is new.
         """
         frame, flows = self._rules.carrier.frame, len(self._there)
         at = self._served if flows else self._turns[self._joined]

@@ -89,13 +89,13 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates, the rate of a slot is the rate at the mean power over the parts. By Jensen's inequality it
-    exceeds the mean of the parts' rates: for L = 4, by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 bit/s/Hz at 0
-    dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs a
-    higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the
-    whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz waits
-    until its only tap leaves a fade; at 10 dB and 10 m/s, the 99th percentile of its duration is 23 slots (9 slots
-    for 11 parts).
+    With Shannon's rates, the rate of a slot is the rate at the mean power over the parts. By Jensen's inequality this
+    rate exceeds the mean of the parts' rates: for L = 4, by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 bit/s/Hz
+    at 0 dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs
+    a higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as
+    the whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz
+    waits until its only tap leaves a fade; at 10 dB and 10 m/s, the 99th percentile of its duration is 23 slots (9
+    slots for 11 parts).
 
     Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
     `edgefl.channel.fading.LinkFading` and is likewise a function of key and slot. A page of slots lies between two

@@ -70,8 +70,8 @@ class _LinkDraws:
 class PagedFading(_LinkDraws):
     """Fading that is drawn in pages of slots (level 0) and in pages of points on coarser grids.
 
-    A page depends only on its link's key, its level and its index. A link caches its newest pages. Drawing a single
-    page costs more than its random numbers, so `hold` draws the pages of many links together.
+    A page depends only on its link's key, its level and its index. A link caches its newest pages. Most of the time
+    of drawing a single page is overhead, so `hold` draws the pages of many links together.
 
     Args:
         correlation: correlation of the fading in consecutive slots; with 1, fading never changes.
@@ -94,7 +94,7 @@ class PagedFading(_LinkDraws):
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
-        """Draw pages [n, ...] of links and indices; `_alike` is the same for all these links at this level."""
+        """Draw pages [n, ...] of links and indices; all these links have the same `_alike` at this level."""
         raise NotImplementedError
 
     @staticmethod

@@ -21,8 +21,8 @@ _READ_AS_ONE = (1, 2, 4, 8)
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
-# The newest values, by a key of everything that determines them; devices of all heights share them, and so does a
-# study's next run in the same process if it has the same seed and area
+# The newest values, by a key of everything that determines them; devices of all heights share the values, and so does
+# a study's next run in the same process if the run has the same seed and area
 _made: dict[Hashable, Float32Array] = {}
 
 

@@ -52,7 +52,7 @@ class LargeScale:
       independently for each site (7.6.3.3), which suits links at random places rather than routes between cells, on
       which a site that comes into sight becomes 20 to 30 dB stronger.
 
-    With wraparound, distances are those to the nearest copy of a site, while shadowing and line of sight are
+    With wraparound, distances are measured to the nearest copy of a site, while shadowing and line of sight are
     functions of the place in the area and do not repeat.
 
     Source: 3GPP TR 38.901, sections 7.4 and 7.6.3.
@@ -197,7 +197,7 @@ class LargeScale:
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
-            # decide the state in single precision, as gain_db does, so that both agree
+            # decide the state in single precision, as gain_db does, so that both functions agree
             margin = self._margin(self._distances.to_one(framed, chosen), values)
         return self._links(framed, chosen, margin, values)
 

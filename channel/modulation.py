@@ -42,9 +42,10 @@ def snr_needed_over_parts(
 ) -> FloatArray:
     """Return the mean SNR over a band's independent parts that each rate needs with one code over all parts.
 
-    A transport block is coded over all of its resource blocks, so that strong parts compensate for weak ones: it
-    arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s / gap), m)
-    of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
+    A transport block is coded over all of its resource blocks, so that strong parts compensate for weak parts: the
+    block arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s /
+    gap), m) of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L -
+    1), and
 
         E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, where the base is at least 0.
 
@@ -89,10 +90,11 @@ class Steps:
 
     With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
     so l times a rate of the table needs l times the SNR of that rate. The same holds for a transmitter that
-    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; it corresponds to
-    the rank that a device reports, and to the number of resource blocks for which its power suffices. Without layers,
-    a band would carry at most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a
-    device with little power would have no link in a wide band although a few blocks could serve it.
+    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; the option
+    corresponds to the rank that a device reports, and to the number of resource blocks for which the device's power
+    suffices. Without layers, a band would carry at most 7.4 bit/s/Hz, although networks reach four times this rate
+    near a site; without parts, a device with little power would have no link in a wide band although a few blocks
+    could serve it.
     Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
     unequal strength that interfere with one another, so the rates are an upper bound in channels with little
     scattering.

@@ -47,7 +47,7 @@ def rate_moments(
         mu = a_0 mean(w),   s2 = sum_{m>=1} a_m^2 sum_k rho^(2m|k|) R(k),   R(k) = mean_n w_n w_(n+k).
 
     R has period p, so that with q = rho^(2m) the sum over k is R(0) + 2 sum_{j=1..p} q^j R(j) / (1 - q^p);
-    without weights it is (1 + q) / (1 - q). The terms with k = 0 sum to R(0) Var f.
+    without weights this sum is (1 + q) / (1 - q). The terms with k = 0 sum to R(0) Var f.
 
     Since m e^-g L_m = (g e^-g L^(1)_(m-1))', one integration by parts gives, with f running from 0 to the cap,
 

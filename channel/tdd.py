@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on; in each slot it is on for the share that is the frame's weight.
+    """On-time of a radio from a slot boundary on; in each slot, the radio is on for the frame's weight of the slot.
 
     The share of a special slot is spread evenly over the slot.
 

@@ -39,7 +39,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     about = "Time from a round's start until its new model is ready, averaged over all cells."
     charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "Mean over all cells, without devices that have no link; completed: the device's update arrived."
+    about = "Mean over all cells; devices without a link are not counted. Completed: the update arrived."
     charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 

@@ -83,18 +83,18 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
-        interval = "from the first drifted round on" if self.first == 1 else f"from its round {self.first} on"
+        interval = "from the first drifted round on" if self.first == 1 else f"from drift round {self.first} on"
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
         if self.recovery == "level":
             rule = (
                 f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy "
-                "before the drift or, if lower, the final one"
+                "before the drift or, if lower, the final accuracy"
             )
         else:
             rule = (
-                f"{self.smooth} rounds are followed by {self.smooth} that average at most"
+                f"{self.smooth} rounds are followed by {self.smooth} rounds that average at most"
                 f" {100 * self.margin:g} points more"
             )
         weights = "each device" if self.by == "devices" else "each test sample"

@@ -27,7 +27,7 @@ class Comparison(Found):
 
     Attributes:
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
-            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds, of each seed's mean over `sessions`. A
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
             which a session that missed the target counts in full. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of

@@ -161,8 +161,8 @@ def population_kinds(
 ) -> pd.DataFrame:
     """Determine which sessions are pilots, and in which sessions a population comes back.
 
-    The similarity of two sessions is the number of devices in both sessions divided by the number in either (the
-    Jaccard index of the members at the sessions' starts). A population comes back in a session if the session's
+    The similarity of two sessions is the number of devices in both sessions divided by the number in at least one
+    (the Jaccard index of the members at the sessions' starts). A population comes back in a session if the session's
     similarity to an earlier session, other than a pilot, is at least `overlap`. Rounds take different times in
     different variants, so populations may differ. To compare variants on the same sessions, a session counts only if
     its population comes back in every variant.

@@ -63,7 +63,7 @@ def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write a data frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
+    """Write a data frame as CSV, without text that is a formula in a spreadsheet, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Names that
     begin like formulas are not refused: they may come from --names, and the run is valid. Numbers like -20 stay

@@ -248,7 +248,7 @@ def _explanations(comparison: Comparison) -> list[str]:
     if len(comparison.table) > 1:
         lines.append(
             f"A ratio is a variant's cost divided by that of {comparison.base}, in pairs of the same seed (geometric"
-            " mean), as in the sentences above; 2 means twice as much."
+            " mean), as in the sentences above; 2 means twice the cost."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(

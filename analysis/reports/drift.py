@@ -43,11 +43,11 @@ Recovered = Annotated[
     Recovery,
     typer.Option(
         help="When the model has recovered. level: accuracy is back to its value before the drift or at "
-        "the end, whichever is lower; plateau: it stops rising."
+        "the end, whichever is lower; plateau: accuracy stops rising."
     ),
 ]
 Margin = Annotated[
-    float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
+    float, typer.Option(help="Accuracy by which a model may miss the level, or still rise (plateau).")
 ]
 
 FALLEN = 0.05  # a larger loss of accuracy through a drift is noted

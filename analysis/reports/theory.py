@@ -146,7 +146,7 @@ EXPLANATIONS = (
     ),
     "β is the largest change of a device's gradient between the models before and after a round, divided by"
     " their distance: a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
-    " gradients of individual samples, 32 of each device (relative error about a quarter for one device).",
+    " the gradients of 32 individual samples per device (for one device, with a relative error of about a quarter).",
     (
         "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
     ),
