@@ -42,10 +42,9 @@ def snr_needed_over_parts(
 ) -> FloatArray:
     """Return the mean SNR over a band's independent parts that each rate needs with one code over all parts.
 
-    A transport block is coded over all of its resource blocks, so that strong parts compensate for weak parts: the
-    block arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s /
-    gap), m) of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L -
-    1), and
+    A transport block is coded over all of its resource blocks, so strong parts compensate for weak parts: the block
+    arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s / gap), m)
+    of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
 
         E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, where the base is at least 0.
 

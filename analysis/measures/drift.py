@@ -83,7 +83,11 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
-        interval = "from the first drifted round on" if self.first == 1 else f"from drift round {self.first} on"
+        interval = (
+            "from the first drifted round on"
+            if self.first == 1
+            else f"from the drift's round {self.first} on"
+        )
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
