@@ -79,8 +79,7 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute together the results of `end` for many transfers that continue at the same slot boundary.
 
-    Call `end` of each flow afterwards; if its arguments differ from the arguments given here, that call computes its
-    own result.
+    Call `end` of each flow afterwards; if it gets other arguments than given here, that call computes its own result.
 
     Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.

@@ -31,8 +31,8 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the diversity order L of a band's mean power, which is the unrounded number of independent parts.
 
     For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
-    the correlation 1 / (1 + 2 pi j d f), and the correlation of the fading's power is the squared magnitude, 1 / (1 +
-    (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation over all pairs of frequencies;
+    the correlation 1 / (1 + 2 pi j d f), and the correlation of the fading's power is the squared magnitude,
+    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation over all pairs of frequencies;
     with a = 2 pi d W it is
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.

@@ -73,8 +73,7 @@ class GaussianFields:
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
     that are whole periods apart along an axis of the grid have equal values. 100 fields repeat after 72 d_corr, 500
-    after 32 d_corr. `FieldStack` rotates the grid of fields that repeat, so that no street follows an axis of the
-    grid.
+    after 32 d_corr. `FieldStack` rotates the grid of repeating fields, so that no street follows an axis of it.
     """
 
     def __init__(
