@@ -32,11 +32,11 @@ class Panel:
     attenuation_db: float = 30.0
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Return the panel's gain towards places.
+        """Return the panel's gain towards positions.
 
         Args:
-            displacement_m: [..., 2] horizontal vector from the antenna to each place.
-            height_m: height of the antenna above the places.
+            displacement_m: [..., 2] horizontal vector from the antenna to each position.
+            height_m: height of the antenna above the positions.
 
         Returns:
             [...] gain of the panel over an isotropic antenna, dBi, from G_max - A_max to G_max.

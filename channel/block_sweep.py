@@ -43,7 +43,7 @@ class BlockSweep:
         self._on_block = rules.power_on_block(columns)[:, None]
         # served part of each flow's need; in the uplink also the slots with blocks, and the power in these slots
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # numbers of served slots: before each flow joins; in all windows so far; in the windows with counted airtime
+        # turns (served slots): before each flow joins; in all windows so far; in the windows with counted airtime
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
         # flows left after the last window, and the number of flows that have joined by then

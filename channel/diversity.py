@@ -104,11 +104,11 @@ class DiverseFading(PagedFading):
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ N(0, 1 / (2 L)),
 
-    which is the exact conditional law of the process. Halving continues until neighbouring points have correlation q
-    >= SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only through
-    their squared lengths and their inner product. A point therefore takes three random numbers instead of 2 L: the
-    component of e along left, its component perpendicular to left in the plane of left and right, and the squared
-    length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
+    which has the exact conditional distribution of the process. Halving continues until neighbouring points have
+    correlation q >= SMOOTH. Only powers are read, and the distribution of |h|^2, h.left and h.right depends on left
+    and right only through their squared lengths and their inner product. A point therefore takes three random numbers
+    instead of 2 L: the component of e along left, its component perpendicular to left in the plane of left and right, and the
+    squared length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
     to its power to keep the mean at 1. Drawing no random numbers between points changes the power of slots by a

@@ -103,8 +103,8 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
-            f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
+            f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and the"
+            f" columns 1 round, ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]
@@ -171,14 +171,14 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. The reading defines dip
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. `reading` defines dip
     and recovery. (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as
     F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: training rounds, as `numbered` returns them.
         of_participants: what `participants` returns with the same reading.
-        reading: how dip and recovery are read from accuracies.
+        reading: the definitions of dip and recovery.
 
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,

@@ -277,7 +277,7 @@ def report(comparison: Comparison) -> Report:
     # tables that are empty without several targets or seeds
     further = {TARGETS: tables.targets(comparison)}
     if comparison.reference is not None:
-        further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
+        further[f"Differences from {comparison.reference}, paired by seed"] = tables.tests(comparison)
     further = {words: frame for words, frame in further.items() if len(frame)}
     # several requested targets are shown
     shown = [("", tables.brief(comparison)), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]

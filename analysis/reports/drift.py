@@ -103,14 +103,14 @@ def compare_drift(
     if detail.empty:
         raise ValueError(
             f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which is after "
-            "their end"
+            "the runs' end"
         )
     each = [*RUN, "cell"]
     follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
     if follow < TAIL:
         notes.append(
-            f"only {follow:.0f} rounds follow the last step of the drift, but `final` averages {TAIL}, so that it"
-            " includes the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}: `final`"
+            " thus includes the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [

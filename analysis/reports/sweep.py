@@ -264,7 +264,7 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
         yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
         yield (
-            "Round latency lasts until the slowest device is done; energy is that of all devices, without probes."
+            "A round's latency is that of the slowest device; energy is the sum over devices, without probe rounds."
         )
     else:
         yield (

@@ -138,7 +138,7 @@ ROWS: dict[str, Quantity] = {
     "lr_limit_steps": ("limit of the learning rate by (65)", "{:.3g}", 1),
     "lr_limit_drift": ("limit of the learning rate by (14), Λ = 1", "{:.3g}", 1),
     "rounds": ("rounds measured", "{:.0f}", 1),
-    "without_bound": ("rounds without a bound: rate 0, or above (14)", "{:.0f}", 1),
+    "without_bound": ("rounds without a bound: learning rate 0, or above (14)", "{:.0f}", 1),
 }
 EXPLANATIONS = (
     (
