@@ -32,8 +32,8 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
     For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
     the correlation 1 / (1 + 2 pi j d f), and the correlation of the fading's power is the squared magnitude,
-    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation over all pairs of frequencies;
-    with a = 2 pi d W it is
+    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation over all pairs of
+    frequencies; with a = 2 pi d W it is
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 
@@ -107,8 +107,8 @@ class DiverseFading(PagedFading):
     which has the exact conditional distribution of the process. Halving continues until neighbouring points have
     correlation q >= SMOOTH. Only powers are read, and the distribution of |h|^2, h.left and h.right depends on left
     and right only through their squared lengths and their inner product. A point therefore takes three random numbers
-    instead of 2 L: the component of e along left, its component perpendicular to left in the plane of left and right, and the
-    squared length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
+    instead of 2 L: the component of e along left, its component perpendicular to left in the plane of left and right,
+    and the squared length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
     to its power to keep the mean at 1. Drawing no random numbers between points changes the power of slots by a

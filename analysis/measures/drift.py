@@ -104,7 +104,8 @@ class Reading:
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
             f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and the"
-            f" columns 1 round, ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
+            " columns 1 round, ... are the accuracies after that many rounds from the drift's last step;"
+            f" {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]

@@ -109,8 +109,8 @@ def compare_drift(
     follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
     if follow < TAIL:
         notes.append(
-            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}: `final`"
-            " thus includes the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}:"
+            " `final` thus includes the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
