@@ -23,10 +23,9 @@ class BlockSweep:
     """Compute the times of flows that have a band of resource blocks to themselves, in equal shares.
 
     In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
-    again. This class serves a window of slots in one operation, given a guess of the slots in which flows end; the
-    first guess is that no flow ends. Results are correct up to the first slot in which the guess is wrong. For the
-    remaining slots, the ends found are the next guess, until a guess is right. Results are bit-identical to
-    `SharedBand`'s.
+    again. This class serves a window of slots at once, given a guess of the slots in which flows end; the first guess
+    is that no flow ends. Results up to the first wrong slot of a guess are correct, and the ends found are the guess
+    for the remaining slots, until a guess is right. Results are bit-identical to `SharedBand`'s.
 
     Args:
         flows: pairs of a slot, in ascending order, and the flow that joins at this slot with bits to send.

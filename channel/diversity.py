@@ -94,8 +94,7 @@ class DiverseFading(PagedFading):
     at 0 dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs
     a higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as
     the whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz
-    waits until its only tap leaves a fade; at 10 dB and 10 m/s, the 99th percentile of its duration is 23 slots (9
-    slots for 11 parts).
+    waits until its only tap leaves a fade; at 10 dB and 10 m/s, the 99th percentile is 23 slots (9 for 11 parts).
 
     Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
     `edgefl.channel.fading.LinkFading` and is likewise a function of key and slot. A page of slots lies between two
@@ -111,9 +110,8 @@ class DiverseFading(PagedFading):
     and the squared length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
-    to its power to keep the mean at 1. Drawing no random numbers between points changes the power of slots by a
-    standard deviation of at most sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every
-    8 slots.
+    to its power to keep the mean at 1. Interpolation changes the power of slots by a standard deviation of at most
+    sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every 8 slots.
     """
 
     parts = ()  # a page of slots contains a single power per slot

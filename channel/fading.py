@@ -122,10 +122,9 @@ class LinkFading(PagedFading):
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
     which has the exact distribution of the process given its edges (a Gaussian bridge). The edges are points of a
-    coarser grid, which is filled in the same way from a still coarser grid, and so on, until the correlation of
-    neighbouring points is below NO_CORRELATION; the points of this last grid are drawn independently. The only
-    approximation is that values on opposite sides of a point of the last grid lose a correlation of less than 1e-6.
-    Every page draws from its own Philox counter.
+    coarser grid, which is filled in the same way from a still coarser grid, and so on, until points correlate by less
+    than NO_CORRELATION; this last grid is drawn independently. The only approximation is that values on opposite
+    sides of its points lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: a line-of-sight component, multipath delay, and antennas.
     """

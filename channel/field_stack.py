@@ -68,8 +68,7 @@ class FieldStack:
         layers: sets of fields over the same area, all with the same number of fields.
         fields: number of fields of each layer; by default, as many as the first layer has.
         few: whether the same places are read again and again; then only the nodes around the first places are stored,
-            unless these are at least half of all nodes. Once another place is read, all nodes are drawn, with the
-            same values.
+            unless these are half of all nodes. Reading another place draws all nodes, with the same values.
     """
 
     def __init__(

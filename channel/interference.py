@@ -68,8 +68,7 @@ class Heard:
     devices that take turns in the uplink, one level is drawn for each slot.
 
     Args:
-        levels: for each cell, the linear received power of its transmitter over the receiver's noise, or several such
-            levels to draw from.
+        levels: for each cell, the linear ratio of received power to noise, or several such ratios to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:

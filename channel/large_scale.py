@@ -39,8 +39,7 @@ class LargeScale:
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing change
       from one state to the other over a few metres, where the two gains are mixed (38.901, 7.6.3.3). The report
       specifies a correlation distance but no shape of the correlation; a rough field would switch back and forth at
-      each change instead of changing gradually. QuaDRiGa's correlation (`Comb300`) is also Gaussian up to that
-      distance.
+      each change instead of changing gradually. QuaDRiGa's shape (`Comb300`) is also Gaussian up to that distance.
     - Shadowing: each state has a field with correlation exp(-dx/d_corr), times the state's standard deviation (UMi:
       10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other field.
       `GaussianFields` states the accuracy.

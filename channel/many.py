@@ -48,9 +48,8 @@ def slots_of_many(
 ) -> IntArray:
     """Count the slots of n transfers at once, with exactly the results of `Flow.slots`.
 
-    Transfers that are drawn slot by slot advance together, several slots at a time; the terms of each sum are added
-    in order, so that the sum is rounded as if it were computed alone. Static links and renewal transfers are computed
-    one by one.
+    Transfers that are drawn slot by slot advance together, several slots at a time; each sum is added in order, to be
+    rounded as if it were computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.

@@ -89,11 +89,10 @@ class Steps:
 
     With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
     so l times a rate of the table needs l times the SNR of that rate. The same holds for a transmitter that
-    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; the option
-    corresponds to the rank that a device reports, and to the number of resource blocks for which the device's power
-    suffices. Without layers, a band would carry at most 7.4 bit/s/Hz, although networks reach four times this rate
-    near a site; without parts, a device with little power would have no link in a wide band although a few blocks
-    could serve it.
+    concentrates its power on a part l < 1 of its band. The option with the highest rate is used; it corresponds to
+    the rank that a device reports, and to the number of resource blocks for which the device's power suffices.
+    Without layers, a band would carry at most 7.4 bit/s/Hz, although networks reach four times this rate near a site;
+    without parts, a device with little power would have no link in a wide band although a few blocks could serve it.
     Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
     unequal strength that interfere with one another, so the rates are an upper bound in channels with little
     scattering.
@@ -181,8 +180,7 @@ class Steps:
         """Table of rates by the leading bits of an SNR, which identify its octave and the eighth of the octave.
 
         At most one step may begin in each eighth. This holds for one layer, where each step needs at least 1.25 times
-        the SNR of the previous one; if steps of several layers are closer, eighths are halved until each piece has at
-        most one step.
+        the SNR of the previous one; if steps of several layers are closer, eighths are halved until this holds.
 
         Returns:
             Position of the bit below the leading bits; number of the piece before the first step; [pieces] the SNR at

@@ -44,8 +44,7 @@ def wanted_power(
         slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] required power divided by maximum power, above 0; a ratio above 1 means that the maximum power does
-        not suffice.
+        [devices] required power divided by maximum power, > 0; above 1 if the maximum power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: closed-loop commands, and the correction for the modulation.
     """

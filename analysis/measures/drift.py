@@ -83,11 +83,7 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
-        interval = (
-            "from the first drifted round on"
-            if self.first == 1
-            else f"from the drift's round {self.first} on"
-        )
+        interval = "from the drift on" if self.first == 1 else f"from the drift's round {self.first} on"
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
@@ -103,9 +99,8 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and the"
-            " columns 1 round, ... are the accuracies after that many rounds from the drift's last step;"
-            f" {weights} counts equally.",
+            f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
+            f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]

@@ -161,8 +161,7 @@ def time_to_target(
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). There is one row per session with a training round.
 
-    Source: J (31) and Table VII. Joules and seconds are simulated here, whereas J assumes the same joules and seconds
-    for every round.
+    Source: J (31) and Table VII. Joules and seconds are simulated here; J assumes constants per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(

@@ -105,10 +105,9 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
-        broken (participations cut off because the device handed over, left the cells, was switched off, had no charge
-        or lost its link); wasted_bits (sent or received in participations that did not complete) and wasted_j, their
-        energy; wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all
-        rounds.
+        broken (participations cut off by the device's handover, departure, switch, battery or failed link);
+        wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
+        wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all rounds.
 
     Raises:
         ValueError: the runs are so old that handovers were not recorded, or have an unknown event or outcome.

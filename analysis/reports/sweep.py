@@ -69,8 +69,7 @@ def sweep(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the runs' folder or, with several folders, `comparison` next to them; a target
-            other than the default has its own folder there.
+        out: folder to write; None for the runs' folder, `comparison` next to several folders, or a target's folder.
         reference: variant whose best accuracy defines relative targets; None for the study's reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
