@@ -20,8 +20,7 @@ _Piece = tuple[int, float, int]
 class ChangingFlow:
     """Count the bits sent in a transfer, and find the slot in which it ends, while its SNR is updated.
 
-    If the SNR stays the same, the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
-    updated.
+    If the SNR stays the same, the transfer ends in the slot of `Flow.slots_exact`, however often the SNR is updated.
 
     Args:
         carrier: the link's share of the band.
