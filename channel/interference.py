@@ -87,7 +87,7 @@ class Heard:
         """Return the interference at each of many receivers, where each transmitter has a single level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not change them.
+            levels: [receivers, transmitters] linear received powers divided by noise; not copied: do not change them.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
