@@ -32,11 +32,11 @@ class Panel:
     attenuation_db: float = 30.0
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Return the panel's gain towards places.
+        """Return the panel's gain towards positions.
 
         Args:
-            displacement_m: [..., 2] horizontal vector from the antenna to each place.
-            height_m: height of the antenna above the places.
+            displacement_m: [..., 2] horizontal vector from the antenna to each position.
+            height_m: height of the antenna above the positions.
 
         Returns:
             [...] gain of the panel over an isotropic antenna, dBi, from G_max - A_max to G_max.
@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: wraparound of the layout, or None if the world has an edge.
+        wraparound: wraparound of the layout, or None if the layout does not repeat.
     """
 
     sites_m: FloatArray
@@ -96,7 +96,7 @@ class Sectors:
         """Return [n, cells] the gain of every cell's panel towards positions [n, 2], dBi.
 
         Args:
-            single: whether to compute in single precision, which is within 1e-4 dB and three times as fast.
+            single: whether to compute in single precision, which has errors below 1e-4 dB and is three times as fast.
         """
         way_m = (self.wraparound.displacement_m if self.wraparound else displacement_m)(
             positions_m, self.sites_m

@@ -19,7 +19,7 @@ _KEPT_BLOCKS = 3
 
 @dataclass
 class BandFlow:
-    """One transfer in a shared band; BandState contains its progress."""
+    """One transfer in a shared band; its progress is stored in `BandState`."""
 
     id: Hashable
     payload_bits: float
@@ -61,7 +61,7 @@ class BandFlow:
 
 
 class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, with their parameters as columns; changes return a new tuple."""
+    """Flows in the order in which they joined, and their parameters as columns; methods return a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""
@@ -89,7 +89,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def rows(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Row [n] of each flow in the table of results, by block of slots; -1 before results are computed."""
+        """Row [n] of each flow in the table of results, for each block of slots; -1 before results are computed."""
         return {}
 
     @cached_property

@@ -116,7 +116,7 @@ class BandRules:
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # an upper bound on the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        # with a rate table it is not a bound: fading occasionally lifts flows that are below the lowest step above it
+        # not a bound with a rate table: fading occasionally lifts a flow from below the lowest step to above it
         if self.carrier.steps is None and not np.any(
             view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
         ):
@@ -220,7 +220,7 @@ class BandRules:
         return sent_of + airtime * np.bincount(of, by_power, minlength=len(sent_of))
 
     def _power(self, flows: BandFlows, first_slot: int, count: int, now: int, in_use: int) -> FloatArray:
-        """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
+        """Return the fading power [n, count] of flows while `in_use` shares are in use in every cell."""
         # full power concentrated on one of n shares makes interference n times as strong on that share
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
@@ -285,7 +285,7 @@ class BandRules:
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:
         """Return the scheduler's view of the flows at a slot boundary."""
-        # per-slot schedulers compare flows as if each were alone in the band; others assume one share per flow
+        # per-slot schedulers compare flows as if each were alone in the band; others assume a share for each flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,

@@ -1,4 +1,4 @@
-"""The gain of a panel's beam towards paths that leave it in several directions."""
+"""The gain of a panel's beam towards paths that leave the panel in several directions."""
 
 import math
 from functools import lru_cache
@@ -62,11 +62,11 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths at distances `apart` from the link, in sines."""
+    """Return the mean gain of a line of elements towards paths; the sines of path and link differ by `apart`."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):
-        nearest = np.sinc(k / (elements * OVERSAMPLING))  # mean over the distance to the nearest beam
+        nearest = np.sinc(k / (elements * OVERSAMPLING))  # mean over the link's distance to the nearest beam
         mean = float((weights * np.cos(2.0 * math.pi * spacing * k * apart)).sum())
         total += 2.0 * (1.0 - k / elements) * mean * float(nearest)
     return total

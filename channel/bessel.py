@@ -1,4 +1,4 @@
-"""The Bessel function J0 for small arguments, computed as in SciPy but without the import, which takes 0.5 s."""
+"""The Bessel function J0 for small arguments, computed as in SciPy, but without its import, which takes 0.5 s."""
 
 # squares of the first two zeros, and the rational function that remains after dividing them out
 _ZEROS = (5.78318596294678452118, 30.4712623436620863991)

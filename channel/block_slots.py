@@ -1,4 +1,4 @@
-"""Simulate slot by slot flows that share a band's resource blocks; see `edgefl.channel.resource_blocks`."""
+"""Simulate flows that share a band's resource blocks, slot by slot; see `edgefl.channel.resource_blocks`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Length of the first look-ahead in slots. It doubles while no flow ends, up to the number of slots whose fading is
-# read at once, a multiple of all lengths. With a scheduler that decides in every slot, look-aheads are costly and
-# invalidated by new flows, so the first one is shorter.
+# Length of the first look-ahead in slots. The length doubles while no flow ends, up to the number of slots whose
+# fading is read at once, which is a multiple of all lengths. With a scheduler that decides in every slot, look-aheads
+# are costly and new flows invalidate them, so the first look-ahead is shorter.
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, since most look-aheads end in these slots
 FIRST_SERVED = 8
@@ -26,7 +26,7 @@ FIRST_SERVED = 8
 
 @dataclass(frozen=True)
 class _Look:
-    """Rates and blocks of flows in the slots of a look-ahead that serve the direction.
+    """Rates and blocks of flows in those slots of a look-ahead that serve the band's direction.
 
     first: number of serving slots before the look-ahead. weights: [s] weight of each slot. totals: [n, s] sums of
     rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average rate after each slot, or
@@ -40,7 +40,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look-ahead joined with the next one; both have fixed shares."""
+        """Return this look-ahead joined with the next look-ahead; shares must be fixed in both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -72,9 +72,9 @@ class BlockRules(BandRules):
     single block gets no block, and a flow with power for only a few blocks leaves the remaining blocks to others.
     Schedulers with equal shares divide the blocks equally, and the remainder goes to flows in turn; other fixed
     shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get blocks in
-    this order until no block is left. In the uplink, each flow gets as many blocks as its power can serve at power
-    control's target; in the downlink, the first flow gets all blocks. Left-over blocks are divided equally among all
-    flows.
+    this order until no block is left: in the uplink, each flow gets as many blocks as its power can serve at power
+    control's target; in the downlink, the first flow gets all blocks. Blocks that are left over are divided equally
+    among all flows that can use them.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (power headroom reports
     tell a base station on how many blocks a device reaches its target). Left out: resource block groups, the control
@@ -143,7 +143,7 @@ class BlockRules(BandRules):
         return self._after(flows, state, look.seen, stop)
 
     def _after(self, flows: BandFlows, state: BandState, seen: "_Look", stop: int) -> BandState:
-        """Return the state at a slot within a look-ahead; at least one slot since the given state must be served."""
+        """Return the state at a slot within a look-ahead, at least one served slot after the given state."""
         turn = self.carrier.frame.turn
         begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
@@ -289,7 +289,7 @@ class BlockRules(BandRules):
         weights: FloatArray,
         turns: IntArray,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler assigns, and airtime and average rate [s, 2, n] per slot.
+        """Return the blocks [n, s] that the scheduler assigns, and [s, 2, n] airtime and average after each slot.
 
         No blocks are assigned after the slot in which a flow ends.
         """
@@ -329,7 +329,7 @@ class BlockRules(BandRules):
         return given, history
 
     def _to_target(self, flows: BandFlows) -> IntArray:
-        """Return [n] the number of blocks on which each flow can reach power control's target, at least one.
+        """Return [n] the number of blocks, at least one, on which each flow can reach power control's target.
 
         Without power control, and in the downlink, the result is the number of all blocks.
         """

@@ -15,7 +15,7 @@ from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
 from edgefl.channel.resource_blocks import divide
 from edgefl.channel.units import FloatArray
 
-# approximate size of a window in flows x served slots, and its minimum in slots; longer windows need more guesses
+# approximate flows times slots of a window, and a window's least number of slots; longer windows need more guesses
 _AT_ONCE = (2048, 16)
 
 
@@ -23,12 +23,12 @@ class BlockSweep:
     """Compute the times of flows that have a band of resource blocks to themselves, in equal shares.
 
     In a `SharedBand`, a flow that joins or leaves invalidates the plan, and the values of all flows are gathered
-    again. Here a window of slots is served in one operation, given a guess of the slots in which flows end; the first
-    guess is that no flow ends. Slots up to the first wrong guess are correct. The ends found are the next guess for
-    the remaining slots, until no guess is wrong. Results are bit-identical to `SharedBand`'s.
+    again. This class serves a window of slots at once, given a guess of the slots in which flows end; the first guess
+    is that no flow ends. Results up to the first wrong slot of a guess are correct, and the ends found are the guess
+    for the remaining slots, until a guess is right. Results are bit-identical to `SharedBand`'s.
 
     Args:
-        flows: slot at which each flow joins, in ascending order, and the flow, which has bits to send.
+        flows: pairs of a slot, in ascending order, and the flow that joins at this slot with bits to send.
         sent: airtime of all shares up to the first slot, as in `BandState`.
     """
 
@@ -40,9 +40,9 @@ class BlockSweep:
         self._flows = columns = BandFlows([flow for _, flow in flows])
         self._numbers = np.stack([columns.snr, columns.most, columns.need, columns.widest])
         self._on_block = rules.power_on_block(columns)[:, None]
-        # served part of each need; in the uplink also slots with blocks, and power in them, as in `BandState`
+        # served part of each flow's need; in the uplink also the slots with blocks, and the power in these slots
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        # numbers of served slots: before each flow joins; in all windows so far; in those with counted airtime
+        # turns (served slots): before each flow joins; in all windows so far; in the windows with counted airtime
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._served = self._counted = 0
         # flows left after the last window, and the number of flows that have joined by then
@@ -55,7 +55,7 @@ class BlockSweep:
         self._place, self._fading = np.empty(len(flows), dtype=np.intp), np.empty((0, 0))
 
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yield slots up to which flows are served, and the ids of the flows that have sent their payloads there.
+        """Yield slots up to which flows are served, and the ids of the flows that have sent their payloads by then.
 
         Plans of a `SharedBand` end in the same slots, and also in the slots where flows join.
         """
@@ -82,7 +82,7 @@ class BlockSweep:
                 there, joined, stride = there + 1, joined + 1, FIRST_LOOK
 
     def sent_by(self) -> dict[Hashable, Sequence[float]]:
-        """Return each flow's number of slots with blocks, and its power in them, as `SharedBand.sent_by` does."""
+        """Return each flow's number of slots with blocks, and its power in these slots, like `SharedBand.sent_by`."""
         on = self._sums[1:].T.tolist()
         return {
             flow.id: each for flow, each in zip(self._flows, on, strict=True) if each and not flow.background
@@ -124,7 +124,7 @@ class BlockSweep:
     def _window(self) -> tuple[int, int, int]:
         """Return the turns at which the next window begins and ends, and how many flows have joined by its end.
 
-        A window lies within a block of slots, whose fading is read here if it is new.
+        A window lies within a block of slots, whose fading is read here if the block is new.
         """
         frame, flows = self._rules.carrier.frame, len(self._there)
         at = self._served if flows else self._turns[self._joined]
@@ -163,5 +163,5 @@ def _add_up(rows: FloatArray, before: FloatArray) -> None:
     if rows.shape[1] < 2 * len(rows):
         np.add.accumulate(rows, axis=0, out=rows)
         return
-    for last, row in pairwise(rows):  # this takes a third of the time if there are many columns
+    for last, row in pairwise(rows):  # with many columns, a loop takes a third of the time
         row += last

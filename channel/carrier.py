@@ -40,11 +40,11 @@ class Carrier:
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
-        goodput: payload bits per bit at these rates, in (0, 1]; other bits are control and reference signals, headers
-            and retransmissions.
+        goodput: payload bits per transmitted bit, in (0, 1]; the other bits are control and reference signals,
+            headers and retransmissions.
         taps: number of independent parts of the band over which a slot averages, see `edgefl.channel.diversity`;
             with several parts, rates follow from the band's mean SNR.
-        blocks: number of resource blocks of a dynamically shared band, >= 1; None for arbitrary fractions.
+        blocks: number of resource blocks of a dynamically shared band, >= 1; None if shares may be any fraction.
 
     Raises:
         ValueError: an argument is out of range.
@@ -70,7 +70,7 @@ class Carrier:
         check_power_rule(self.power)
         if not (0 < self.goodput <= 1 and self.taps >= 1):
             raise ValueError(
-                f"goodput must be above 0 and at most 1, taps >= 1, got {self.goodput}, {self.taps}"
+                f"goodput must be above 0 and at most 1, and taps >= 1, got {self.goodput} and {self.taps}"
             )
         frame_of(self.weights)
 
@@ -81,7 +81,7 @@ class Carrier:
 
     @property
     def rules(self) -> Rules:
-        """Cap, steps and weights, which are the same for all shares of a band."""
+        """Cap, rate steps and frame weights, which are the same for all shares of a band."""
         return self.cap, self.steps, self.weights
 
     @property
@@ -100,7 +100,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share > 0 of this band; the last result is cached, since shares are often equal."""
+        """Return the carrier of a share > 0 of this band; the last result is cached for the next equal share."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()

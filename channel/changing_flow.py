@@ -10,18 +10,17 @@ from edgefl.channel.interference import draw_all_ahead, power_of_all
 from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
-# Transfers computed together; a dozen arrays of this length fit in a core's second-level cache
+# Number of transfers computed together; a dozen arrays of this length fit in a core's second-level cache
 _AT_ONCE = 32
 
-# First slot, SNR, slot at which the piece ends
+# Part of a transfer with one SNR: first slot, SNR, slot at which the part ends
 _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Count the bits that a link has sent, and find the end of its transfer, with updates of its SNR.
+    """Count the bits sent in a transfer, and find the slot in which it ends, while its SNR is updated.
 
-    If the SNR stays the same, the transfer ends in the slot that `Flow.slots_exact` finds, however often it is
-    updated.
+    If the SNR stays the same, the transfer ends in the slot of `Flow.slots_exact`, however often the SNR is updated.
 
     Args:
         carrier: the link's share of the band.
@@ -79,7 +78,7 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute together the results of `end` for many transfers that continue at the same slot boundary.
 
-    Call `end` of each flow afterwards; if its arguments differ from those given here, it computes its own result.
+    Call `end` of each flow afterwards; if it gets other arguments than given here, that call computes its own result.
 
     Args:
         snrs: [flows] linear mean SNR of each flow on its share, as in `end`.

@@ -31,7 +31,7 @@ def parameter(
     Args:
         default: value of a parameter that is left out; a parameter without a default is required.
         description: meaning of the parameter.
-        ge, gt, le, lt: range of the parameter: >=, >, <=, <.
+        ge, gt, le, lt: bounds of the parameter: >=, >, <=, <.
     """
     about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
     return field(default=default, metadata={key: value for key, value in about.items() if value is not None})
@@ -41,9 +41,9 @@ def parameter(
 class ChannelComponent:
     """Base class of components, which have frozen parameters and one or two methods.
 
-    Each component has its own file in the package of its kind, and is named after that file: the class in
-    `channel/schedulers/round_robin.py` is `round_robin`. A component is a frozen dataclass with fields declared by
-    `parameter`; it keeps no state.
+    Each component has its own file in the package of its kind, and is named after that file: the component in
+    `channel/schedulers/round_robin.py` is called `round_robin`. A component is a frozen dataclass with fields
+    declared by `parameter`; it keeps no state.
     """
 
     def __post_init__(self) -> None:

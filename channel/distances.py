@@ -12,7 +12,7 @@ Float32Array = npt.NDArray[np.float32]
 
 
 class Distances:
-    """Distances from places to sites, clamped in 2D to a minimum and a maximum, as ln d3D^2 for the path loss.
+    """Distances from places to sites as ln d3D^2, for the path loss; 2D distances are clamped to a range.
 
     Args:
         sites_m: [S, 2] positions of the base stations.

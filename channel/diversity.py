@@ -17,13 +17,13 @@ from edgefl.channel.units import FloatArray
 # below this a, the next term of the series L = 1 + a^2 / 6 is smaller than rounding
 _FLAT = 1e-4
 
-# Slots of a page, and points of a page of every coarser grid: powers of 2
+# Number of slots on a page, and number of points on a page of each coarser grid; both are powers of 2
 PAGE, _COARSE_PAGE = 256, 16
 # Number of pages of slots that a link keeps and draws together, enough to read 400 slots
 _KEPT_OF_SLOTS = 3
 # If neighbouring points are more correlated than this, the slots in between are interpolated
 SMOOTH = 0.99
-# Points that are drawn and filled in together, so that their numbers fit in a core's second-level cache
+# Number of points that are drawn and filled in together, so that the arrays fit in a core's second-level cache
 _AT_ONCE = 2**14
 
 
@@ -31,8 +31,8 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the diversity order L of a band's mean power, which is the unrounded number of independent parts.
 
     For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
-    the correlation 1 / (1 + 2 pi j d f), and the fading's power has the correlation 1 / (1 + (2 pi d f)^2), the
-    squared magnitude. The variance of the mean power over a band W is the mean correlation over all pairs of
+    the correlation 1 / (1 + 2 pi j d f), and the correlation of the fading's power is the squared magnitude,
+    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation over all pairs of
     frequencies; with a = 2 pi d W it is
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
@@ -51,7 +51,7 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of points, and the weights and variances with which to fill in points between coarser points.
+    """A grid of points, with the weights and variances for filling in points between those of the coarser grid.
 
     weights, variances: for a point half way between two known points, the weight of each, and the variance of the
     added noise relative to the process's variance; widest gap first; empty if points are independent.
@@ -89,12 +89,12 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates, the rate of a slot is the rate at the mean power over the parts. By Jensen's inequality it
-    exceeds the mean of the parts' rates: for L = 4, by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 bit/s/Hz at 0
-    dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs a
-    higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the
-    whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz waits
-    until its only tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots (9 slots for 11 parts).
+    With Shannon's rates, the rate of a slot is the rate at the mean power over the parts. By Jensen's inequality this
+    rate exceeds the mean of the parts' rates: for L = 4, by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 bit/s/Hz
+    at 0 dB. With the steps of a table, the rate of a slot is the rate of one code over all parts, and each step needs
+    a higher mean SNR (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as
+    the whole band, as if spread over the whole band. Without diversity (L = 1), a transfer of 5 slots over 100 MHz
+    waits until its only tap leaves a fade; at 10 dB and 10 m/s, the 99th percentile is 23 slots (9 for 11 parts).
 
     Method: the real and imaginary parts of a slot form a vector h of 2 L numbers. Each number follows the process of
     `edgefl.channel.fading.LinkFading` and is likewise a function of key and slot. A page of slots lies between two
@@ -103,15 +103,15 @@ class DiverseFading(PagedFading):
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ N(0, 1 / (2 L)),
 
-    which is the exact conditional law of the process. Halving continues until neighbouring points have correlation q
-    >= SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only through
-    their squared lengths and their inner product. A point therefore takes three random numbers instead of 2 L: the
-    component of e along left, its component perpendicular to left in the plane of left and right, and the squared
-    length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
+    which has the exact conditional distribution of the process. Halving continues until neighbouring points have
+    correlation q >= SMOOTH. Only powers are read, and the distribution of |h|^2, h.left and h.right depends on left
+    and right only through their squared lengths and their inner product. A point therefore takes three random numbers
+    instead of 2 L: the component of e along left, its component perpendicular to left in the plane of left and right,
+    and the squared length of the remainder, which is chi-squared with 2 L - 2 degrees of freedom.
 
     The vector of a slot at fraction t between two points is interpolated linearly, and 2 t (1 - t) (1 - q) is added
-    to its power to keep the mean at 1. Omitting random numbers there changes the power of slots by a standard
-    deviation of at most sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every 8 slots.
+    to its power to keep the mean at 1. Interpolation changes the power of slots by a standard deviation of at most
+    sqrt((1 - q) / L), 3 % of the mean for 11 parts; walking devices have a point every 8 slots.
     """
 
     parts = ()  # a page of slots contains a single power per slot
@@ -173,7 +173,7 @@ def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[fl
 def _normals(
     level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw two of each vector's 2 L normal numbers, and the squared length of the other numbers.
+    """Draw two of each vector's 2 L normal numbers, and the sum of squares of the other numbers.
 
     Args:
         sets: number of vectors to draw for each point.
@@ -200,7 +200,7 @@ def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tup
 
 
 def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return [n, points + 1] the power of points between two points of the coarser grid, which are included, and
+    """Return [n, points + 1] the power of points from one point of the coarser grid to the next, both included, and
     [n, points] the inner product of each point's vector with the next point's vector.
     """
     hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
@@ -208,7 +208,7 @@ def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[F
     powers, products = ends[:, ::2], ends[:, 1:2] * np.sqrt(ends[:, :1] * ends[:, 2:])
     (normals, rest), grids = _normals(level, places, 1), [link._grids[level] for link, _ in places]
     weights = np.array([grid.weights for grid in grids]).T[:, :, None]
-    # each halving uses as many numbers as it has gaps: one, two, four, and so on
+    # each halving uses as many random numbers as there are gaps: one, two, four, and so on
     gaps = 2 ** np.arange(len(weights))
     variance = np.repeat(np.array([grid.variances for grid in grids]), gaps, axis=1)
     variance /= 2.0 * np.array([[link._order] for link, _ in places])

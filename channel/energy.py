@@ -10,7 +10,7 @@ def transfer_energy_j(
 ) -> Values:
     """Return the energy of a transfer: energy for the radio's on-time, for waiting, and for the bits.
 
-    Without waiting and energy per bit, it is power times airtime, the journal paper's eq. (42).
+    Without waiting and without energy per bit, the result is power times airtime, the journal paper's eq. (42).
     """
     return power_w * airtime_s + (wait_w * wait_s + bits_j)
 
@@ -22,7 +22,7 @@ def compute_time_s(
 
     Args:
         flops_per_sample: N_p phi, FLOPs of the forward and backward pass of one sample.
-        samples: e B, number of samples that all local iterations process together.
+        samples: e B, total number of samples that the local iterations process.
         clock_hz: f, clock rate of the processor.
         flops_per_cycle: chi, FLOPs of the processor per clock cycle.
 

@@ -18,7 +18,7 @@ __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 # J0 is positive up to this argument, and oscillates around zero beyond it
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
-# Points drawn together, whose real and imaginary parts fit in a core's second-level cache
+# Number of points drawn together; their real and imaginary parts fit in a core's second-level cache
 _POINTS_AT_ONCE = 12 * BLOCK
 
 
@@ -90,7 +90,7 @@ class Fading(Protocol):
 
     @property
     def renews(self) -> bool:
-        """Whether the law of a sum of many rates is known, so that a transfer's slots can be drawn directly."""
+        """Whether the distribution of a sum of many rates is known, so that a transfer's length can be drawn."""
 
     @property
     def mean_power(self) -> float:
@@ -121,10 +121,10 @@ class LinkFading(PagedFading):
 
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
-    which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
-    and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
-    grid, edges are drawn independently. The only approximation is that values on opposite sides of those edges
-    lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
+    which has the exact distribution of the process given its edges (a Gaussian bridge). The edges are points of a
+    coarser grid, which is filled in the same way from a still coarser grid, and so on, until points correlate by less
+    than NO_CORRELATION; this last grid is drawn independently. The only approximation is that values on opposite
+    sides of its points lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: a line-of-sight component, multipath delay, and antennas.
     """
@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: number of slots to draw at once; it is part of the process's definition, so another number changes
-                the fading of a key. A short block suits a link that is read a few hundred slots at a time.
+            block: number of slots to draw at once; the number is part of the process's definition: another number
+                changes the fading of a key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block is out of range.

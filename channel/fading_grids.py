@@ -18,7 +18,7 @@ NO_CORRELATION = 1e-6
 # Number of values to filter in a loop, at 0.1 us each, before importing scipy.signal, which takes a second
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
-# Number of rows from which a loop filters all rows together, one point of each row per step
+# Least number of rows for which a loop filters all rows together, one point of each row per step
 _SIDE_BY_SIDE = 16
 
 
@@ -66,9 +66,9 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Many links are filtered side by side, and a few links by SciPy. The first links of a run are filtered by a Python
-    loop, so that a short run or a check of a scenario need not import SciPy. All methods do the same operations in
-    the same order, and agree bit for bit.
+    Many links are filtered side by side in a loop, and a few links one by one with SciPy. The first links of a run
+    are filtered by a Python loop, so that a short run or a check of a scenario need not import SciPy. All methods do
+    the same operations in the same order, and agree bit for bit.
 
     Args:
         correlation: [links] factor on the previous value. begin: [links, parts, 1] correlation times y[-1].

@@ -1,4 +1,4 @@
-"""Draw pages of fading for many links together, and cache the newest pages; others can be redrawn identically."""
+"""Draw pages of fading for many links together, and cache the newest; older ones can be redrawn identically."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# Pages of a grid that a link keeps; the two ends of a finer page can be on two of these pages
+# Number of pages of a grid that a link caches; the two ends of a finer page can be on two of these pages
 KEPT = 2
 
-# Regions of the random counter, whose draws never overlap
+# Regions of the random generator's counter; draws from different regions never overlap
 _FADING_REGION = 0
 _STREAM_REGION = 1
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
@@ -70,8 +70,8 @@ class _LinkDraws:
 class PagedFading(_LinkDraws):
     """Fading that is drawn in pages of slots (level 0) and in pages of points on coarser grids.
 
-    A page depends only on its link's key, its level and its index. A link caches its newest pages. Drawing a single
-    page costs more than its random numbers, so `hold` draws the pages of many links together.
+    A page depends only on its link's key, its level and its index. A link caches its newest pages. Most of the time
+    of drawing a single page is overhead, so `hold` draws the pages of many links together.
 
     Args:
         correlation: correlation of the fading in consecutive slots; with 1, fading never changes.
@@ -79,7 +79,7 @@ class PagedFading(_LinkDraws):
     """
 
     renews = True
-    parts: ClassVar[tuple[int, ...]]  # shape of the numbers of a slot, from which `powers` computes its power
+    parts: ClassVar[tuple[int, ...]]  # shape of a slot's random numbers, from which `powers` computes a power
 
     def __init__(self, key: int, correlation: float, slots: int, points: int, levels: int) -> None:
         super().__init__(key)
@@ -94,7 +94,7 @@ class PagedFading(_LinkDraws):
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
-        """Draw pages [n, ...] of links and indices; `_alike` is the same for all these links at this level."""
+        """Draw pages [n, ...] of links and indices; all these links have the same `_alike` at this level."""
         raise NotImplementedError
 
     @staticmethod
@@ -145,7 +145,7 @@ class PagedFading(_LinkDraws):
         pages = self._pages[level]
         if len(pages) == self._kept(level):
             del pages[next(iter(pages))]
-        pages[index] = page.copy()  # a view of a page would keep all other pages in memory
+        pages[index] = page.copy()  # a view would keep all pages that were drawn together in memory
 
     def _kept(self, level: int) -> int:
         return KEPT

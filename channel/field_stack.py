@@ -14,15 +14,15 @@ from edgefl.channel.units import FloatArray
 
 # Maximum number of places whose nodes are cached for the next read of the same places
 _REMEMBERED = 64
-# Numbers of fields for which a node is one item of 4, 8, 16 or 32 bytes; 28 bytes, say, take twice the time
+# Numbers of fields with which a node is one item of 4, 8, 16 or 32 bytes; reading, say, 28 bytes takes twice as long
 _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians. Streets mostly follow the axes; with a slope of
 # the golden ratio minus 1, values along a straight line repeat as late as possible
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
-# The newest values, by a key of everything that determines them; devices of all heights share them, and so does a
-# study's next run in the same process if it has the same seed and area
+# The newest values, by a key of everything that determines them; devices of all heights share the values, and so does
+# a study's next run in the same process if the run has the same seed and area
 _made: dict[Hashable, Float32Array] = {}
 
 
@@ -66,9 +66,9 @@ class FieldStack:
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: number of fields of each layer; by default, the number of the first layer.
+        fields: number of fields of each layer; by default, as many as the first layer has.
         few: whether the same places are read again and again; then only the nodes around the first places are stored,
-            unless they are half of all nodes. Once another place is read, all nodes are drawn, with the same values.
+            unless these are half of all nodes. Reading another place draws all nodes, with the same values.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class FieldStack:
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the last places, if few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # nodes around the last places, if these are few
 
     @property
     def memory_bytes(self) -> int:
@@ -229,7 +229,7 @@ class _Grids:
 
 
 def _sum(parts: Float32Array) -> Float32Array:
-    """Add the parts of all four nodes into the first part, in order."""
+    """Add the contributions of all four nodes into the array of the first, in order."""
     total = parts[0]
     for part in parts[1:]:
         total += part

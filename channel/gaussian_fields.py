@@ -22,7 +22,7 @@ NODES = 8
 MARGIN = 10
 # Exponent with which the interpolation's filter is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory in bytes above which a set of fields repeats in space, and memory of a set that repeats
+# Memory in bytes above which a set of fields is made to repeat in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Number of fields, and of rows of nodes, written to the table together; large fields are written fewer at a time
@@ -73,7 +73,7 @@ class GaussianFields:
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
     that are whole periods apart along an axis of the grid have equal values. 100 fields repeat after 72 d_corr, 500
-    after 32 d_corr. `FieldStack` rotates the grid of such fields, so that no street follows one of its axes.
+    after 32 d_corr. `FieldStack` rotates the grid of repeating fields, so that no street follows an axis of it.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Number of cached blocks of activity; a few suffice, since links read the same slots one after another
+# Number of cached blocks of activity; a few suffice, since all links read the same slots in turn
 _KEPT = 16
 # Number of blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each transmitter the slots of a block in which it sends, with a uniform number for each slot."""
+        """Return for each transmitter the slots of a block in which it sends, each with a uniform random number."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -68,7 +68,7 @@ class Heard:
     devices that take turns in the uplink, one level is drawn for each slot.
 
     Args:
-        levels: linear received power of each cell's transmitter, or several to draw from, over the receiver's noise.
+        levels: for each cell, the linear ratio of received power to noise, or several such ratios to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -87,8 +87,7 @@ class Heard:
         """Return the interference at each of many receivers, where each transmitter has a single level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not write to
-                it.
+            levels: [receivers, transmitters] linear received powers divided by noise; not copied: do not change them.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -189,15 +188,15 @@ class Interfered:
     The SNR of a link with this fading must not include interference. The mean-noise shortcut adds the mean of I to
     the noise instead. Since log2(1 + S / (N + I)) is convex in I, the rates of this shortcut are too low: on average,
     transfers take 1.40, 1.45, 1.41 and 1.27 times the correct time at loads of 0.1, 0.2, 0.3 and 0.5, with rates up
-    to 7.4 bit/s/Hz (UMi, places anywhere in a cell with six neighbours at 500 m; longer without a cap). At loads of 0
-    and 1 their times are correct. Left out: fast fading of the interference.
+    to 7.4 bit/s/Hz (UMi, places anywhere in a cell with six neighbours at 500 m; without this cap, times are even
+    longer). At loads of 0 and 1, the shortcut's times are correct. Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver, which is replaced when gains are measured again.
+        heard: interference at the link's receiver; this attribute is replaced when gains are measured again.
     """
 
     static = False
-    renews = False  # the law of sums is unknown, since interference is correlated over time, too
+    renews = False  # the distribution of a sum of rates is unknown, since interference is correlated over time, too
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

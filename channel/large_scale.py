@@ -17,7 +17,7 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 LineOfSight = Literal["always", "never", "probabilistic", "soft"]
 
-# Streams of a site's key
+# Random streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
 # Places x sites per chunk: a dozen arrays of this size fit into a core's second-level cache
 _CHUNK = 36864
@@ -26,12 +26,12 @@ _CHUNK = 36864
 class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB, regardless of the time and order of reads.
 
-    Line of sight and shadowing towards a site do not change at a place: a device that returns has the same values.
-    They are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site do not change at a place: a device that returns to a place finds the
+    same values. They are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's at the 2D distance, or at min_distance_m for closer places (`is_held`). A site beyond the
-      model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such a site,
-      the link has the loss at the end of the range (`is_beyond`).
+    - Path loss: the model's loss at the 2D distance, or at min_distance_m for closer places (`is_held`). A site
+      beyond the model's range is not received, and its gain is -inf in `gain_db`. If a place still has a link to such
+      a site, the link has the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: a site is in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place has line of sight to a site with exactly the model's
       probability, and nearby places mostly share the state. P_LoS is read from a table, with an error below 1e-5, or
@@ -39,7 +39,7 @@ class LargeScale:
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing change
       from one state to the other over a few metres, where the two gains are mixed (38.901, 7.6.3.3). The report
       specifies a correlation distance but no shape of the correlation; a rough field would switch back and forth at
-      each change instead of changing gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to that distance.
+      each change instead of changing gradually. QuaDRiGa's shape (`Comb300`) is also Gaussian up to that distance.
     - Shadowing: each state has a field with correlation exp(-dx/d_corr), times the state's standard deviation (UMi:
       10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other field.
       `GaussianFields` states the accuracy.
@@ -49,10 +49,10 @@ class LargeScale:
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place sees two sites at once with probability Phi2(Phi^-1(P_1), Phi^-1(P_2);
       los_common), and each site still with P_1 or P_2. 38.901 has no such correlation: it decides line of sight
-      independently for each site (7.6.3.3), for drops of links rather than for routes between cells, where a site
-      that comes into sight becomes 20 to 30 dB stronger.
+      independently for each site (7.6.3.3), which suits links at random places rather than routes between cells, on
+      which a site that comes into sight becomes 20 to 30 dB stronger.
 
-    With wraparound, distances are those to the nearest copy of a site, while shadowing and line of sight are
+    With wraparound, distances are measured to the nearest copy of a site, while shadowing and line of sight are
     functions of the place in the area and do not repeat.
 
     Source: 3GPP TR 38.901, sections 7.4 and 7.6.3.
@@ -92,7 +92,7 @@ class LargeScale:
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
-            ValueError: an argument is outside its range or the model's range, or the model has no shadowing.
+            ValueError: an argument is outside its range or the model's, or the model lacks the requested shadowing.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
         _check_ranges(area_radius_m, line_of_sight, shadowing_std_db)
@@ -155,7 +155,7 @@ class LargeScale:
             positions_m: [n, 2] positions in the area, m.
 
         Returns:
-            [n, S] gain of each site in dB, negative; contiguous by site, for comparisons of sites over places.
+            [n, S] gain of each site in dB, negative; a site's gains are contiguous in memory.
 
         Raises:
             ValueError: a position is beyond the area.
@@ -197,7 +197,7 @@ class LargeScale:
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
-            # decide the state in single precision, as gain_db does, so that both agree
+            # decide the state in single precision, as gain_db does, so that both functions agree
             margin = self._margin(self._distances.to_one(framed, chosen), values)
         return self._links(framed, chosen, margin, values)
 
@@ -214,7 +214,7 @@ class LargeScale:
         return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raise like `links_to`."""
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raise as `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         log_square = self._distances.to_one(framed, chosen)
@@ -287,7 +287,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of line of sight in standard deviations (below 0: no sight), or None with one state."""
+        """Return the margin of line of sight in standard deviations (below 0: no sight); None for a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)
@@ -305,7 +305,7 @@ class LargeScale:
     def _received_loss_db(
         self, log_square: Float32Array, margin: Float32Array | None, values: Float32Array
     ) -> Float32Array:
-        """Return the loss in dB of sites by `_loss_db`, infinite for sites beyond the model's range."""
+        """Return the loss in dB to sites as `_loss_db` does, and an infinite loss beyond the model's range."""
         loss_db = self._loss_db(log_square, margin, values)
         if self.range_m < math.inf:
             loss_db[self._distances.out_of_range(log_square)] = np.inf

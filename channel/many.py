@@ -48,13 +48,13 @@ def slots_of_many(
 ) -> IntArray:
     """Count the slots of n transfers at once, with exactly the results of `Flow.slots`.
 
-    Transfers that are drawn slot by slot advance together, several slots at a time; each sum is added in order, so
-    that it is rounded as if it were computed alone. Static links and renewal transfers are computed one by one.
+    Transfers that are drawn slot by slot advance together, several slots at a time; each sum is added in order, to be
+    rounded as if it were computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.
-        payload_bits, share, snr, first_slot: [n] of each transfer, or one value for all: bits to move, share of the
-            carrier, linear mean SNR on that share, first slot.
+        payload_bits, share, snr, first_slot: [n] one value per transfer, or one value for all: bits to send, share of
+            the carrier, linear mean SNR on that share, first slot.
         fading: [n] fading of each transfer's link.
 
     Returns:
@@ -72,7 +72,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a rate of 0 causes a division by zero here, and further below an error about its transfer
+    # a rate of 0 causes a division by zero here, and an error about the transfer further below
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
@@ -160,7 +160,7 @@ def _drawn(
         left, more = left[~ended], 2 * more
         links = [link for link, over in zip(links, ended.tolist(), strict=True) if not over]
         if done[left].max(initial=0) >= MAX_SLOTS or slots.max(initial=0) > MAX_SLOTS:
-            raise ValueError(endless(f"its {MAX_SLOTS} slots carried too little", MAX_SLOTS))
+            raise ValueError(endless(f"its {MAX_SLOTS} slots carried too few bits", MAX_SLOTS))
     return slots
 
 

@@ -1,4 +1,4 @@
-"""Draw and read the fading of many links together, since a call per link costs more than its random numbers."""
+"""Draw and read the fading of many links together, since a call takes longer than drawing a link's numbers."""
 
 from collections.abc import Sequence
 
@@ -43,6 +43,6 @@ def static_power(links: Sequence[Fading]) -> tuple[npt.NDArray[np.bool_], FloatA
 
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw the block of a slot for all links without it, to cache the block for later reads of a few links."""
+    """Draw and cache the block that contains a slot for all links that lack it, for later reads of a few links."""
     fading = [link for link in links if isinstance(link, PagedFading) and not link.static]
     hold(0, [(link, first_slot // link.slots) for link in fading])

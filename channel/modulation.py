@@ -18,7 +18,7 @@ EFFICIENCIES = (
 )
 SYMBOL_BITS = (2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8)
 
-# From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
+# Least number of SNRs for which steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
 # A float64 has its sign and exponent above bit 52; together with three bits of the fraction, they identify the eighth
 # of an octave. Steps of several layers are closer together and need more bits.
@@ -42,7 +42,7 @@ def snr_needed_over_parts(
 ) -> FloatArray:
     """Return the mean SNR over a band's independent parts that each rate needs with one code over all parts.
 
-    A transport block is coded over all of its resource blocks, so that strong parts compensate for weak ones: it
+    A transport block is coded over all of its resource blocks, so strong parts compensate for weak parts: the block
     arrives if the mean information of its symbols reaches its rate. A part at SNR s conveys min(log2(1 + s / gap), m)
     of a symbol's m bits. Given the mean SNR x of L parts, the SNR of one part is L x B with B ~ Beta(1, L - 1), and
 
@@ -90,11 +90,11 @@ class Steps:
     With l layers on one band, each layer has 1/l of the power, and together they have l times the rate of one layer,
     so l times a rate of the table needs l times the SNR of that rate. The same holds for a transmitter that
     concentrates its power on a part l < 1 of its band. The option with the highest rate is used; it corresponds to
-    the rank that a device reports, and to the number of resource blocks for which its power suffices. Without layers,
-    a band would carry at most 7.4 bit/s/Hz, although networks reach four times that near a site; without parts, a
-    device with little power would have no link in a wide band although a few blocks could serve it.
+    the rank that a device reports, and to the number of resource blocks for which the device's power suffices.
+    Without layers, a band would carry at most 7.4 bit/s/Hz, although networks reach four times this rate near a site;
+    without parts, a device with little power would have no link in a wide band although a few blocks could serve it.
     Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2 (rank). Left out: layers of
-    unequal strength that interfere with one another, so that this is an upper bound in channels with little
+    unequal strength that interfere with one another, so the rates are an upper bound in channels with little
     scattering.
 
     Args:
@@ -180,7 +180,7 @@ class Steps:
         """Table of rates by the leading bits of an SNR, which identify its octave and the eighth of the octave.
 
         At most one step may begin in each eighth. This holds for one layer, where each step needs at least 1.25 times
-        the SNR of the previous one; if steps of several layers are closer, eighths are halved until it holds.
+        the SNR of the previous one; if steps of several layers are closer, eighths are halved until this holds.
 
         Returns:
             Position of the bit below the leading bits; number of the piece before the first step; [pieces] the SNR at

@@ -26,7 +26,7 @@ class PacketErrors(ABC):
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
-        """Return a packet's probability of arrival, and whether it is lost, drawn from link and end slot only.
+        """Return a packet's probability of arrival, and whether it is lost, a function of its link, SNR and end slot.
 
         Args:
             snr: mean SNR on the packet's band; for a static link the SNR includes |h|^2.
@@ -69,9 +69,9 @@ class WaterfallErrors(PacketErrors):
 
 @dataclass(frozen=True)
 class ThresholdErrors(PacketErrors):
-    """Packets arrive if their SNR is above a threshold.
+    """Packets arrive if their SNR, fading included, is above a threshold.
 
-    With fading X of mean 1 and exponential distribution (one tap), P(SNR X > theta) = exp(-theta / SNR); the mean of
+    For one tap, whose fading X is exponential with mean 1, P(SNR X > theta) = exp(-theta / SNR); the mean of
     L taps is Gamma(L, 1/L), and P is its survival function, Q(L, L theta / SNR).
 
     Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: see `WaterfallErrors`.

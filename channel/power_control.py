@@ -26,14 +26,14 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control requires over a device's maximum power, P0 2^mu M PL^alpha / Pmax.
+    """Return the ratio of the power that power control requires to a device's maximum, P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
     With alpha = 1, every device is received with P0 per 180 kHz (a block of 15 kHz subcarriers) as long as its power
     suffices; with alpha < 1, devices at the edge are received with less power, and interfere less with other cells.
-    Without power control, all devices send with Pmax, and near devices radiate 10 to 20 dB more than their highest
-    rate needs.
+    Without power control, all devices send with Pmax, and devices near a site radiate 10 to 20 dB more than their
+    highest rate needs.
 
     Args:
         path_loss_db: [devices] path loss, including shadowing and penetration loss.
@@ -44,7 +44,7 @@ def wanted_power(
         slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] required power over maximum power; it is above 0, and above 1 if a device's power does not suffice.
+        [devices] required power divided by maximum power, > 0; above 1 if the maximum power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: closed-loop commands, and the correction for the modulation.
     """

@@ -307,7 +307,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a stepwise rate; it uses deviations from the top rate, to avoid cancellation."""
+    """Return Var f [snr] of a stepwise rate, computed from deviations from the top rate to avoid cancellation."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]

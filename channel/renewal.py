@@ -26,11 +26,11 @@ def slots_renewal(
 
         T = b (a X / 2 + sqrt(1 + (a X / 2)^2))^2,   E N = need / mu + s2 / (2 mu^2) + 1/2.
 
-    T has the law of Birnbaum and Saunders (J. Appl. Probab. 1969), which is the inverse Gaussian law with
-    mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-squared number with one degree
-    of freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after
-    crossing `need`; without the chi-squared term, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0
-    dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
+    T has the Birnbaum-Saunders distribution (J. Appl. Probab. 1969): T is an inverse Gaussian number with mean
+    need/mu and shape need^2/s2, to which, with probability 1/2, s2/mu^2 times a chi-squared number with one degree of
+    freedom is added. The inverse Gaussian number alone is the first passage time of a Brownian motion, which may fall
+    again after crossing `need`; without the chi-squared term, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000
+    slots at 0 dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
 
     With the weights of a TDD frame, the mean of S_n is known slot by slot: the transfer, which starts in first_slot,
     ends in the slot in which its airtime reaches mean(w) T.

@@ -23,7 +23,7 @@ _BLOCKS = {
     60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65}
     | {60: 79, 70: 93, 80: 107, 90: 121, 100: 135},
 }
-# number of steps to try on fewer blocks, above the step reached on all blocks; with one and with several layers
+# number of steps above the step reached on all blocks that are tried on fewer blocks: with one layer, with several
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
@@ -180,7 +180,7 @@ def divide(
         others, given, rest = flows, more * level, blocks - level * flows
     else:
         turned = place > before
-        while True:  # blocks left over by flows at their maximum raise the level of the other flows
+        while True:  # blocks that flows at their maximum leave over go to the other flows
             others = np.add.reduce(more, axis=0)
             full = np.add.reduce(np.where(more, 0, most), axis=0)
             level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)

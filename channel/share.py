@@ -79,7 +79,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
 def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     """Compute the mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
 
-    Without a cap it is e^x E1(x) / ln 2, x = 1/snr. With a cap, since P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
+    Without a cap the mean is e^x E1(x) / ln 2, x = 1/snr. With a cap, P(log2(1 + snr g) > t) = e^(-x (2^t - 1)), so
 
         integral_0^cap e^(-x (2^t - 1)) dt = e^x (E1(x) - E1(x 2^cap)) / ln 2.
 

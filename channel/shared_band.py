@@ -19,7 +19,7 @@ from edgefl.channel.units import FloatArray
 
 # Slots between two stored states of a plan if the scheduler decides in every slot
 _STRIDE = 64
-# Slots to look ahead for the next end; few, since a flow that joins earlier invalidates the rest of the plan
+# Number of slots to search for the next end of a flow; few, since a flow that joins earlier invalidates the plan
 HORIZON_SLOTS = 512
 # Flows times slots above which a plan with fixed shares is computed in strides, to save memory
 _LARGEST_RUN = 2**21
@@ -122,9 +122,9 @@ class SharedBand:
             most_snr: highest mean SNR that power control allows on a resource block, > 0, if there are blocks.
             widest: largest part of the band that the flow's radio can use, above 0 to 1, if there are blocks.
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
-                with `per_resource_block` this power is constant and part of the snr.
+                with `per_resource_block` it must be 0, since the SNR already includes this power.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to only check the flow and draw its fading ahead, since it joins later in `planned`.
+            expected: whether to only check the flow and draw its fading ahead, because it joins later, in `planned`.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -283,7 +283,7 @@ class SharedBand:
         for i, flow in enumerate(self._flows):
             if flow.id == id_:
                 return i
-        raise ValueError(f"no flow {id_!r} in the band; there are {[flow.id for flow in self._flows]}")
+        raise ValueError(f"no flow {id_!r} in the band, which has {[flow.id for flow in self._flows]}")
 
     def _drop(self, rows: list[int]) -> None:
         if self._band.carrier.blocks and self._band.carrier.power == "full":
@@ -302,7 +302,7 @@ class SharedBand:
             return
         if self._done:
             raise ValueError(
-                f"{[flow.id for flow in self._done]} ended at slot {self.slot}: settle there first"
+                f"flows {[flow.id for flow in self._done]} ended at slot {self.slot}: settle there first"
             )
         if not self._flows or self._paused:
             self._state = replace(self._state, slot=slot)
@@ -311,7 +311,7 @@ class SharedBand:
         end = plan.states[-1].slot
         if plan.ended and end < slot:
             ids = [self._flows[i].id for i in plan.ended]
-            raise ValueError(f"{ids} end at slot {end}, before slot {slot}: settle there first")
+            raise ValueError(f"flows {ids} end at slot {end}, before slot {slot}: settle there first")
         later = bisect_right(plan.states, slot, key=lambda state: state.slot)
         self._state = plan.states[later - 1]
         if self._state.slot < slot:

@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on; its share of each slot is the frame's weight.
+    """On-time of a radio from a slot boundary on; in each slot, the radio is on for the frame's weight of the slot.
 
     The share of a special slot is spread evenly over the slot.
 
@@ -212,7 +212,7 @@ class OnTime:
         return end_s - start_s if self.frame.plain else self.until_s(end_s)
 
 
-# A clock that adds up delays is off by a few rounding errors; differences of up to this many roundings are ignored.
+# Sums of delays are off by a few rounding errors; differences in time of up to this many roundings are ignored.
 _ROUNDINGS = 16
 
 

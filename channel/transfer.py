@@ -4,7 +4,7 @@ A transfer of Z bits that begins in slot n0 ends in the first slot in which the 
 from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`), slot n carries a fraction w_n of
 a full slot's bits; without weights, the transfer uses every slot of its own interval (the journal paper's TDD). There
 are three fidelities: `slot` draws every slot and is exact; `renewal` draws the number of slots directly; `auto` uses
-renewal where renewal is as accurate.
+renewal where renewal is accurate enough.
 """
 
 from collections.abc import Iterator
@@ -229,7 +229,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     """Return how many independent exponential draws have the same relative variance as the bits of a transfer.
 
     Shannon's rates correspond to at least one draw per coherence time. With a table, a weak link carries bits only in
-    rare moments above the lowest step: with two such moments in fifty coherence times, the sum is not normal.
+    rare moments above the lowest step: with two such moments in fifty coherence times, the sum is far from normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

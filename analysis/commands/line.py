@@ -23,7 +23,7 @@ app = typer.Typer(
 # commands in the order of `--help`; each takes the options of its report's function
 @app.command(cls=command_for("comparison.compare", explains=True))
 def compare() -> None:
-    """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.
+    """Compare variants, or any runs, with a verdict on each, a table, paired tests over seeds, and figures.
 
     Examples:
 
@@ -37,7 +37,7 @@ def compare() -> None:
 
 @app.command(cls=command_for("sweep.sweep", explains=True))
 def sweep() -> None:
-    """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
+    """Draw the cost of reaching a target against a swept key or on a map of two keys, and time against energy.
 
     Examples:
 
@@ -61,7 +61,7 @@ def settings() -> None:
 
 @app.command(cls=command_for("drift.compare_drift"))
 def drift() -> None:
-    """Compare variants under concept drift: dip, recovery, cost.
+    """Compare how variants dip and recover under concept drift, and at what cost.
 
     Examples:
 
@@ -71,7 +71,7 @@ def drift() -> None:
 
 @app.command(cls=command_for("network.report_network"))
 def network() -> None:
-    """Count handovers, ping-pong, interruptions, wasted bits and joules.
+    """Count handovers, ping-pongs and interruptions, and the bits and joules that they waste.
 
     Examples:
 
@@ -93,7 +93,7 @@ def choose() -> None:
 
 @app.command(cls=command_for("fairness.report_fairness"))
 def fairness() -> None:
-    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
+    """Compare devices' scores by quantiles, the worst tenth, and the gaps between cells and between device classes.
 
     The runs must have learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
 
@@ -144,11 +144,11 @@ def papers(
     ] = False,
     run: Annotated[
         str | None,
-        typer.Option(metavar="PAPER", help="Run the scripts of a paper again; `cheap`: of all papers."),
+        typer.Option(metavar="PAPER", help="Run the scripts of a paper again, or of all papers (`cheap`)."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
 ) -> None:
-    """List papers and their tables: what was run, what a run needs, the paper's numbers and edgefl's.
+    """List papers and their tables, what was run, what a run needs, and the paper's numbers beside edgefl's.
 
     Examples:
 
@@ -248,7 +248,7 @@ def export(
     to: Annotated[str, typer.Option(help="mlflow or wandb (extras: edgefl-cosim[mlflow]), or tensorboard.")],
     out: Annotated[
         Path | None,
-        typer.Option(help=("Folder for mlflow.db and mlartifacts, wandb, or tensorboard. Default: PATH.")),
+        typer.Option(help=("Folder for mlflow.db and mlartifacts, or wandb, or tensorboard. Default: PATH.")),
     ] = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.

@@ -20,7 +20,7 @@ FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # files of a study's own f
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A completed run's parameters, final figures and curves, as experiment trackers take them.
+    """A completed run's parameters, totals and curves, in the form that experiment trackers read.
 
     Attributes:
         name: setting, variant and seed of the run, as text.

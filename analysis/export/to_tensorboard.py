@@ -22,7 +22,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
         if file.exists():
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name("draft")  # a name that TensorBoard does not read
+        draft = file.with_name("draft")  # TensorBoard ignores a file with this name
         draft.write_bytes(b"".join(map(_framed, _events(record))))
         draft.replace(file)
         new += 1

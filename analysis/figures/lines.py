@@ -35,7 +35,7 @@ def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series,
 
     Args:
         starts: position of the start of each session.
-        along: the column that is added to the position of a session's start, such as `round`.
+        along: the column to add to the position of a session's start, such as `round`.
     """
     training = metrics.training_rounds(rounds)
     own = training[training["variant"] == variant]
@@ -97,7 +97,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
 
 
 def pilots_matter(sessions: pd.DataFrame) -> bool:
-    """Return whether any session opens with a model that pilot sessions saved, not the previous session's model."""
+    """Return whether any session opens with a model from pilot sessions instead of the previous session's model."""
     known = sessions[sessions["weights"].fillna("") != ""]
     past = known["weights"].astype(str).str.replace(r":\S+", "", regex=True)
     return bool((past != (known["session"] - 1).astype(str)).any())

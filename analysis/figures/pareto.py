@@ -62,7 +62,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
 
 def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the efficient points: no other point is smaller in one value and no larger in the other."""
+    """Mark the efficient points, for which no other point is smaller in one value and no larger in the other."""
     better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 

@@ -55,7 +55,7 @@ def _section(*parts: str) -> str:
 
 
 def _figure(comparison: Comparison, name: str, units: Units) -> str:
-    """Write a bar chart of the variants' time, or energy, to reach the target, or per round."""
+    """Write a bar chart of the variants' time, or energy, to reach the target or for a round."""
     table, target = comparison.table, comparison.target
     means = table[f"{name}_at_least" if target else f"{name}_mean"]
     if not means.notna().any():

@@ -58,7 +58,7 @@ def report(runs: Runs) -> str:
     thinned = [line["every"] for chart in charts for view in chart["views"] for line in view["series"]]
     if max(thinned, default=1) > 1:
         notes.append(
-            f"Long lines in charts are thinned, the longest to every {max(thinned)}th point; tables have all points."
+            f"Long lines in charts are thinned, the longest to one point in {max(thinned)}; tables have all points."
         )
     clocks = [replay["clock"] for replay in replays]
     clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None

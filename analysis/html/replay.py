@@ -70,7 +70,7 @@ EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "ba
 
 
 def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
-    """Collect and pack the data for a replay of one run; the limits of size are divided by `share`."""
+    """Collect and pack the data for a replay of one run; `share` divides the limits on the size of the data."""
     notes: list[str] = []
     layout, areas, streets = map_of(run.path, notes)
     ledger, rows, rounds, events = (
@@ -92,7 +92,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     return {
         "label": label_of(run, runs),
         "simulated_s": run.simulated_s,
-        "clock": None if clock.begin_hour is None else asdict(clock),  # a run without a day has no hours
+        "clock": None if clock.begin_hour is None else asdict(clock),  # None without a time of day
         **layout,
         "areas": areas,
         "streets": streets,

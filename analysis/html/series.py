@@ -36,10 +36,10 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(runs, mine))
-    about = "Time from a round's start until the new model is made, as a mean over all cells."
+    about = "Time from a round's start until its new model is ready, averaged over all cells."
     charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "Mean over all cells, without devices that have no link; completed: the device's update arrived."
+    about = "Mean over all cells; devices without a link are not counted. Completed: the update arrived."
     charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 
@@ -161,7 +161,7 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
             ]
         else:
             spent.append({"label": label, **_thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
-    about = "Energy that all devices spend together, cumulative or per round, without idle power."
+    about = "Energy of all devices together, cumulative or per round, without idle energy."
     views = [_by_time("by simulated time, cumulative", spent), *_by_round(mine, "energy_j")]
     return _chart("energy", "Energy of the devices", about, "joules", views)
 

@@ -163,7 +163,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
     for (word, _), group in devices.groupby(["outcome", overlaps], sort=False):
         cut = split_outcome(str(word))
         dispatch = group["dispatch"].iloc[0] if "dispatch" in group else None
-        why = "its update arrived" if cut is None else f"{cause_of(cut, dispatch)}, during its {cut.stage}"
+        why = "the update arrived" if cut is None else f"{cause_of(cut, dispatch)}, in the {cut.stage} step"
         rows.append(
             {
                 "outcome": str(word),

@@ -37,7 +37,7 @@ TESTED = {  # quantity tested against the reference -> whether each session of a
 def spread(name: str, values: pd.Series) -> dict[str, float]:
     """Average one value per seed: NAME_mean, _std and _ci, half the 95 % interval of the mean.
 
-    The spread of one seed, or of infinite values, is unknown (NaN).
+    With one seed, or with infinite values, the spread is unknown (NaN).
     """
     mean = values.mean()
     finite = abs(mean) < float("inf")
@@ -230,8 +230,8 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make a table of sessions with labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock there is a row per cell and session, in order of time; the row has the beginning and the number of
-    devices of the first variant and seed that has the session. The kind of a recurring session is called `again`.
+    If the runs have a clock, there is a row per cell and session, in order of time, with the beginning and number of
+    devices in the first variant and seed that has the session. The kind of a recurring session is called `again`.
     """
     rows = []
     begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])

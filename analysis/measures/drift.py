@@ -18,11 +18,11 @@ PERSONAL = "accuracy_personal"  # of a participant's own model; in rounds, the m
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. Paper F defines only the interval.
+    """How dip and recovery are measured from accuracies; paper F defines only the interval.
 
     Attributes:
         by: how accuracies are averaged: each device counts equally, or each test sample does.
-        window: how many rounds a mean accuracy covers in the search for the dip; 1 for each round by itself.
+        window: number of rounds to average over in the search for the dip; 1 uses each round's own accuracy.
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
         recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
@@ -59,7 +59,7 @@ class Reading:
     def dip(self, accuracy: np.ndarray) -> float:
         """Return the lowest mean accuracy of any window of rounds from the drift on; NaN if no round is tested.
 
-        If the concept ends within the first window, the mean of its rounds is returned. Untested rounds are NaN.
+        If the concept ends within the first window, return the mean of the concept's rounds. Untested rounds are NaN.
         """
         inside = pd.Series(accuracy[self.first - 1 : self.last])
         means = inside.rolling(self.window, min_periods=1).mean().to_numpy()
@@ -83,25 +83,25 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
-        interval = "from the first drifted round on" if self.first == 1 else f"from its round {self.first} on"
+        interval = "from the drift on" if self.first == 1 else f"from the drift's round {self.first} on"
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
         if self.recovery == "level":
             rule = (
                 f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy "
-                "before the drift or, if lower, the final one"
+                "before the drift or, if lower, the final accuracy"
             )
         else:
             rule = (
-                f"{self.smooth} rounds are followed by {self.smooth} that average at most"
+                f"{self.smooth} rounds are followed by {self.smooth} rounds that average at most"
                 f" {100 * self.margin:g} points more"
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
             f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
             f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
-            "Recovery takes the rounds, simulated time and energy of all devices from the last step of the drift"
+            "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]
 
@@ -167,14 +167,14 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. The reading defines dip
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. `reading` defines dip
     and recovery. (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as
     F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: training rounds, as `numbered` returns them.
         of_participants: what `participants` returns with the same reading.
-        reading: how dip and recovery are read from accuracies.
+        reading: the definitions of dip and recovery.
 
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,

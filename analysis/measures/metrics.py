@@ -125,8 +125,8 @@ def target_accuracy(
     """Return the accuracy to reach in each session.
 
     Args:
-        reference: a relative target is a share of this variant's best accuracy, unless the target names another
-            variant; by default the best variant.
+        reference: the variant to whose best accuracy a relative target refers, unless the target names another
+            variant; by default the variant with the best accuracy.
         target: the target accuracy, in any form that `targets.target_of` accepts.
 
     Returns:
@@ -154,14 +154,14 @@ def time_to_target(
     """Measure T_rho, the cost of each session to reach `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
-    session, including the probe rounds before the first training round; probe_rounds counts these.
+    session, including the probe rounds before the first training round; probe_rounds is their number.
 
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). There is one row per session with a training round.
 
-    Source: J (31) and Table VII. Joules and seconds are simulated here, whereas paper J takes a constant per round.
+    Source: J (31) and Table VII. Joules and seconds are simulated here; J assumes constants per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(
@@ -264,7 +264,7 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest
-        accuracy, that of the opening model included), dip (before minus lowest), and recovery_rounds, recovery_s,
+        accuracy, including that of the opening model), dip (before minus lowest), and recovery_rounds, recovery_s,
         recovery_j: training rounds, simulated seconds and joules of all devices from the session's start (probe
         rounds included) to the first model that is at most `MARGIN` below the level before; 0 if this already holds
         for the opening model, inf if it holds for no model of this session.

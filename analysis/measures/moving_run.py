@@ -31,7 +31,7 @@ class MovingRun:
         curve: start_s and value of the cell's training rounds, where the value is accuracy in percent or, without
             training, joules spent so far; curve_name is the value's name.
         sessions: start_s of each of the cell's sessions, and a description of the session's devices.
-        clock: the run's clock.
+        clock: the run's clock, which shows the hour of the day or the time since the start.
     """
 
     ground: Ground

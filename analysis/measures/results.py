@@ -23,20 +23,20 @@ DIFFER = "differ"  # labels of a session that are not the same in every seed and
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Found):
-    """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
+    """The results of comparing variants. Means, sample standard deviations and 95 % intervals are over seeds.
 
     Attributes:
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
-            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds, of each seed's mean over `sessions`. A
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
             which a session that missed the target counts in full. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
             time and energy to the target or of a round, are the variant's costs divided by those of `base`, NaN where
             either variant missed the target.
-        per_session: one row per session (with a clock, one per cell and session, with its beginning and its number of
-            devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
-            any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
-            accuracy over the first rounds, of the dip and of the rounds to recovery.
+        per_session: one row per session (if runs have a clock, one per cell and session, with its beginning and its
+            number of devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring,
+            returning; in any seed or cell), and per variant mean and standard deviation of the opening model's
+            accuracy, of the accuracy over the first rounds, of the dip and of the rounds to recovery.
         to_targets: one row per target and variant: the cost of reaching the target, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
@@ -87,7 +87,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant with which costs are compared: the reference or, without a reference, the first variant."""
+        """The variant that costs are compared with: the reference or, without a reference, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property

@@ -20,7 +20,7 @@ class Service:
 
     A session's row lists the devices at the session's start; a waiting cell has no devices. During the session,
     arrivals, departures and handovers change these devices. A link that fails and is re-established in its cell
-    changes nothing; one that is re-established in another cell counts as a handover.
+    changes nothing; a link that is re-established in another cell counts as a handover.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:

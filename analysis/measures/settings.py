@@ -16,7 +16,7 @@ def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
     cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
     common = sorted(set.intersection(*cells))
     if not common:
-        raise ValueError("no seed is common to all settings and variants: run the missing ones")
+        raise ValueError("no seed is common to all settings and variants: run the missing seeds")
     if any(cell != set(common) for cell in cells):
         notes.append(f"only the seeds that all settings have are compared: {', '.join(map(str, common))}")
     return common
@@ -43,7 +43,7 @@ def accuracies(
 ) -> pd.DataFrame:
     """Average a setting's accuracy over the first rounds of each session; one row per session."""
     if not rounds["accuracy"].notna().any():
-        raise ValueError(f"the runs in {runs.path} have no accuracy, but those in other settings do")
+        raise ValueError(f"the runs in {runs.path} have no accuracy, but the runs in other settings have one")
     if wanted is None:
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])

@@ -20,8 +20,8 @@ class Paired(NamedTuple):
         mean: mean of the differences.
         half_width: half the width of the mean's 95 % interval, by Student's t; NaN for fewer than two pairs.
         p_t: two-sided p-value of the paired t test, which assumes normal differences.
-        p_wilcoxon: two-sided p-value of Wilcoxon's signed-rank test without zero differences, which assumes symmetric
-            differences. With n pairs this p-value is at least 2^(1-n): 0.25 for three seeds.
+        p_wilcoxon: two-sided p-value of Wilcoxon's signed-rank test, which leaves out zero differences and assumes
+            that differences are symmetric. With n pairs this p-value is at least 2^(1-n): 0.25 for three seeds.
     """
 
     pairs: int

@@ -120,7 +120,7 @@ def verdicts(
     """Compare each variant's costs with those of `base`, given the sessions in `detail` and the table of `ratios`.
 
     With a target, costs are those of reaching the target; without training, those of a round; with training and no
-    target, accuracies are compared. Only a target is compared if rounds differ in meaning (`by_rounds` is false).
+    target, accuracies are compared. If rounds differ in meaning (`by_rounds` is false), only a target is compared.
     """
     over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.page.formatting import NOTHING
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of text that a spreadsheet computes
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 LATEX_SPECIALS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -63,7 +63,7 @@ def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write a data frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
+    """Write a data frame as CSV, without text that is a formula in a spreadsheet, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Names that
     begin like formulas are not refused: they may come from --names, and the run is valid. Numbers like -20 stay

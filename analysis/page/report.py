@@ -261,7 +261,7 @@ class Report:
 
 
 def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
-    """Wrap a function that measures so that it also writes its report's files, figures included."""
+    """Wrap a function that returns measurements so that it also writes its report's files, including figures."""
 
     measure.__annotations__["return"].written_by = sys.modules[measure.__module__]
 

@@ -35,7 +35,7 @@ def report_choice(
     if values.empty or values[COLUMN[by]].isna().all():
         raise ValueError(
             "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: "
-            "0.1, or choose on the test data, which the report uses too, with --by test"
+            "0.1, or use --by test to choose on the test data, on which the report measures, too"
         )
     made = _choice(values, by)
     return Report(
@@ -134,7 +134,7 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def _explained(by: str) -> list[str]:
     """Return sentences that explain the table of chosen settings."""
-    sentences = ["Accuracies are measured after the last round of a session, means over sessions and seeds."]
+    sentences = ["Accuracies are measured at the end of each session, and averaged over sessions and seeds."]
     if by == "test":
         sentences.append(
             "The setting was chosen on the test data, so its accuracy is biased upwards."

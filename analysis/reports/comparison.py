@@ -97,8 +97,8 @@ def compare(
         columns: names of the table's columns, in this order; by default all columns that apply.
         transposed: whether tables in LaTeX and Markdown have a column per variant.
         interval: whether to show 95 % intervals instead of standard deviations.
-        recurring: the property that a session to average over must share with an earlier one: labels or population.
-        overlap: two sessions have the same population if the Jaccard index of their devices is at least this.
+        recurring: what a session must have in common with an earlier session to be averaged: labels or population.
+        overlap: two sessions have the same population if the Jaccard index of their devices is at least this number.
 
     Returns:
         The comparison: `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
@@ -248,7 +248,7 @@ def _explanations(comparison: Comparison) -> list[str]:
     if len(comparison.table) > 1:
         lines.append(
             f"A ratio is a variant's cost divided by that of {comparison.base}, in pairs of the same seed (geometric"
-            " mean), as in the sentences above; 2 means twice as much."
+            " mean), as in the sentences above; 2 means twice the cost."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(
@@ -259,7 +259,7 @@ def _explanations(comparison: Comparison) -> list[str]:
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
             "The dip is the last accuracy of the previous session minus the lowest of this session. Recovery is the"
-            " number of training rounds until accuracy is within one point of its previous level (∞: never)."
+            " number of training rounds until accuracy is within one point of that last accuracy (∞: never)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
@@ -277,7 +277,7 @@ def report(comparison: Comparison) -> Report:
     # tables that are empty without several targets or seeds
     further = {TARGETS: tables.targets(comparison)}
     if comparison.reference is not None:
-        further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
+        further[f"Differences from {comparison.reference}, paired by seed"] = tables.tests(comparison)
     further = {words: frame for words, frame in further.items() if len(frame)}
     # several requested targets are shown
     shown = [("", tables.brief(comparison)), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
@@ -315,7 +315,7 @@ def report(comparison: Comparison) -> Report:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation and curves, or costs without training, and with several variants time against energy."""
+    """Draw adaptation and curves or, without training, costs; with several variants, draw time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

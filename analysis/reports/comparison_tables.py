@@ -100,7 +100,7 @@ def targets(comparison: Comparison) -> pd.DataFrame:
 
 
 def tests(comparison: Comparison) -> pd.DataFrame:
-    """Write the differences to the reference, [quantity and variant x columns]; empty without two seeds."""
+    """Write the differences to the reference, [quantity and variant x columns]; empty for fewer than two seeds."""
     table = comparison.tests[comparison.tests["pairs"] > 1]
     if not comparison.by_rounds:
         table = table[~table["quantity"].isin(METRICS)]

@@ -257,7 +257,7 @@ SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a u
 EXPLANATIONS = (
     "Energy includes all joules that learning causes in the devices. Circuits are the part of the uploads' energy"
     " that does not depend on the radiated power, including waits and access; wasted is the energy of updates that"
-    " were not aggregated; idle is what devices draw while they have neither work nor a tail.",
+    " were not aggregated; idle is what devices draw without work and without a radio tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"

@@ -43,11 +43,11 @@ Recovered = Annotated[
     Recovery,
     typer.Option(
         help="When the model has recovered. level: accuracy is back to its value before the drift or at "
-        "the end, whichever is lower; plateau: it stops rising."
+        "the end, whichever is lower; plateau: accuracy stops rising."
     ),
 ]
 Margin = Annotated[
-    float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
+    float, typer.Option(help="Accuracy by which a model may miss the level, or still rise (plateau).")
 ]
 
 FALLEN = 0.05  # a larger loss of accuracy through a drift is noted
@@ -103,14 +103,14 @@ def compare_drift(
     if detail.empty:
         raise ValueError(
             f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which is after "
-            "their end"
+            "the runs' end"
         )
     each = [*RUN, "cell"]
     follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
     if follow < TAIL:
         notes.append(
-            f"only {follow:.0f} rounds follow the last step of the drift, but `final` averages {TAIL}, so that it"
-            " includes the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}:"
+            " `final` thus includes the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
@@ -278,7 +278,7 @@ def _over_time(
 
     Args:
         drift: number of the drift's first round.
-        back: variant -> number of the round in which it has recovered; inf if it never recovered.
+        back: variant -> number of the round in which the variant has recovered; inf if it never recovered.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():
@@ -299,7 +299,7 @@ def _over_time(
 
 
 def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
-    """Draw a legend of the variants with the rounds after which each has recovered, the soonest first."""
+    """Draw a legend of the variants with the rounds after which each has recovered, the fastest variant first."""
     # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
     lines = [Line2D([], [], **styles[name]) for name in names]

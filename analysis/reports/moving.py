@@ -154,7 +154,7 @@ def draw_moving(
     Args:
         runs: one run directory, of a run with recorded positions (record.positions_s).
         out: the file to write: a picture (.png, .pdf, .svg) or a film (.gif, .webp).
-        cell: the cell with the accuracy and the devices that the curves show.
+        cell: the cell whose accuracy and number of devices the curves show.
         at_hour: time of the picture, in hours by the scenario's clock (`begin_hour`) or, without a clock, since the
             start; by default the middle of the run. A film shows the whole run.
         phone: whether to put the map above the curves instead of beside them, for narrow pages.

@@ -68,7 +68,7 @@ def _broken(runs: Runs) -> Iterator[str]:
 
 def _wasted(runs: Runs) -> Iterator[str]:
     """Yield a sentence on the causes of wasted joules in all runs, the largest first, if any were wasted."""
-    # a run that records only some participations does not know the waste of all
+    # a run that records only some participations does not record the waste of the others
     if not len(runs.devices) or (runs.info["devices_recorded"] != "all").any():
         return
     lost, joules = runs.devices[runs.devices["outcome"] != COMPLETED], Counter[str]()
@@ -85,7 +85,7 @@ def _wasted(runs: Runs) -> Iterator[str]:
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on devices without a link when rounds began; for a single run, name devices in no round."""
+    """Yield a sentence on devices without a link when rounds began; in a single run, name those never in a round."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
@@ -105,7 +105,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
-        broken (participations cut off at the device: handover, cell edge, switch, battery or a failed link);
+        broken (participations cut off by the device's handover, departure, switch, battery or failed link);
         wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
         wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all rounds.
 

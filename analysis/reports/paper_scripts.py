@@ -33,7 +33,7 @@ def computed(script: str) -> pd.DataFrame:
     both = theirs.merge(pd.read_csv(io.StringIO(ran.stdout), **EXACT), how="left", on=keys)
     if (lost := both["ours"].isna()).any():
         names = "; ".join(both[lost][keys].agg(", ".join, axis=1))
-        raise ValueError(f"{SCRIPTS}.{script} lacks a number for {names}: use the paper file's names there")
+        raise ValueError(f"{SCRIPTS}.{script} lacks a number for {names}: use the names in the paper's file")
     return both.assign(theirs_std=both.get("theirs_std", float("nan")))[COLUMNS]
 
 

@@ -201,7 +201,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
-    """Tabulate the distance to the paper by study and algorithm, since an overall mean would hide the worst."""
+    """Tabulate the distance to the paper by study and algorithm, since an overall mean would hide the worst cases."""
     names, rows = [], []
     for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()

@@ -69,7 +69,7 @@ def compare_settings(
     if by_setting.trained:
         numbers.add_leads(table, variants, reference)
     else:
-        notes.append("no run has an accuracy (runs without training): latency and energy only")
+        notes.append("no run has an accuracy (runs without training): only costs are shown")
     return SettingsTable(
         score=by_setting.first.score,
         table=table,

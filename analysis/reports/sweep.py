@@ -69,7 +69,7 @@ def sweep(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the runs' folder, `comparison` next to several, or a target's folder in these.
+        out: folder to write; None for the runs' folder, `comparison` next to several folders, or a target's folder.
         reference: variant whose best accuracy defines relative targets; None for the study's reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
@@ -263,7 +263,7 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
         yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
         yield (
-            "Round latency lasts until the slowest device is done; energy is that of all devices, without probes."
+            "A round's latency is that of the slowest device; energy is the sum over devices, without probe rounds."
         )
     else:
         yield (

@@ -59,9 +59,9 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
-        lower bound of the true smoothness, which is a maximum over all models); beta_median; zeta2: the largest
-        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares seen, only a lower
-        bound for others); rounds, the number of measured rounds.
+        lower bound of the true smoothness, which is a maximum over all models); beta_median: the median of these
+        slopes; zeta2: the largest sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and
+        shares seen, only a lower bound for others); rounds, the number of measured rounds.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
     by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
@@ -138,7 +138,7 @@ ROWS: dict[str, Quantity] = {
     "lr_limit_steps": ("limit of the learning rate by (65)", "{:.3g}", 1),
     "lr_limit_drift": ("limit of the learning rate by (14), Λ = 1", "{:.3g}", 1),
     "rounds": ("rounds measured", "{:.0f}", 1),
-    "without_bound": ("rounds without a bound: rate 0, or above (14)", "{:.0f}", 1),
+    "without_bound": ("rounds without a bound: learning rate 0, or above (14)", "{:.0f}", 1),
 }
 EXPLANATIONS = (
     (
@@ -146,7 +146,7 @@ EXPLANATIONS = (
     ),
     "β is the largest change of a device's gradient between the models before and after a round, divided by"
     " their distance: a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
-    " gradients of individual samples, 32 of each device (relative error about a quarter for one device).",
+    " the gradients of 32 individual samples per device (for one device, with a relative error of about a quarter).",
     (
         "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
     ),

@@ -28,7 +28,7 @@ COLUMNS = {
 }
 
 
-# options of several commands; a third element is the command line's type, if Python callers may give more
+# options of several commands; a third element is the type on the command line, if Python accepts more types
 Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
 Partial = Annotated[bool, typer.Option("--partial", help="Include the finished sessions of incomplete runs.")]
 Names = Annotated[

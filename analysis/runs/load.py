@@ -162,7 +162,7 @@ class Settings(dict[Setting, Runs]):
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool | None = False
 ) -> Kind:
-    """Return the runs given to a report, after reading them with `load` if it was given folders."""
+    """Return the runs that a report was given; if it was given folders, read them with `load` first."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
@@ -177,7 +177,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
             names include the folders.
         names: names to use instead of the folders' own names.
         partial: whether to include incomplete runs, with the sessions that they have completed; if not, these runs
-            are left out, and a warning names them. None leaves them out, for a command without `--partial`.
+            are left out, and a warning names them. None also leaves them out, for a command without `--partial`.
 
     Raises:
         ValueError: the folder does not exist or has no completed run, the runs are of several settings of a grid, two

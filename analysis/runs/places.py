@@ -11,8 +11,8 @@ import numpy as np
 from edgefl.analysis.runs.scenario_keys import scenario_of
 
 MAP = "map.json"
-LANE_M, NEAREST_LANE_M = 4.0, 35.0  # lanes of a highway; twin of mobility/highway.py
-# steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
+LANE_M, NEAREST_LANE_M = 4.0, 35.0  # lanes of a highway, as in mobility/highway.py
+# steps on the triangular grid, counter-clockwise; repeated from channel/layout.py, which `analysis` does not import
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 

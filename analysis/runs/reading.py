@@ -83,7 +83,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Keep only ended sessions of incomplete runs, with rows for all their rounds.
+    """Of incomplete runs, keep only the sessions that ended and have rows for all rounds.
 
     Rows of rounds are written in order, some seconds after a round ends, so only the last rows can be missing.
     """

@@ -18,12 +18,12 @@ COMPLETED = "completed"  # the update arrived
 CAUSES = {
     "left": "the device left the cell",
     "off": "the device was switched off",
-    "empty": "its battery ran empty",
+    "empty": "the device's battery ran empty",
     "late": "the deadline had passed",
     "surplus": "enough other updates had arrived",
-    "failed": "its link was below the lowest rate for too long",
-    "lost": "it arrived with errors",
-    "unusable": "its update was not finite",
+    "failed": "the link was below the lowest rate for too long",
+    "lost": "the update arrived with errors",
+    "unusable": "the update was not finite",
 }
 STAGES = ("downlink", "compute", "uplink")  # activities that a cause may cut off
 ONLY_IN = {  # causes limited to some stages: a device has no link while it computes

@@ -85,7 +85,7 @@ class PathLoss(ChannelComponent, ABC):
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # typical heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
-    # largest distance of an indoor device from the outer wall, or None if the model defines no indoor loss
+    # largest distance of an indoor device from the outer wall, or None if the model has no loss for indoor devices
     indoor_depth_m: ClassVar[float | None] = None
     # power of a site per MHz of its band, or None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None

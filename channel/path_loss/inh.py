@@ -25,8 +25,8 @@ class InH(PathLoss):
     """Indoor office, 1 m to 150 m (3D) and 0.5 GHz to 100 GHz, without a breakpoint.
 
     Probability of line of sight, mixed office: 1 up to 1.2 m, exp(-(d-1.2)/4.7) up to 6.5 m, then 0.32
-    exp(-(d-6.5)/32.6). The probability jumps by less than 0.004 between its pieces, as in the table. Left out: the
-    table's open office.
+    exp(-(d-6.5)/32.6). Where two of these formulas meet, the probability jumps by less than 0.004, as in the table.
+    Left out: the table's open office.
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, and walls of other buildings.
     """

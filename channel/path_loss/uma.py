@@ -36,7 +36,7 @@ class UMa(PathLoss):
     farthest_m: ClassVar[float] = 5000.0
     lowest_bs_m: ClassVar[float] = 12.0
     highest_bs_m: ClassVar[float] = 150.0
-    # above it, TR 38.901 draws the environment height at random
+    # for higher devices, TR 38.901 draws the environment height at random
     highest_ut_m: ClassVar[float] = 13.0
 
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
@@ -46,7 +46,7 @@ class UMa(PathLoss):
             bs_height_m,
             self.lowest_bs_m,
             self.highest_bs_m,
-            "UMa is for base stations above the roofs; below them use umi",
+            "UMa is for base stations above the roofs; for lower ones, use umi",
         )
         if not ut_height_m <= self.highest_ut_m:
             raise ValueError(

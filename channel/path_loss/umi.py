@@ -42,7 +42,7 @@ class UMi(PathLoss):
             bs_height_m,
             0.0,
             self.highest_bs_m,
-            "UMi is for base stations below the roofs; above them use uma",
+            "UMi is for base stations below the roofs; for higher ones, use uma",
         )
         breakpoint_m = breakpoint_distance_m(
             carrier_hz=carrier_hz, bs_height_m=bs_height_m, ut_height_m=ut_height_m

@@ -16,7 +16,7 @@ class MaxRate(Scheduler):
 
     If channels are equally good, for example at a table's highest rate, the flow with the least airtime is served.
 
-    Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices of the same MCS by round robin).
+    Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices with the same MCS take turns).
     """
 
     per_slot: ClassVar[bool] = True

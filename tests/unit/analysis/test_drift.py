@@ -173,7 +173,7 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     for path in tmp_path.glob("*/*/rounds.csv"):
         pd.read_csv(path).head(FIRST + 12).to_csv(path, index=False)
     note, *_ = compare_drift(tmp_path, smooth=1, out=tmp_path / "short").notes
-    assert "only 13 rounds" in note
+    assert "followed by only 13" in note
 
 
 def test_runs_without_drift_are_refused(tmp_path: Path) -> None:

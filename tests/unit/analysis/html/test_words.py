@@ -35,12 +35,12 @@ def test_work_that_a_session_s_end_cuts_off_is_not_called_a_surplus(write_run: C
     path = overlapping(write_run)
     runs = load_runs(path)
     meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
-    assert meanings["surplus_uplink"] == "the session had ended, during its uplink"
+    assert meanings["surplus_uplink"] == "the session had ended, in the uplink step"
     devices = pd.read_csv(path / "devices.csv").drop(columns="dispatch")
     devices.to_csv(path / "devices.csv", index=False)  # without the columns of an asynchronous server
     runs = load_runs(path)
     meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
-    assert meanings["surplus_uplink"] == "enough other updates had arrived, during its uplink"
+    assert meanings["surplus_uplink"] == "enough other updates had arrived, in the uplink step"
 
 
 def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run: Callable[..., Path]) -> None:
