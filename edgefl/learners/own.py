@@ -15,7 +15,7 @@ should draw its random numbers from `Assignment.streams`, so that scenario and s
 A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
-    restore(arrays, facts)          return to the state in which `state` returned these
+    restore(arrays, facts)          restore the state from which `state` returned these values
     stages()                        the stages of the open session, from the current one on
 
 Each method is called between rounds; a round that was trained but not aggregated is trained again. Without these
@@ -52,12 +52,12 @@ class Assignment:
     Args:
         cell: number of the cell that the learner serves.
         devices: ids of all devices of the run; only devices in this cell take part here.
-        streams: random generators by name, shared by all cells: `streams("batches", device, session)` returns one.
+        streams: random generators by name, shared by all cells, such as `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each population that takes turns; by default one population of all devices.
         sessions: number of sessions; None if only the run's duration limits their number.
-        workload: the scenario's workload, with its numbers of steps and of samples in a batch.
+        workload: the scenario's workload, for example its number of steps and its batch size.
     """
 
     cell: int
@@ -168,7 +168,7 @@ def _assignments(world: World) -> dict[int, Assignment]:
 
 
 def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLearner], dict[str, Any]]:
-    """Make an external learner for each cell with a server, and run.json's entries on these learners.
+    """Make an external learner for each cell with a server, and run.json's entries about these learners.
 
     Raises:
         EdgeflError: `learner` neither is a learner nor returns one, or the scenario does not fit an external learner.

@@ -93,8 +93,8 @@ def _of_status(wanted: str) -> float:
 def reuse_freed() -> bool:
     """Make the C library reuse freed memory instead of returning it to the system and requesting new pages.
 
-    Convolutions allocate tens of megabytes in each step; with new pages, a fifth of their time went into filling
-    these with zeros. The process keeps up to KEPT_FREE more memory than it needs.
+    Convolutions allocate tens of megabytes in each step; with new pages, a fifth of the time of convolutions went
+    into filling these pages with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
         Whether the C library supports reuse: glibc, the library of all major Linux distributions, does.
@@ -121,7 +121,7 @@ def _group_limits(root: Path) -> list[float]:
         # in a container, the path may be the group's path on the host; then only the mount point exists
         for place in (inner, *inner.parents):
             for text in _lines(place / file) if place.is_relative_to(folder) else ():
-                limits += [float(text)] if text.isdecimal() else []  # `max` is no limit
+                limits += [float(text)] if text.isdecimal() else []  # `max` means no limit
     return limits
 
 

@@ -37,7 +37,8 @@ class PrivacySettings(Section):
         1.0,
         ge=0,
         le=1e6,
-        description="z: noise multiplier (noise's standard deviation over an update's largest effect); 0: no noise",
+        description="z: noise multiplier, which is the noise's standard deviation divided by an update's"
+        " largest effect; 0: no noise",
     )
     where: Literal["device", "server"] = Field(
         "server",

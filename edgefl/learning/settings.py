@@ -138,7 +138,7 @@ class LocalSettings(Section):
     @model_validator(mode="after")
     def _steps_or_epochs(self) -> Self:
         if self.partial_work and self.most < 2:
-            raise ValueError("partial_work: a single epoch, or step, cannot be shortened: set two or more")
+            raise ValueError("partial_work: one epoch, or one step, cannot be shortened: set two or more")
         if self.one_pass and self.epochs is not None:
             raise ValueError("one_pass limits the steps, and epochs replaces them: set only one of the two")
         return self
@@ -213,7 +213,7 @@ class CostSettings(Section):
     """Settings of costs: bits of a transfer, and samples for which computing time and energy are booked."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="bits per number; payload_bits is this times the number of parameters"
+        32, ge=1, le=64, description="bits per number: payload_bits divided by the number of parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",

@@ -28,7 +28,7 @@ class Clustered(Algorithm):
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
-        """Return the index [K] of the model that each device trains, chosen by losses [K, C], and extra notes."""
+        """Return the index [K] of the model that each device trains, chosen by its losses [K, C], and extra notes."""
 
     def choices(self, state: ServerState) -> Tensor:
         """Return the models [C', M] that devices choose from, the first C' models in the server's state."""

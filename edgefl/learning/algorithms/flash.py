@@ -17,7 +17,7 @@ class Flash(FedAdam):
     In print, line 21 lacks its minus sign, which is in the proofs (equation 92). The proofs also assume sqrt(v) - d
     to be positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
-    value while the model has never moved. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
+    value until the model first moves. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
 
     The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
     2021). Each session resets m, d and v. The paper's Delta is the plain mean over devices (line 16; `weighting:

@@ -20,8 +20,8 @@ class RandK(FeedbackCodec):
     """Send a share of the values of a change, drawn for each device and round.
 
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The values are sent uncompressed;
-    both ends draw their indices from a 64-bit seed. With error feedback the codec is a contraction with a mean error
-    of (1 - share) times the change's square. Without error feedback, the values are divided by the share, which is
+    both ends draw their indices from a 64-bit seed. With error feedback the codec is a contraction: the mean squared
+    error of a change v is (1 - share) |v|^2. Without error feedback, the values are divided by the share, which is
     unbiased with omega = 1 / share - 1. With share 1, results are the same as without a codec, bit for bit.
     """
 

@@ -122,7 +122,7 @@ class FileDataset(Dataset):
             raise
         except Exception as error:
             reason = error if isinstance(error, OSError | ValueError) else repr(error)
-            raise EdgeflError(f"{path}: not a file of {self.files().name}: {reason}") from error
+            raise EdgeflError(f"{path}: this is not a file of {self.files().name}: {reason}") from error
 
 
 def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:
@@ -151,7 +151,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
     kept = user_cache()
     if kept is None:
         raise _missing(
-            files, places, root, "no home folder to keep it in; set XDG_CACHE_HOME to a folder that you own"
+            files, places, root, "no home folder for the files; set XDG_CACHE_HOME to a folder that you own"
         )
     cache = kept / files.folders[0]
     try:

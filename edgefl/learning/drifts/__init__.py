@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # tolerance, so that a share of 0.2 + 0.2 + 0.2 of ten devices 
 
 @dataclass(frozen=True)
 class Moment:
-    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
+    """A round of a cell's global model: its number, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float

@@ -215,7 +215,7 @@ class TrainStage(_SessionStage):
         return [self.federation.model]
 
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
-        """Return the columns theory_* for these updates' round: None if not measured, {} without theory."""
+        """Return the columns theory_* for these updates' round, None if not measured; {} without `theory`."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
         every = self.trainer.settings.theory
         if every is None:

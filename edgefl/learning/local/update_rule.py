@@ -38,7 +38,7 @@ class UpdateRule:
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return the sum a_k of the gradients' weights in each device's change [K]; NaN if there are no weights."""
+        """Return the sum a_k of the gradients' weights in each device's change [K]; NaN if no such weights exist."""
         weights = self.optimiser.weights(max(1, int(steps.max(initial=1))), self.momentum)
         if weights is None:
             return np.full(len(steps), np.nan)

@@ -13,7 +13,7 @@ TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order, because this is faster here.
+    """Return whether convolutions should read images in channels-last order, which makes some work faster.
 
     Measured in CPU time with AVX-512 and AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to 1.2
     and 1.1 to 1.4 times as fast, respectively; tests of 64 images are 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times as

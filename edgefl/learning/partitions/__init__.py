@@ -80,7 +80,7 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        If the key changes, devices have new data, and drop all vectors kept from the earlier data.
+        If the key changes, devices have new data, and discard all vectors kept from the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:

@@ -52,7 +52,7 @@ class ByZone(Staying):
     def _homes(self, inputs: PartitionInputs) -> tuple[np.ndarray, int]:
         """Return each device's home zone [N], and the number of zones."""
         if inputs.positions_m is None or (self.zones == "cells" and inputs.sites_m is None):
-            raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
+            raise EdgeflError("by_zone needs positions of devices and, for zones: cells, of base stations")
         x, y = inputs.positions_m.T
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):

@@ -11,12 +11,13 @@ from edgefl.rng import Streams
 
 
 class TwoShard(Staying):
-    """Bundle labels, cut bundles into equal shards, and give each device two shards of different bundles.
+    """Group labels into bundles, cut each bundle into equal shards, and give each device shards of two bundles.
 
     The 2N shards of N devices are spread over the bundles as evenly as possible; shards of a bundle have the same
-    number of samples of each label, give or take one. With 10 devices and 10 labels a bundle is one label in two
-    shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty.
-    Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
+    number of samples of each label, give or take one. With 10 devices and 10 labels each bundle is one label, cut
+    into two shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has
+    twenty. Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one
+    label.
 
     Source: the journal paper, appendix E, and the early version, section 6 (10 devices); for more devices, McMahan
     et al., AISTATS 2017, who cut shards from samples sorted by label, so a device may get two shards of one label.

@@ -56,11 +56,12 @@ class Similarity(WarmStart):
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="how the pilot model is made. mean: mean of the pilot sessions (J 16); ema: their moving average"
-        " (J 30); good: mean of the good sessions (I); random: the run's untrained first model (N, ablation)",
+        description="how the pilot model is made. mean: mean of the pilot sessions' models (J 16); ema:"
+        " moving average of these models (J 30); good: mean of the good sessions' models (I); random: the"
+        " run's untrained first model (N, ablation)",
     )
-    beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # sessions with this share of the best accuracy are good (I)
+    beta: float = Field(0.5, ge=0, lt=1, description="weight of older sessions if pilot_model is ema (J 30)")
+    good_share: ClassVar[float] = 0.9  # sessions with at least this share of the best accuracy are good (I)
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="kept sessions. last: the latest; diverse: those with the most diverse gradients"
@@ -99,7 +100,7 @@ class Similarity(WarmStart):
                 return initial
             case "good":
                 best = max(final.accuracy for final in finals)
-                enough = min(best, self.good_share * best)  # a share of a negative best score would exceed it
+                enough = min(best, self.good_share * best)  # a share of a negative score exceeds the score
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
