@@ -8,9 +8,9 @@ constructor takes the assignment, or, if only one cell has a server, a learner o
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the engine's calls and has no clock. When a session begins, the learner receives the ids of the
-devices present. In each round it receives the participants, returns each participant's iterations, samples and bits,
-and then receives the devices whose updates arrived. The engine computes the participants' time and cost. A learner
-should draw its random numbers from `Assignment.streams`, so that scenario and seed alone determine the run.
+devices present. In each round the learner receives the participants, returns each participant's iterations, samples
+and bits, and then receives the devices whose updates arrived. The engine computes the participants' time and cost. A
+learner should draw its random numbers from `Assignment.streams`, so that scenario and seed alone determine the run.
 
 A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
@@ -91,8 +91,8 @@ class OutsideLearner:
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
             raise self._where.wrong(
-                f"has {' and '.join(some)}; a learner that can resume runs needs all of "
-                f"{', '.join(RESUMABLE)}, and any other learner none of them"
+                f"has {' and '.join(some)}; a learner that can resume runs has all of {', '.join(RESUMABLE)}, and "
+                "any other learner has none of these"
             )
         self.resumable = bool(some)
         # whether training depends on simulated time; if so, a replay compares the times. True unless the learner
@@ -114,7 +114,8 @@ class OutsideLearner:
             yield checked
         if not endless:
             raise where.wrong(
-                "no stage has rounds=None: one must continue until the scenario's session policy ends the session"
+                "no stage has rounds=None: one stage must continue until the scenario's session policy ends the "
+                "session"
             )
 
     def stages(self) -> Iterator[Stage]:
@@ -177,13 +178,13 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(
-            f"learner={name} is a single learner, but {len(told)} cells have a federation: give a class or "
-            "function that makes one per cell"
+            f"learner={name} is a single learner, but {len(told)} cells have a federation: give a class or function "
+            "that makes a learner per cell"
         )
     if not (finished or callable(learner)):
         raise EdgeflError(
-            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a"
-            " function that makes one"
+            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a "
+            "function that makes a learner"
         )
     made = {
         cell: OutsideLearner(learner if finished else learner(one), name, cell)  # type: ignore[operator]

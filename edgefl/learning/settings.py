@@ -184,8 +184,8 @@ class EvaluationSettings(Section):
         None,
         ge=1,
         le=10**9,
-        description="number of rounds between tests whose scores of all present devices go to evaluation.csv, if "
-        "tested_on is devices; null: only the scores' mean and spread are recorded",
+        description="number of rounds between tests that write the scores of all present devices to evaluation.csv,"
+        " if tested_on is devices; null: only the scores' mean and spread are recorded",
     )
     every: int = Field(1, ge=1, le=10**9, description="number of rounds between tests of the global model")
 

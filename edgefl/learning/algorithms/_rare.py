@@ -73,8 +73,8 @@ class RareVerbs:
 
         Args:
             start: the received model with its statistics, [M + Q], or one per device [k, M + Q].
-            previous: [k, M + Q] the devices' last local models, or the received model for a device that has none;
-                None unless the algorithm keeps local models.
+            previous: [k, M + Q] the devices' last local models, or the received model for a device without a last
+                local model; None unless the algorithm keeps local models.
         """
         return None
 

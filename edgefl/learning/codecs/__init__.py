@@ -113,11 +113,11 @@ class Codec(Component):
     """Base class of all codecs.
 
     On the uplink the change is the model that a device would send, minus the model that the device received. A
-    device's memory follows the device through sessions and handovers, and changes only when its update is aggregated.
-    On the downlink the change is the model minus the model from which the device's last aggregated update was
-    trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and decoded
-    changes are damped according to the codec's distortion; without an aggregated update, a device gets the whole
-    model.
+    device's memory follows the device through sessions and handovers, and changes only when the device's update is
+    aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
+    was trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and
+    decoded changes are damped according to the codec's distortion; without an aggregated update, a device gets the
+    whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """

@@ -9,7 +9,7 @@ from edgefl.learning.models import Outputs, OutputTerm
 
 
 def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
-    """Run a module on a batch [B, ...], with `tensors` in place of its own; return logits and representation."""
+    """Run a module on a batch [B, ...], with `tensors` in place of the module's; return logits and representation."""
     seen: list[Tensor] = []
     features = getattr(module, "features", None)
     hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None

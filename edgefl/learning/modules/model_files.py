@@ -149,7 +149,7 @@ def read(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Check that a path is a plain file, and turn errors of reading it as safetensors into EdgeflErrors."""
+    """Check that a path is a plain file, and turn errors in reading the file as safetensors into EdgeflErrors."""
     if not path.is_file():
         raise EdgeflError(f"{path}: this is not a file; name a safetensors file")
     try:

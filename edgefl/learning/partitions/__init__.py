@@ -70,7 +70,7 @@ class Partition(Component):
             inputs: facts about samples and devices; most partitions need none.
 
         Returns:
-            A sorted int64 array of indices into `labels` per device; none is empty, and no index occurs twice.
+            A sorted int64 array of indices into `labels` per device; no array is empty, and no index occurs twice.
 
         Raises:
             EdgeflError: there are too many devices for the samples, or `inputs` lacks a required fact.

@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Assign labels to zones; a device has the labels of its home zone, where it is at time 0.
+    """Assign labels to zones; a device has the labels of its home zone, the zone where the device is at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
     north), `rings` around the origin with the same number of devices each, or the `cells` of the layout (the nearest

@@ -17,8 +17,9 @@ class Regression(Task):
 
     Targets are [n] float32; a model has one output, which predicts a target standardised by the training targets, so
     that learning rates do not depend on units and the loss is in units of the targets' variance. R2 is 1 - mean
-    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part of the
-    test data, such as a device's own test samples, the error is still divided by the variance of all test targets.
+    squared error / variance of all test targets: 0 for a model that predicts their mean, and negative for a worse
+    model. On a part of the test data, such as a device's own test samples, the error is still divided by the variance
+    of all test targets.
 
     Partitions deal samples by `kinds`: a kind is an interval of targets, and all kinds are of equal size.
     """
@@ -41,7 +42,9 @@ class Regression(Task):
                 )
             require_finite(y, f"the {name} targets")
         if data.num_classes != 1:
-            raise EdgeflError(f"num_classes is {data.num_classes}: a regression needs 1, its one output")
+            raise EdgeflError(
+                f"num_classes is {data.num_classes}: in a regression it must be 1, for one output"
+            )
         if not len(data.train.y) or not data.train.y.std() or not data.test.y.std():
             raise EdgeflError("all training targets or all test targets are equal: there is nothing to learn")
 

@@ -263,7 +263,8 @@ class TrainedModel:
         """Return the model that the server deploys to these devices, [M + Q] for all, or [k, M + Q] one each.
 
         Args:
-            samples: indices of each device's training samples; empty if the algorithm deploys one model to all.
+            samples: indices of each device's training samples; empty if the algorithm deploys one model to all
+            devices.
         """
         parameters, _ = self._training.layout.split(self.model)
         deployed = self._algorithm.deployed

@@ -30,11 +30,11 @@ class Similarity(WarmStart):
     R = 0 this is `average`; as R tends to infinity, only the most similar session counts. Probe rounds cost time and
     energy; their algorithm starts from scratch, and its state is discarded, so that G_s depends on the devices' data
     only. The devices of probe rounds are sampled once per session from all present devices, with any selector (line
-    16); if all of them leave before the last probe round, they are sampled again.
+    16 of Algorithm 1); if all of them leave before the last probe round, they are sampled again.
 
     Beyond the paper: with `auto`, R is 10 divided by the median distance between all gradients, saved and new, so
     that R adapts to their scale. With `check`, once two sessions are saved, one more probe round measures the losses
-    of the constructed and the previous model on a mini-batch of each device; the better one is used.
+    of the constructed and the previous model on a mini-batch of each device; the better model is used.
     """
 
     first_two_as_previous: ClassVar = True
