@@ -200,7 +200,7 @@ class TrainingProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
-            except OSError:  # without memory for another process, training continues in this one
+            except OSError:  # if there is no memory for another process, training continues in this process
                 self._forks = False
                 ours.close()
                 theirs.close()
@@ -248,7 +248,7 @@ class TrainingProcess:
                 raise self._failure
             if enough():
                 return
-            select.select([self._socket], [], [])  # outside of `held`, so that a signal interrupts at once
+            select.select([self._socket], [], [])  # outside of `held`, so that a signal interrupts it at once
             with held():
                 self._receive()
 
@@ -315,9 +315,7 @@ class TrainingProcess:
                 answered = self._functions[content]() if kind == "do" else self._answered(content)
                 self._works = False
                 if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
-                    raise RuntimeError(
-                        f"{content.at}: the amounts of work after training differ from the amounts reported before it"
-                    )
+                    raise RuntimeError(f"{content.at}: the amounts of work differ before and after training")
         except BaseException as error:
             self._works, self._failure = False, error
             self._reply("error", messages.carried(error))

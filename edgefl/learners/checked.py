@@ -172,7 +172,7 @@ def _facts(facts: Any, where: Where) -> StageFacts:
     if facts.rounds is not None:
         checked_number(where, f"rounds of {facts.phase}", facts.rounds, whole=True, least=1)
     if not 0 < facts.share <= 1:
-        raise where.wrong(f"share of {facts.phase} is {facts.share}; it must be above 0 and at most 1")
+        raise where.wrong(f"share of devices in {facts.phase} is {facts.share}; it must be in (0, 1]")
     return facts
 
 
@@ -225,7 +225,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:
     if not hasattr(values, "__len__") or isinstance(values, Mapping) or len(values) != len(ids):
         given = f"{len(values)} values" if hasattr(values, "__len__") else quoted(values)
-        raise where.wrong(f"{name} has {given} for {len(ids)} devices: return one value for each")
+        raise where.wrong(f"{name} has {given} for {len(ids)} devices: return one value per device")
 
 
 def _scalar(where: Where, name: str, value: Any) -> float | None:

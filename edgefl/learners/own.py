@@ -56,7 +56,7 @@ class Assignment:
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each population that takes turns; by default one population of all devices.
-        sessions: number of sessions; None if only the run's duration limits their number.
+        sessions: number of sessions; None if only the run's duration limits this number.
         workload: the scenario's workload, for example its number of steps and its batch size.
     """
 
@@ -107,7 +107,7 @@ class OutsideLearner:
         where = self._where.at(session=start.number)
         stages = self._learner.session(start)
         if not hasattr(stages, "__iter__"):
-            raise where.wrong(f"session() returned {type(stages).__name__}; yield its stages")
+            raise where.wrong(f"session() returned {type(stages).__name__}; it must yield stages")
         for stage in stages:
             checked = CheckedStage(stage, start, where)
             endless = endless or checked.facts.rounds is None

@@ -1,4 +1,4 @@
-"""Arguments and results of an algorithm's methods, on the models that devices receive, train and send."""
+"""Arguments and results of an algorithm's methods: the models that devices receive, train and send."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

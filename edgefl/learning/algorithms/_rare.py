@@ -27,7 +27,7 @@ class RareVerbs:
     # whether all updates of an aggregation must start from the same model and state, so that overlapping rounds are
     # errors
     one_round: ClassVar[bool] = False
-    # whether updates must count in full if rounds overlap, so that a server that weights updates is an error
+    # whether updates must count in full if rounds overlap, so that using a server that weights updates is an error
     as_sent: ClassVar[bool] = False
     # whether a device sends the difference from what the server has decoded so far, so that the next difference
     # includes the coding error, and error feedback needs no memory

@@ -125,7 +125,7 @@ class SplitInMemory:
         return self._readers[:count]
 
     def ready(self, labels: Sequence[int]) -> Tensor | None:
-        """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
+        """Return the normalised inputs [n, *shape] of all samples with one of these labels, in sample order.
 
         Inputs of small data sets are cached, since every round's evaluation reads them; for large data, return None.
         """

@@ -1,6 +1,6 @@
 """Base class of data sets with published files: find, verify and read the files.
 
-If the scenario sets a root, only this folder is searched. Otherwise the files are searched for in this order: the
+If the scenario sets a root, only this folder is searched. Otherwise edgefl tries, in this order: the folder in the
 environment variable EDGEFL_DATA, the user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the
 distribution's package, an installed Python package (looked up by name, never imported), and finally a download into
 the user cache, which EDGEFL_OFFLINE=1 forbids. In each place, files may be plain, compressed (`.gz`), or inside the
@@ -253,7 +253,8 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
     layouts = ", ".join(f"{folder}/" for folder in files.folders)
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(
-        f"install it with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or the"
+        f"install the data set with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or"
+        " the"
         " files" + ("; without `root` all places are searched" if root is not None else "")
     )
     return EdgeflError("\n".join(lines))

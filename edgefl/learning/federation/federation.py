@@ -50,7 +50,8 @@ class At(NamedTuple):
 class RoundFacts:
     """The facts about a round that are known when it begins.
 
-    moment: the moment for drifts; a round of another phase has the moment of the next round of the global model.
+    moment: the moment that determines drifts; a round of another phase has the moment of the next round of the global
+    model.
     """
 
     at: At = field(default_factory=lambda: At(0, "", 0))

@@ -9,7 +9,7 @@ from torch import Tensor
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.optimisers.sgd import Sgd
 
-SHORTEST = 1e-6  # added to a gradient's norm before dividing, as PyTorch's clip_grad_norm_ does
+SHORTEST = 1e-6  # number added to a gradient's norm before the division, as in PyTorch's clip_grad_norm_
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,6 @@ def _reordered(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if x.dim() != 4:
         return inputs
     if x.shape[1] == 1:
-        # the two orders of a grey image differ only in the strides, by which PyTorch chooses
+        # the two orders of a grey image differ only in the strides, by which PyTorch chooses the order
         return x.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2), *inputs[1:]
     return x.contiguous(memory_format=torch.channels_last), *inputs[1:]

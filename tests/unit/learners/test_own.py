@@ -218,7 +218,7 @@ BAD: list[tuple[Any, str]] = [
     (of(facts={"phase": "train"}), "facts are dict; return edgefl.contract.StageFacts"),
     (of(facts=StageFacts("train round", None)), "phase is 'train round'; it must be"),
     (of(facts=StageFacts("train", 0)), "rounds of train is 0; it must be an integer of at least 1"),
-    (of(facts=StageFacts("train", None, share=0)), "share of train is 0"),
+    (of(facts=StageFacts("train", None, share=0)), "share of devices in train is 0"),
     (of(state=property()), "has restore and stages"),
 ]
 
