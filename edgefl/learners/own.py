@@ -172,7 +172,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     """Make an external learner for each cell with a server, and run.json's entries about these learners.
 
     Raises:
-        EdgeflError: `learner` neither is a learner nor returns one, or the scenario does not fit an external learner.
+        EdgeflError: `learner` neither is nor returns a learner, or the scenario does not fit an external learner.
     """
     name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)

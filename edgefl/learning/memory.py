@@ -33,7 +33,8 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
         available: available memory in bytes; None: this machine's memory, looked up only if the needs are large.
 
     Raises:
-        EdgeflError: memory is short; the error names the largest need, its purpose, and the available memory.
+        EdgeflError: there is too little memory; the error names the largest need, its purpose, and the available
+        memory.
     """
     total = sum(need.size for need in needs)
     if available is None:

@@ -14,7 +14,7 @@ class RareVerbs:
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
-    # whether each device trains and keeps a personal model besides the local one, on the same mini-batches;
+    # whether each device trains and keeps a personal model besides the local model, on the same mini-batches;
     # the personal model begins as the model that the device receives
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept, which requires a drift known in advance

@@ -254,8 +254,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(
         f"install the data set with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or"
-        " the"
-        " files" + ("; without `root` all places are searched" if root is not None else "")
+        " the files" + ("; without `root` all places are searched" if root is not None else "")
     )
     return EdgeflError("\n".join(lines))
 

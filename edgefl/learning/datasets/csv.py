@@ -103,13 +103,13 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
                 x[line, place] = float(row[column])
             except ValueError as error:
                 raise EdgeflError(
-                    f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is not a"
-                    " number; name columns of words in `columns`, or remove them from the file"
+                    f"{path}: column {head[column]!r} has {row[column]!r} instead of a number in sample"
+                    f" {line + 1}; name columns of words in `columns`, or remove them from the file"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()
         raise EdgeflError(
-            f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} in sample {line + 1}, which"
-            " is not a finite number; fill gaps first"
+            f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} instead of a finite number"
+            f" in sample {line + 1}; fill gaps first"
         )
     return x

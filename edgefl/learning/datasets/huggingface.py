@@ -38,8 +38,8 @@ class HuggingFace(Dataset):
     )
     on_demand: bool = Field(
         False,
-        description="read a group's training samples when its device takes part, for data that exceed the memory;"
-        " inputs are then scaled by the statistics of the first 10,000 samples; needs groups and a test split",
+        description="read a group's training samples when the group's device takes part, for data that exceed the"
+        " memory; inputs are then scaled by statistics of the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field(

@@ -27,7 +27,7 @@ class Factory(Model):
     typical_input: ClassVar = (3, 32, 32)
     typical_classes: ClassVar = 10
 
-    function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that returns the module")
+    function: str = Field(pattern=r"^[\w.]+:\w+$", description="function that makes the model, module:name")
     arguments: dict[str, Any] = Field(
         {}, description="keyword arguments of the function, in addition to num_classes"
     )

@@ -57,8 +57,8 @@ class ByZone(Staying):
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"{len(absent)} of {len(x)} devices, such as device {absent[0]}, are outside the area at time 0 and"
-                " have no zone: choose a mobility model with all devices inside at time 0, or another partition"
+                f"devices outside the area at time 0, which have no zone: {len(absent)} of {len(x)}, such as device"
+                f" {absent[0]}; choose a mobility model with all devices inside at time 0, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()

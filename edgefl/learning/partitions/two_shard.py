@@ -32,8 +32,8 @@ class TwoShard(Staying):
         bundles = min(self.bundles, classes)
         if bundles < 2 or 2 * devices < bundles:
             raise EdgeflError(
-                f"{devices} devices with two shards each cannot hold {bundles} bundles of {classes} labels: choose"
-                f" at least {-(-bundles // 2)} devices and 2 bundles"
+                f"two_shard needs at least 2 labels, and with {bundles} bundles of labels at least {-(-bundles // 2)}"
+                f" devices, but there are {classes} labels and {devices} devices"
             )
         rng = streams("partition", 0)
         bundle_of_label = np.empty(classes, np.int64)

@@ -35,7 +35,8 @@ class Release:
             trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by column, and stage by column; values missing here are returned by `uploaded`.
+            The values [k] of each column, and each column's stage; `uploaded` returns the values that are missing
+            here.
         """
         return {}, {}
 

@@ -142,7 +142,7 @@ class Similarity(WarmStart):
         return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
-        """Return the sensitivity R to distances, given or found from the distances between these gradients."""
+        """Return the sensitivity R to distances, as set or computed from the distances between these gradients."""
         import torch
 
         if self.scale != "auto":
