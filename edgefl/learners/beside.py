@@ -248,7 +248,7 @@ class TrainingProcess:
                 raise self._failure
             if enough():
                 return
-            select.select([self._socket], [], [])  # outside of `held`, so that a signal interrupts it at once
+            select.select([self._socket], [], [])  # outside of `held`: a signal interrupts this wait
             with held():
                 self._receive()
 

@@ -291,7 +291,7 @@ class LearningSettings(Section):
     kernels: Literal["torch", "numba"] = Field(
         "torch",
         description="code for local steps. numba: compiled code for plain SGD of logistic, mlp and mlp2 on a CPU,"
-        " faster than torch and equal to it up to rounding; needs the extra kernels",
+        " faster than torch and equal to it up to rounding; needs edgefl-cosim[kernels]",
     )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()

@@ -52,7 +52,7 @@ class Drift(Component):
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
         description="unit of `at` and `every`. rounds: rounds of a cell's global model, counted over all sessions;"
-        " seconds: simulated seconds, which take effect in the next round that begins",
+        " seconds: simulated seconds; changes take effect in the next round that begins",
     )
     at: float = Field(
         50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"
