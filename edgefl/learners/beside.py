@@ -1,10 +1,11 @@
-"""Train in a second process beside the engine; results are the same, byte for byte, as with a single process.
+"""Train in a second process while the engine runs in the first; results are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
 the learners and the journal, the parent with the engine. From then on the parent forwards the engine's
 calls to the learners through a socket, in the engine's order, so that every answer and every line of the journal is
 the same as in a single-process run. If training cannot change a round's amounts of work, the child reports them
-before it trains: the engine then moves the round's bits while the child trains, and waits only when it needs a score.
+before it trains: the engine then simulates the round's transfers while the child trains, and waits only when it needs
+a score.
 """
 
 import ctypes
@@ -46,8 +47,9 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """Return whether a run's training may move to a process of its own.
 
     The libraries allow a fork on Linux only, and only before they use a GPU. Where PyTorch sees a GPU, even training
-    on the CPU starts a thread for the GPU, and PyTorch refuses gradients in a process forked afterwards. With one
-    thread, a second process gains nothing. A run with external components does not fork, because they may print.
+    on the CPU starts a thread for the GPU, and PyTorch refuses to compute gradients in a process forked afterwards.
+    With one thread for training, a second process gains nothing. A run with external components does not fork,
+    because these components may print.
     """
     if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
         return False
@@ -68,7 +70,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """A learner's answer, perhaps pending; `work` holds a round's amounts of work that arrive before the answer."""
+    """A learner's answer, which may be pending; `work` holds amounts of work that arrive before the answer."""
 
     work: LocalRound | None = None
     is_there: bool = False
@@ -162,7 +164,7 @@ class TrainingProcess:
             self._until(lambda: answer.is_there or answer.work is not None)
             if not answer.is_there:
                 known = {one.name: getattr(answer.work, one.name) for one in fields(LocalRound)}
-                known["ids"] = tuple(question.asked["ids"])  # the learner's own ids may count from 0
+                known["ids"] = tuple(question.asked["ids"])  # the learner may number devices from 0
                 return LocalRoundUnderWay(**known, whole=lambda: self._wait_for(answer))
         return self._wait_for(answer)
 
@@ -198,7 +200,7 @@ class TrainingProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
-            except OSError:  # without memory for another process, training continues in this one
+            except OSError:  # if there is no memory for another process, training continues in this process
                 self._forks = False
                 ours.close()
                 theirs.close()
@@ -246,7 +248,7 @@ class TrainingProcess:
                 raise self._failure
             if enough():
                 return
-            select.select([self._socket], [], [])  # outside of `held`, so that a signal interrupts at once
+            select.select([self._socket], [], [])  # outside of `held`: a signal interrupts this wait
             with held():
                 self._receive()
 
@@ -313,9 +315,7 @@ class TrainingProcess:
                 answered = self._functions[content]() if kind == "do" else self._answered(content)
                 self._works = False
                 if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
-                    raise RuntimeError(
-                        f"{content.at}: the amounts of work after training differ from the amounts reported before it"
-                    )
+                    raise RuntimeError(f"{content.at}: the amounts of work differ before and after training")
         except BaseException as error:
             self._works, self._failure = False, error
             self._reply("error", messages.carried(error))

@@ -81,7 +81,7 @@ def _check_name(device: str) -> None:
 
 @dataclass(frozen=True)
 class Means:
-    """The resources with which learners are built: torch device, number of threads, and data loader."""
+    """The means of building learners: the torch device, the number of threads, and the function that loads data."""
 
     device: str
     threads: int
@@ -111,8 +111,8 @@ def build(
     if outside is not None:
         if world.alone is None:
             raise EdgeflError(
-                "an external learner needs one federation per cell, but here several share the cells: leave "
-                "out federations or the learner",
+                "an external learner requires one federation per cell, but here several federations share the "
+                "cells: leave out federations, or use no external learner",
                 ("federations",),
             )
         made, said = outside_learners.build(world, outside)

@@ -32,7 +32,7 @@ VERBS = ("facts", "train", "aggregate", "evaluate")
 
 @dataclass(frozen=True)
 class Where:
-    """The learner under check, and the place in the run, for error messages."""
+    """The learner that is being checked, and the place in the run, for error messages."""
 
     name: str
     place: Place
@@ -83,8 +83,8 @@ class CheckedStage:
         expected = getattr(self._stage, "expected", None)
         if expected is None:
             raise self._where.wrong(
-                "the scenario's selector needs a prediction of what devices would do in a round: give the "
-                "stage expected(ids) (edgefl.contract.ForetellingStage), or use a selector without prediction"
+                "the scenario's selector needs a prediction of what devices would do in a round: give the stage a "
+                "method expected(ids) (edgefl.contract.ForetellingStage), or choose another selector"
             )
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
@@ -99,8 +99,8 @@ class CheckedStage:
         uploaded = getattr(self._stage, "uploaded", None)
         if uploaded is None:
             raise self._where.wrong(
-                f"a column of train() is known only after {UPLOAD!r}: give the stage uploaded(ids), which "
-                "fills it (edgefl.contract.AccountingStage)"
+                f"a column of train() is known only after {UPLOAD!r}: give the stage a method uploaded(ids), which "
+                "fills the column (edgefl.contract.AccountingStage)"
             )
         columns = {}
         for name, values in uploaded(tuple(ids)).items():
@@ -130,7 +130,7 @@ class CheckedStage:
             )
         accuracy = _scalar(self._where, "accuracy", evaluation.accuracy)
         if accuracy is not None and not 0 <= accuracy <= 1:
-            raise self._where.wrong(f"evaluate() returned accuracy {accuracy:g}; it is a share, 0 to 1")
+            raise self._where.wrong(f"evaluate() returned accuracy {accuracy:g}; it must be from 0 to 1")
         scalars = {name: _scalar(self._where, name, value) for name, value in evaluation.scalars.items()}
         return Evaluation(accuracy, _scalar(self._where, "loss", evaluation.loss), scalars)
 
@@ -141,7 +141,7 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:
         raise where.wrong(
-            f"{name} is {quoted(value)}; must be {'an integer' if whole else 'a number'} of at least {least}"
+            f"{name} is {quoted(value)}; it must be {'an integer' if whole else 'a number'} of at least {least}"
         )
     return number if whole else float(number)
 
@@ -166,13 +166,13 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
 
 def _facts(facts: Any, where: Where) -> StageFacts:
     if not isinstance(facts, StageFacts):
-        raise where.wrong(f"a stage's facts are {type(facts).__name__}; make them edgefl.contract.StageFacts")
+        raise where.wrong(f"a stage's facts are {type(facts).__name__}; return edgefl.contract.StageFacts")
     if not isinstance(facts.phase, str) or not facts.phase.isidentifier():
         raise where.wrong(f"phase is {quoted(facts.phase)}; it must be a Python identifier, such as train")
     if facts.rounds is not None:
         checked_number(where, f"rounds of {facts.phase}", facts.rounds, whole=True, least=1)
     if not 0 < facts.share <= 1:
-        raise where.wrong(f"share of {facts.phase} is {facts.share}; must be above 0 and at most 1")
+        raise where.wrong(f"share of devices in {facts.phase} is {facts.share}; it must be in (0, 1]")
     return facts
 
 
@@ -225,7 +225,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:
     if not hasattr(values, "__len__") or isinstance(values, Mapping) or len(values) != len(ids):
         given = f"{len(values)} values" if hasattr(values, "__len__") else quoted(values)
-        raise where.wrong(f"{name} has {given} for {len(ids)} devices: return one value for each")
+        raise where.wrong(f"{name} has {given} for {len(ids)} devices: return one value per device")
 
 
 def _scalar(where: Where, name: str, value: Any) -> float | None:
@@ -233,7 +233,7 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         return None
     number = _plain(value)
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise where.wrong(f"{name} is {quoted(value)}; must be a number, or None for no value")
+        raise where.wrong(f"{name} is {quoted(value)}; it must be a number, or None for no value")
     if not math.isfinite(number):
         raise where.wrong(
             f"{name} is {number}, which is not finite: use smaller steps, or return None for no value"

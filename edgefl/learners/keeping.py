@@ -94,7 +94,7 @@ class ModelKeeper:
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):
-            raise EdgeflError(f"{best}: lacks its {score}; delete the file, and resume the run")
+            raise EdgeflError(f"{best}: the {score} is missing; delete the file, and resume the run")
         if accuracy > before:
             self._write(path, "-best", **{score: accuracy})
 

@@ -56,7 +56,7 @@ def _exactly(pipe: socket.socket, length: int) -> bytearray:
 
 
 def carried(error: BaseException) -> BaseException:
-    """Return an error that another process can raise, with this process's traceback unless the user caused it."""
+    """Return an error that another process can raise, with a traceback unless the user caused the error."""
     if not isinstance(error, EdgeflError | Interrupted):
         error.add_note(f"in the training process:\n{''.join(traceback.format_exception(error))}")
     try:

@@ -2,7 +2,7 @@
 
 Loading PyTorch takes longer than all other work of `edgefl validate`. Loading is unnecessary if the model states its
 size, and no other setting of `learning` must be checked with tensors: the data and the partition are then built as in
-a run, and the model's size comes from its formula. A conformance test compares formula and module.
+a run, and the model's size comes from its formula. A conformance test checks the formula against the module.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def of(
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
-    return dict.fromkeys(world.served, one) if one else None  # all cells deal the same samples
+    return dict.fromkeys(world.served, one) if one else None  # devices get the same samples in all cells
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:

@@ -8,14 +8,14 @@ constructor takes the assignment, or, if only one cell has a server, a learner o
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the engine's calls and has no clock. When a session begins, the learner receives the ids of the
-devices present. In each round it receives the participants, returns each participant's iterations, samples and bits,
-and then receives the devices whose updates arrived. The engine computes the participants' time and cost. A learner
-should draw its random numbers from `Assignment.streams`, so that scenario and seed alone determine the run.
+devices present. In each round the learner receives the participants, returns each participant's iterations, samples
+and bits, and then receives the devices whose updates arrived. The engine computes the participants' time and cost. A
+learner should draw its random numbers from `Assignment.streams`, so that scenario and seed alone determine the run.
 
 A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
-    restore(arrays, facts)          return to the state in which `state` returned these
+    restore(arrays, facts)          restore the state from which `state` returned these values
     stages()                        the stages of the open session, from the current one on
 
 Each method is called between rounds; a round that was trained but not aggregated is trained again. Without these
@@ -52,12 +52,12 @@ class Assignment:
     Args:
         cell: number of the cell that the learner serves.
         devices: ids of all devices of the run; only devices in this cell take part here.
-        streams: random generators by name, shared by all cells: `streams("batches", device, session)` returns one.
+        streams: random generators by name, shared by all cells, such as `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each population that takes turns; by default one population of all devices.
-        sessions: number of sessions; None if only the run's duration limits their number.
-        workload: the scenario's workload, with its numbers of steps and of samples in a batch.
+        sessions: number of sessions; None if only the run's duration limits this number.
+        workload: the scenario's workload, for example its number of steps and its batch size.
     """
 
     cell: int
@@ -91,8 +91,8 @@ class OutsideLearner:
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
             raise self._where.wrong(
-                f"has {' and '.join(some)}; a learner that can resume runs needs all of "
-                f"{', '.join(RESUMABLE)}, and any other learner none of them"
+                f"has {' and '.join(some)}; a learner that can resume runs has all of {', '.join(RESUMABLE)}, and "
+                "any other learner has none of these"
             )
         self.resumable = bool(some)
         # whether training depends on simulated time; if so, a replay compares the times. True unless the learner
@@ -107,14 +107,15 @@ class OutsideLearner:
         where = self._where.at(session=start.number)
         stages = self._learner.session(start)
         if not hasattr(stages, "__iter__"):
-            raise where.wrong(f"session() returned {type(stages).__name__}; yield its stages")
+            raise where.wrong(f"session() returned {type(stages).__name__}; it must yield stages")
         for stage in stages:
             checked = CheckedStage(stage, start, where)
             endless = endless or checked.facts.rounds is None
             yield checked
         if not endless:
             raise where.wrong(
-                "no stage has rounds=None: one must continue until the scenario's session policy ends the session"
+                "no stage has rounds=None: one stage must continue until the scenario's session policy ends the "
+                "session"
             )
 
     def stages(self) -> Iterator[Stage]:
@@ -168,22 +169,22 @@ def _assignments(world: World) -> dict[int, Assignment]:
 
 
 def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLearner], dict[str, Any]]:
-    """Make an external learner for each cell with a server, and run.json's entries on these learners.
+    """Make an external learner for each cell with a server, and run.json's entries about these learners.
 
     Raises:
-        EdgeflError: `learner` neither is a learner nor returns one, or the scenario does not fit an external learner.
+        EdgeflError: `learner` neither is nor returns a learner, or the scenario does not fit an external learner.
     """
     name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(
-            f"learner={name} is a single learner, but {len(told)} cells have a federation: give a class or "
-            "function that makes one per cell"
+            f"learner={name} is a single learner, but {len(told)} cells have a federation: give a class or function "
+            "that makes a learner per cell"
         )
     if not (finished or callable(learner)):
         raise EdgeflError(
-            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a"
-            " function that makes one"
+            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a "
+            "function that makes a learner"
         )
     made = {
         cell: OutsideLearner(learner if finished else learner(one), name, cell)  # type: ignore[operator]

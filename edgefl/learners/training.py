@@ -1,4 +1,4 @@
-"""The trained parts of a run and their torch device, for one federation or several."""
+"""The training of a run: its state, its torch device and facts about it, for one federation or several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Learners = Mapping[str, Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """The trained parts of a run, and the torch device; without training, no journal is kept: a rerun is as fast.
+    """The training of a run: its state, its torch device and facts about it; a run without training keeps no journal.
 
     further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
     cell. score: name of the models' score. needs: lower bounds of the memory that training needs. precisions:

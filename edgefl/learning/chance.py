@@ -60,7 +60,7 @@ class Chance:
 
         if self._generator is None:
             raise EdgeflError(
-                "there is no random stream here: draw in receive, upload, keep or aggregate, in a round of a run",
+                "there is no random stream here: draw in receive, upload, keep or aggregate, during a round",
                 ("learning", "algorithm"),
             )
         if self._begun is None:

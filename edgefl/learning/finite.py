@@ -1,4 +1,4 @@
-"""Refuse samples that are not finite, since a single one ruins a model."""
+"""Refuse samples that are not finite, since a single such sample ruins a model."""
 
 import numpy as np
 

@@ -33,7 +33,8 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
         available: available memory in bytes; None: this machine's memory, looked up only if the needs are large.
 
     Raises:
-        EdgeflError: memory is short; the error names the largest need, its purpose, and the available memory.
+        EdgeflError: there is too little memory; the error names the largest need, its purpose, and the available
+        memory.
     """
     total = sum(need.size for need in needs)
     if available is None:
@@ -93,8 +94,8 @@ def _of_status(wanted: str) -> float:
 def reuse_freed() -> bool:
     """Make the C library reuse freed memory instead of returning it to the system and requesting new pages.
 
-    Convolutions allocate tens of megabytes in each step; with new pages, a fifth of their time went into filling
-    these with zeros. The process keeps up to KEPT_FREE more memory than it needs.
+    Convolutions allocate tens of megabytes in each step; with new pages, a fifth of the time of convolutions went
+    into filling these pages with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
         Whether the C library supports reuse: glibc, the library of all major Linux distributions, does.

@@ -41,7 +41,7 @@ def _refuse(settings: LearningSettings, task: Task) -> None:
         "evaluation.metrics": ", ".join(one for one in settings.evaluation.metrics if one in OF_CLASSES),
     }
     remedies = {
-        "algorithm": "choose one that works with any loss, such as fedavg, fedprox or scaffold",
+        "algorithm": "choose an algorithm that works with any loss, such as fedavg, fedprox or scaffold",
         "warm_start": "choose previous, average or similarity",
         "drift": "choose noise or rotation, which change inputs",
     }

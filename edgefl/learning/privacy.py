@@ -37,14 +37,15 @@ class PrivacySettings(Section):
         1.0,
         ge=0,
         le=1e6,
-        description="z: noise multiplier (noise's standard deviation over an update's largest effect); 0: no noise",
+        description="z: noise multiplier, which is the noise's standard deviation divided by an update's"
+        " largest effect; 0: no noise",
     )
     where: Literal["device", "server"] = Field(
         "server",
         description="server: the server sees updates without noise and adds noise to their mean; device: "
         "each device adds noise to its update",
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may be exceeded")
+    delta: float = Field(1e-5, gt=0, lt=1, description="delta of the (epsilon, delta) guarantee")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
         """Yield notes on what epsilon leaves out: reports without noise to the selector or the session policy."""

@@ -138,7 +138,7 @@ class LocalSettings(Section):
     @model_validator(mode="after")
     def _steps_or_epochs(self) -> Self:
         if self.partial_work and self.most < 2:
-            raise ValueError("partial_work: a single epoch, or step, cannot be shortened: set two or more")
+            raise ValueError("partial_work: one epoch, or one step, cannot be shortened: set two or more")
         if self.one_pass and self.epochs is not None:
             raise ValueError("one_pass limits the steps, and epochs replaces them: set only one of the two")
         return self
@@ -184,8 +184,8 @@ class EvaluationSettings(Section):
         None,
         ge=1,
         le=10**9,
-        description="number of rounds between tests whose scores of all present devices go to evaluation.csv, if "
-        "tested_on is devices; null: only the scores' mean and spread are recorded",
+        description="number of rounds between tests that write the scores of all present devices to evaluation.csv,"
+        " if tested_on is devices; null: only the scores' mean and spread are recorded",
     )
     every: int = Field(1, ge=1, le=10**9, description="number of rounds between tests of the global model")
 
@@ -213,7 +213,7 @@ class CostSettings(Section):
     """Settings of costs: bits of a transfer, and samples for which computing time and energy are booked."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="bits per number; payload_bits is this times the number of parameters"
+        32, ge=1, le=64, description="bits per number: payload_bits divided by the number of parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
@@ -291,7 +291,7 @@ class LearningSettings(Section):
     kernels: Literal["torch", "numba"] = Field(
         "torch",
         description="code for local steps. numba: compiled code for plain SGD of logistic, mlp and mlp2 on a CPU,"
-        " faster than torch and equal to it up to rounding; needs the extra kernels",
+        " faster than torch and equal to it up to rounding; needs edgefl-cosim[kernels]",
     )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()

@@ -19,7 +19,7 @@ class ThreadPool:
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # id of the process that started the threads; a fork does not inherit them
+        self._process = 0  # id of the process that started the threads, which a forked process lacks
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
         """Call do(hand, job) once for each job; `hand` is the number of the thread, 0 for the calling thread."""

@@ -42,15 +42,15 @@ __all__ = [
 class Algorithm(Component, RareVerbs):
     """Base class of all algorithms; each method defaults to federated averaging.
 
-    The methods here, in the order of a round, are those that nearly all algorithms need. `_rare.py` has others: loss
-    terms that use outputs, personal models, early stopping, other uploads, the number of vectors in a transfer.
+    The methods here, in the order of a round, are those that nearly all algorithms need. `_rare.py` has other
+    methods: loss terms that use outputs, personal models, early stopping, other uploads, numbers of vectors sent.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
     These vectors change only if the device's update reaches the server.
     """
 
-    # how the next model is made. models: the mean of the devices' models is the next model; mean: the server computes
-    # the next model from that mean, without individual updates; updates: the server uses individual updates
+    # input of the next global model. models: the mean of the devices' models, which is the next model; mean: the same
+    # mean, from which the server computes the next model; updates: the individual updates
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()

@@ -26,10 +26,10 @@ class AdaptiveServer(FedAvg):
     uses: ClassVar[str] = "mean"
 
     server_lr: float = Field(
-        0.01, gt=0, le=1e9, description="eta: the server's step size; tune both it and tau"
+        0.01, gt=0, le=1e9, description="eta: the server's step size; tune it together with tau"
     )
     beta1: ClassVar[float] = 0.9  # decay rate of the first moment; Reddi et al.
-    tau: float = Field(1e-3, ge=1e-12, le=1e9, description="tau: changes far below it are not normalised")
+    tau: float = Field(1e-3, ge=1e-12, le=1e9, description="changes far below tau are not normalised")
     weighting: Literal["data", "equal"] = Field(
         "data",
         description="weights of the mean of the devices' changes: by data size (J 5), or equal (Reddi et al., FLASH)",

@@ -13,11 +13,11 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 class Clustered(Algorithm):
     """Base class of algorithms with several global models, the rows of `models` [C, M] in the server's state.
 
-    Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it;
-    each model becomes the mean of its devices' uploads, weighted by data size. Each device is tested with the model
-    that it would choose. The global model, from which opening models are made, is the mean of all uploads, as in
-    FedAvg; no device uses it. If a warm start opens a session with a model other than the last global model, all
-    models are shifted by the difference.
+    Each device receives all models, chooses the model with the lowest mean loss on the device's training data, and
+    trains this model; each model becomes the mean of its devices' uploads, weighted by data size. Each device is
+    tested with the model that it would choose. The global model, from which opening models are made, is the mean of
+    all uploads, as in FedAvg; no device uses it. If a warm start opens a session with a model other than the last
+    global model, all models are shifted by the difference.
 
     Batch statistics, which are not parameters, are averaged over all devices, regardless of the model that each
     device chose.
@@ -28,7 +28,7 @@ class Clustered(Algorithm):
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
-        """Return the index [K] of the model that each device trains, chosen by losses [K, C], and extra notes."""
+        """Return the index [K] of the model that each device trains, chosen by its losses [K, C], and extra notes."""
 
     def choices(self, state: ServerState) -> Tensor:
         """Return the models [C', M] that devices choose from, the first C' models in the server's state."""

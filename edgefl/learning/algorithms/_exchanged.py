@@ -1,4 +1,4 @@
-"""Arguments and results of an algorithm's methods, on the models that devices receive, train and send."""
+"""Arguments and results of an algorithm's methods: the models that devices receive, train and send."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,8 +69,8 @@ class Trained(_AtARate):
         1)) / (1 - rho) over the steps s = 1 .. e_k. nan if changes are not sums of gradients, as with Adam; see
         `needs_sgd`.
     lr: local learning rate, or [k] one rate per device. notes: notes of `Received`. rng: random numbers of these
-    devices, which differ between `upload` and `keep`. gradients: [k, M] the gradient of the loss on all samples of
-    each device, at its local model; available in `upload` only, with `whole_gradients`.
+    devices; `upload` and `keep` receive different numbers. gradients: [k, M] the gradient of the loss on all samples
+    of each device, at its local model; available in `upload` only, with `whole_gradients`.
     """
 
     local: Tensor
@@ -109,7 +109,8 @@ class Updates(_AtARate):
     devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the server.
     local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
     are the local models. received: [M] or [K, M] the models that devices actually received; None if they received
-    `start`. staleness: if rounds overlap, how many models were made since the oldest update's training began.
+    `start`. staleness: if rounds overlap, how many global models the server has made since training of the oldest
+    update began.
     """
 
     rows: Tensor
@@ -164,7 +165,7 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device [K] was present at the session's start, and no update of it has arrived since."""
+        """Whether each device [K] was present at the session's start, and none of its updates has arrived since."""
 
     @property
     def rng(self) -> Chance:

@@ -14,7 +14,7 @@ class RareVerbs:
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
-    # whether each device trains and keeps a personal model besides the local one, on the same mini-batches;
+    # whether each device trains and keeps a personal model besides the local model, on the same mini-batches;
     # the personal model begins as the model that the device receives
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept, which requires a drift known in advance
@@ -27,7 +27,7 @@ class RareVerbs:
     # whether all updates of an aggregation must start from the same model and state, so that overlapping rounds are
     # errors
     one_round: ClassVar[bool] = False
-    # whether updates must count in full if rounds overlap, so that a server that weights updates is an error
+    # whether updates must count in full if rounds overlap, so that using a server that weights updates is an error
     as_sent: ClassVar[bool] = False
     # whether a device sends the difference from what the server has decoded so far, so that the next difference
     # includes the coding error, and error feedback needs no memory
@@ -73,8 +73,8 @@ class RareVerbs:
 
         Args:
             start: the received model with its statistics, [M + Q], or one per device [k, M + Q].
-            previous: [k, M + Q] the devices' last local models, or the received model for a device that has none;
-                None unless the algorithm keeps local models.
+            previous: [k, M + Q] the devices' last local models, or the received model for a device without a last
+                local model; None unless the algorithm keeps local models.
         """
         return None
 

@@ -23,7 +23,7 @@ class Ca2fl(Algorithm):
     to a model other than the opening model.
 
     With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full, however
-    stale: `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
+    stale: `rounds.server` must have `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)

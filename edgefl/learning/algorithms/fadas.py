@@ -22,7 +22,7 @@ class Fadas(FedAdam):
     uses: ClassVar[str] = "updates"
 
     patience: ClassVar[int | None] = (
-        1  # tau_c, largest staleness with a full step; None is the paper's plain FADAS
+        1  # tau_c, largest staleness with a full step; None: no limit, as in plain FADAS
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -17,7 +17,7 @@ class FedAdagrad(AdaptiveServer):
     """
 
     server_lr: float = Field(
-        0.1, gt=0, le=1e9, description="eta: the server's step size; tune both it and tau"
+        0.1, gt=0, le=1e9, description="eta: the server's step size; tune it together with tau"
     )
     beta1: ClassVar[float] = 0.0  # decay rate of the first moment; Reddi et al.
 

@@ -26,7 +26,7 @@ class FedDrift(Clustered):
     may mistake that cell's models for a new concept, because a loss does not show whether data or models changed.
 
     The default delta of 1.0 is our choice; losses have no natural scale, so set it for each task. Left out: a second
-    test in the authors' code, for a drop of the highest accuracy.
+    test in the authors' code, for a drop in the highest accuracy.
 
     If no loss jumps, or with models = 1, the algorithm is FedAvg.
     """

@@ -28,9 +28,9 @@ class Fedl(Algorithm):
     device; they are computed without dropout, and with fixed batch statistics. Two vectors are sent in each
     direction, which `learning.cost.payload` counts; `learning.cost.booked: all` counts the passes for gradients.
 
-    A session's first round has no G, and therefore takes plain SGD steps, as in the authors' code. There, a round has
-    `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and 40, and
-    0.2 to 4 for full batches. With mini-batches the correction is not 0 at the optimum.
+    A session's first round has no G, and therefore takes plain SGD steps, as in the authors' code. In this code, a
+    round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
+    40, and 0.2 to 4 for full batches. With mini-batches the correction is not 0 at the optimum.
 
     If each device minimised exactly, w would move by -eta G / a_k for a quadratic loss of curvature a_k, so that the
     fixed point is the optimum of the global loss, no matter how different the devices are. With eta = 1 and a single

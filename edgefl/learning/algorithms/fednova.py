@@ -11,8 +11,8 @@ class FedNova(Algorithm):
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with tau_eff = sum_k p_k a_k; a_k
     (`travel`) is the sum of the steps' weights in the change: the number of steps, or a larger number with local
-    momentum. Optimisers other than SGD have no such a_k, and are errors. Left out: the paper's server momentum, and
-    the paper's a_k for proximal local losses.
+    momentum. Only SGD has such an a_k; any other `learning.local.optimiser` is an error. Left out: the paper's server
+    momentum, and the paper's a_k for proximal local losses.
 
     With equal a_k the algorithm is FedAvg: with `learning.local.steps` all devices take the same number of steps;
     with `learning.local.epochs`, devices with more data take more steps.

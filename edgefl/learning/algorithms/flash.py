@@ -17,16 +17,16 @@ class Flash(FedAdam):
     In print, line 21 lacks its minus sign, which is in the proofs (equation 92). The proofs also assume sqrt(v) - d
     to be positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
-    value while the model has never moved. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
+    value until the model first moves. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
 
-    The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
-    2021). Each session resets m, d and v. The paper's Delta is the plain mean over devices (line 16; `weighting:
+    The paper does not give initial values; here m = d = 0 and v = tau^2, as in the paper's baselines (Reddi et al.,
+    ICLR 2021). Each session resets m, d and v. The paper's Delta is the plain mean over devices (line 16; `weighting:
     equal`).
 
-    Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
-    less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works
-    with all algorithms, is this rule with another gamma. The paper sums the loss over samples; the mean, used here,
-    does not depend on the number of samples.
+    Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on the held-out
+    samples fell by less than gamma / e, and after `learning.local.epochs` at the latest.
+    `learning.local.early_stopping`, which works with all algorithms, is this rule with another gamma. The paper sums
+    the loss over samples; the mean, used here, does not depend on the number of samples.
 
     With disparity = 0, d is omitted, and the server is FedAdam's.
     """

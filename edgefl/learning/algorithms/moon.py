@@ -14,10 +14,10 @@ SHORTEST = 1e-8  # lower bound of a representation's norm, so that a zero vector
 
 
 class Moon(FedAvg):
-    """Pull representations towards the received model's and away from the last local model's, by a contrastive loss.
+    """Pull representations towards those of the received model and away from those of the last local model.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
-    the received and the device's previous local model, the term is
+    the received and the device's previous local model, the contrastive term of the loss is
     -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), where s is the cosine similarity to z. The
     representation is the layer before the head, or the logits for logistic regression. The received and the
     previous model run in evaluation mode. The previous model stays with its device through sessions and cells; a
@@ -58,7 +58,7 @@ class _Contrast(OutputTerm):
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
     def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return direction u [..., F]; d, the previous direction minus the received one; and the product u.d."""
+        """Return direction u [..., F]; d, the previous minus the received direction; and the product u.d."""
         direction, received, previous = (
             model.representation * _inverse_length(model).unsqueeze(-1) for model in (outputs, *references)
         )

@@ -10,8 +10,8 @@ class Oracle(FedYogi):
 
     In every round each participant trains both models, each on the device's samples under that model's concept,
     regardless of when the drift happens. A device is tested with the model of its current concept, so nothing is lost
-    when the data change. No real method can do this, since it would have to know all data in advance. Only the model
-    of the device's current concept takes time and energy, as if the other model were free.
+    when the data change. No real method can do this, since it would have to know all data in advance. Only training
+    the model of the device's current concept takes simulated time and energy; the other model is free.
 
     A later session's opening model replaces the model for data before the drift; the other model continues.
 

@@ -14,9 +14,9 @@ class Scaffold(Algorithm):
     Karimireddy et al., SCAFFOLD, ICML 2020, option II: after a round from x to y_k,
     c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the session.
     a_k is the number of local steps, or with momentum, the total weight of these steps in x - y_k. (With the number
-    of steps instead, c_k would overshoot: at 5 steps of momentum 0.9, its error grows 1.6-fold each round.) All means
-    are weighted by data size, as is the mean of the models, so that c is the gradient of the same objective; if all
-    devices have the same amount of data, this is the paper's method.
+    of steps instead of this weight, c_k would overshoot: with 5 steps of momentum 0.9, its error grows 1.6-fold each
+    round.) All means are weighted by data size, as is the mean of the models, so that c is the gradient of the same
+    objective; if all devices have the same amount of data, this is the paper's method.
 
     c_k stays with its device through sessions and cells, as long as the device has the same data. A session begins
     with c = mean of the c_k of the devices present; c is this mean again when a device joins, with c_k = 0 for a new

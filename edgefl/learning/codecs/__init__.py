@@ -1,8 +1,8 @@
 """Codecs, which encode a model's change for transfer and count its bits.
 
 A codec is called once per round for all devices together. It returns the decoded changes, their bits, and the vectors
-that each device keeps for its next round. It also states a bound on the decoding error, so that errors fed back, on
-the downlink or as a residual, shrink from round to round.
+that each device keeps for its next round. It also states a bound on the decoding error, by which decoded changes are
+damped, so that errors that are fed back (on the downlink, or as a residual) shrink from round to round.
 """
 
 import math
@@ -113,10 +113,11 @@ class Codec(Component):
     """Base class of all codecs.
 
     On the uplink the change is the model that a device would send, minus the model that the device received. A
-    device's memory follows the device through sessions and handovers, and changes only when its update is aggregated.
-    On the downlink the change is the model minus the model from which the device's last aggregated update was
-    trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and decoded
-    changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
+    device's memory follows the device through sessions and handovers, and changes only when the device's update is
+    aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
+    was trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and
+    decoded changes are damped according to the codec's distortion; without an aggregated update, a device gets the
+    whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
@@ -161,7 +162,7 @@ class Codec(Component):
         """Return decoded changes [k, M] multiplied by their damping, as used when errors are fed back."""
         by = self.damping(change, sizes)
         if not isinstance(by, Real):
-            must_be_shaped(self.damping, by, ((len(change), 1),), "a number, or one for each device,")
+            must_be_shaped(self.damping, by, ((len(change), 1),), "a number, or one number for each device,")
         return rows if isinstance(by, float) and by == 1 else rows * by
 
 

@@ -10,10 +10,11 @@ class FedPaq(FeedbackCodec):
     """Round numbers stochastically, without bias, to 2^bits values evenly spaced from the smallest to the largest.
 
     Uniform quantisation; the smallest and the largest number are sent uncompressed. Reisizadeh et al., FedPAQ,
-    AISTATS 2020, allow any unbiased quantiser and use QSGD's in their experiments (see qsgd). The variance is step^2
-    times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
+    AISTATS 2020, allow any unbiased quantiser, and use the quantiser of `qsgd` in their experiments. The variance is
+    step^2 times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
     extremes are exact, p (1 - p) is at most 1/4, and the range squared, (largest - smallest)^2, at most 2 |v|^2.
-    Hence omega = (M - 2) / (2 (2^bits - 1)^2), attained by a change of one number, its negative, and zeros.
+    Hence omega = (M - 2) / (2 (2^bits - 1)^2), attained by a change that consists of one number, its negative, and
+    zeros.
 
     For other changes the variance is far below this bound: for a million numbers in 8 bits omega is 7.7, but the
     variance for normally distributed numbers is 0.0003 |v|^2. Error feedback therefore multiplies the two extremes by

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Qsgd(FeedbackCodec):
-    """Send a change's norm, and each number's sign and one of s levels, rounded at random without bias.
+    """Send a change's norm, and for each number its sign and its level, 0 to s, rounded at random without bias.
 
     A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
     with probability p, where p is the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of
@@ -29,7 +29,7 @@ class Qsgd(FeedbackCodec):
         False, description="add the errors of earlier messages to the next change; the QSGD paper does not"
     )
     levels: int = Field(
-        7, ge=1, le=2**20, description="s: levels above 0; a number takes 2 bits for 1, 4 for 7, 8 for 127"
+        7, ge=1, le=2**20, description="s: levels above 0; bits per number: 2 if s is 1, 4 if 7, 8 if 127"
     )
     bucket: int | None = Field(
         512,

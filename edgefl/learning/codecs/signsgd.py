@@ -9,8 +9,8 @@ class SignSgd(FeedbackCodec):
 
     Karimireddy et al., Error Feedback Fixes SignSGD, ICML 2019: the sign of 0 is +1, and the error of a change v is
     |v|^2 - |v|_1^2 / M, at most (1 - 1 / M) |v|^2, which a single value among zeros attains. Without error feedback
-    the codec is the signSGD of Bernstein et al., ICML 2018, with this scale added; Bernstein et al. take the majority
-    of the signs, whereas edgefl averages the decoded changes by data size.
+    the codec is the signSGD of Bernstein et al., ICML 2018, with the common scale added; Bernstein et al. take the
+    majority of the signs, whereas edgefl averages the decoded changes by data size.
     """
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:

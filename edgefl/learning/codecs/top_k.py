@@ -10,8 +10,9 @@ class TopK(FeedbackCodec):
     """Send the share of a change's values with the largest magnitudes, uncompressed and with their indices.
 
     Values are chosen from all tensors together (the library grace chooses within each tensor); of equal values, the
-    first are chosen. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the
-    sum of the smallest squares, at most (1 - share) of the sum of all squares. With share 1, nothing changes.
+    first are chosen. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the squared error
+    is the sum of the squares of the values not sent, at most (1 - share) of the sum of all squares. With share 1, all
+    values are sent.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the values to send; at least one is sent")

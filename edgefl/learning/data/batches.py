@@ -15,8 +15,8 @@ class Batches:
     rows: sample indices [K, steps, B]; 0 for padding.
     weights: weights [K, steps, B] that sum to one per batch; 0 for padding.
     sizes: number of samples in each batch [K, steps], which precede the padding; 0 after a device's last step.
-    steps: local iterations of each device [K]; 0 for a device without data. Early stopping may end them earlier.
-    seeds: seed of each device's other random numbers in the round (dropout) [K].
+    steps: local iterations of each device [K]; 0 for a device without data. Early stopping may end training earlier.
+    seeds: seed of each device's dropout masks in the round [K].
     per_epoch: iterations of one pass over a device's samples [K].
     samples: for each device, indices of the samples from which its batches are drawn.
     validation: for each device, samples held out for early stopping; empty without early stopping.

@@ -57,7 +57,7 @@ class SplitInMemory:
         self._making = threading.Lock()
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
-        self.scaling: tuple[float, float] | None = None  # (mean, 1/std) if scalar, else None
+        self.scaling: tuple[float, float] | None = None  # (mean, 1/std) if both are scalars
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
         self._forget()
@@ -116,7 +116,7 @@ class SplitInMemory:
         return self._laps[number]
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; the next call overwrites it."""
+        """Return (x - mean) / std of samples [...], float32 [..., *shape]; the next call overwrites the result."""
         return self._readers[0].normalised(rows)
 
     def readers(self, count: int) -> "list[SampleReader]":
@@ -125,7 +125,7 @@ class SplitInMemory:
         return self._readers[:count]
 
     def ready(self, labels: Sequence[int]) -> Tensor | None:
-        """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
+        """Return the normalised inputs [n, *shape] of all samples with one of these labels, in sample order.
 
         Inputs of small data sets are cached, since every round's evaluation reads them; for large data, return None.
         """
@@ -146,8 +146,8 @@ class SplitInMemory:
             rows = torch.isin(kinds, wanted).nonzero().squeeze(1)
             if not len(rows):
                 raise EdgeflError(
-                    f"no test sample has one of the labels {list(key)} that a session's devices hold: give the data"
-                    " set test samples of all labels, or the partition other labels",
+                    f"no test sample has one of the labels {list(key)} that a session's devices hold: choose a data "
+                    "set with test samples of all labels, or a partition with other labels",
                     ("learning", "dataset"),
                 )
             self._labels[key] = rows

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The data of devices with one group each; each round loads its samples together, replacing earlier samples.
+    """The data of devices that hold one group each; a round loads its devices' samples in place of earlier samples.
 
     A session's devices are assumed to have all labels, because looking up their labels would generate all devices'
     samples.

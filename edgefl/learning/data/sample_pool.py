@@ -16,7 +16,7 @@ class SamplePool:
 
     Args:
         split: the split whose samples are replaced by the samples of requested groups; at first it holds group 0.
-        threads: threads that generate samples; the samples do not depend on their number.
+        threads: threads that generate samples; the samples do not depend on the number of threads.
     """
 
     def __init__(self, by_group: SamplesByGroup, split: SplitInMemory, threads: int = 1) -> None:
@@ -28,7 +28,7 @@ class SamplePool:
     def bring(self, groups: Sequence[int]) -> None:
         """Replace the split's samples by these groups' samples, unless all these groups are loaded.
 
-        The samples are generated when they are first read, since a round's work can be computed without them.
+        The samples are generated when they are first read, since a round's work can be computed without the samples.
         """
         if all(group in self._first for group in groups):
             return

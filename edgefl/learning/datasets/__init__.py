@@ -32,7 +32,7 @@ class Split:
     groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> "Split":
-        """Return the samples at some indices, or those that a mask selects."""
+        """Return the samples at the given indices, or the samples that a mask selects."""
         return Split(self.x[rows], self.y[rows], None if self.groups is None else self.groups[rows])
 
     @classmethod
@@ -112,7 +112,7 @@ class Dataset(Component):
     def check(self) -> None:
         """Check with a few `stat` calls that the data set's files are on this machine, without downloads.
 
-        Data sets that ship with edgefl or are generated need not override this.
+        Data sets that ship with edgefl or are generated need not override this method.
 
         Raises:
             EdgeflError: files are missing.

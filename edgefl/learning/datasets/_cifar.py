@@ -1,4 +1,4 @@
-"""Read CIFAR's files for Python, which are pickles, without running their code."""
+"""Read CIFAR's files for Python, which are pickles, without running code in the pickles."""
 
 import io
 import pickle

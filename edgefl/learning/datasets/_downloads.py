@@ -23,7 +23,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
         what: name of the data set, for messages.
         md5: md5 of the file, or of the file's uncompressed content if `unpack` is True.
     """
-    import urllib.request  # a late import, since it loads SSL, which reading files does not need
+    import urllib.request  # imported late, since this loads SSL, which is not needed to read files
 
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     # runs that start at the same time, perhaps on several machines, need different file names

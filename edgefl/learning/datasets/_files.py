@@ -1,6 +1,6 @@
 """Base class of data sets with published files: find, verify and read the files.
 
-If the scenario sets a root, only this folder is searched. Otherwise the files are searched for in this order: the
+If the scenario sets a root, only this folder is searched. Otherwise edgefl tries, in this order: the folder in the
 environment variable EDGEFL_DATA, the user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the
 distribution's package, an installed Python package (looked up by name, never imported), and finally a download into
 the user cache, which EDGEFL_OFFLINE=1 forbids. In each place, files may be plain, compressed (`.gz`), or inside the
@@ -122,7 +122,7 @@ class FileDataset(Dataset):
             raise
         except Exception as error:
             reason = error if isinstance(error, OSError | ValueError) else repr(error)
-            raise EdgeflError(f"{path}: not a file of {self.files().name}: {reason}") from error
+            raise EdgeflError(f"{path}: this is not a file of {self.files().name}: {reason}") from error
 
 
 def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:
@@ -151,7 +151,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
     kept = user_cache()
     if kept is None:
         raise _missing(
-            files, places, root, "no home folder to keep it in; set XDG_CACHE_HOME to a folder that you own"
+            files, places, root, "no home folder for the files; set XDG_CACHE_HOME to a folder that you own"
         )
     cache = kept / files.folders[0]
     try:
@@ -253,8 +253,8 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
     layouts = ", ".join(f"{folder}/" for folder in files.folders)
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(
-        f"install it with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or the"
-        " files" + ("; without `root` all places are searched" if root is not None else "")
+        f"install the data set with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or"
+        " the files" + ("; without `root` all places are searched" if root is not None else "")
     )
     return EdgeflError("\n".join(lines))
 

@@ -25,10 +25,10 @@ def labelled_images(
     """
     if x.dtype != np.uint8 or x.shape[1:] != shape or y.shape != x.shape[:1] or y.dtype.kind not in "iu":
         raise ValueError(
-            f"images {x.dtype} {x.shape} and labels {y.dtype} {y.shape}, expected uint8 (n, {str(shape)[1:]} and (n,)"
+            f"images {x.dtype} {x.shape} and labels {y.dtype} {y.shape}, not uint8 (n, {str(shape)[1:]} and (n,)"
         )
     if len(y) and not first <= y.min() <= y.max() < first + classes:
-        raise ValueError(f"labels from {y.min()} to {y.max()}, expected {first} to {first + classes - 1}")
+        raise ValueError(f"labels are {y.min()} to {y.max()} instead of {first} to {first + classes - 1}")
     # a copy, because PyTorch warns about read-only arrays
     return Split(np.array(x, order="C"), y.astype(np.int64))
 

@@ -47,8 +47,8 @@ def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
         names.sort(key=int)
     elif _are_numbers(names):
         raise EdgeflError(
-            f"the labels are numbers with fractions, such as {names[0]}, not classes: for a regression set targets:"
-            " numbers with csv; in a .npz file make y float32"
+            f"the labels are numbers with fractions, such as {names[0]}, not classes: for a regression, set "
+            "targets: numbers (csv), or store y as float32 (npz)"
         )
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[value] for value in values], np.int64), tuple(names)

@@ -15,7 +15,8 @@ class AgNews(TextDataset):
 
     Samples are [length] int16: the most frequent words of the training texts (title and description) are
     numbered from 2, 1 is any other word, 0 is padding. Source: Zhang, Zhao and LeCun, NIPS 2015, the authors'
-    files. The session papers use BERT's 30,522 word pieces, hence the default vocabulary size. Left out: word pieces.
+    files. The default vocabulary size is that of BERT, whose 30,522 word pieces the journal paper uses. Left out:
+    word pieces.
     """
 
     FILES = FileSet(
@@ -37,7 +38,7 @@ class AgNews(TextDataset):
         texts, labels = [], []
         for number, row in enumerate(csv.reader(io.StringIO(content.decode("utf-8"), newline="")), start=1):
             if len(row) != 3 or row[0] not in ("1", "2", "3", "4"):
-                raise ValueError(f"row {number} does not hold class, title and description")
+                raise ValueError(f"row {number} does not consist of class, title and description")
             labels.append(int(row[0]) - 1)
             texts.append(f"{row[1]} {row[2]}")
         return texts, np.array(labels, np.int64)

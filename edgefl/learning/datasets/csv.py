@@ -25,13 +25,13 @@ class Csv(Dataset):
     path: Path = Field(description="path of the CSV file, relative to the scenario's file")
     columns: dict[Literal["label", "group"], str] = Field(
         {},
-        description="columns by role: {label: kind, group: person}; without label, the last column is the label",
+        description="columns by role, e.g. {label: kind, group: person}; without label, the last column is used",
     )
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
     test_path: Path | None = Field(
-        None, description="CSV file of the test samples, with the same columns; null: a share is split off"
+        None, description="CSV file of test samples in the same columns; null: a share of path is split off"
     )
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share of the samples split off for testing if there is no test_path"
@@ -84,12 +84,14 @@ def _read(path: Path) -> tuple[list[str], Rows]:
             rows = []
             for row in reader:
                 if row and len(row) != len(head):
-                    raise EdgeflError(f"{path}:{reader.line_num}: {len(row)} values, but {len(head)} columns")
+                    raise EdgeflError(
+                        f"{path}:{reader.line_num}: {len(head)} values expected, not {len(row)}"
+                    )
                 rows += [row] if row else []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EdgeflError(f"{path} cannot be read as a CSV file ({error})") from error
     if len(head) < 2 or not rows:
-        raise EdgeflError(f"{path} needs a line of at least two column names, and samples below it")
+        raise EdgeflError(f"{path} needs a line of at least two column names, and samples below this line")
     return head, rows
 
 
@@ -101,13 +103,13 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
                 x[line, place] = float(row[column])
             except ValueError as error:
                 raise EdgeflError(
-                    f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is not a"
-                    " number; name columns of words in `columns`, or remove them from the file"
+                    f"{path}: column {head[column]!r} has {row[column]!r} instead of a number in sample"
+                    f" {line + 1}; name columns of words in `columns`, or remove them from the file"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()
         raise EdgeflError(
-            f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} in sample {line + 1}, which"
-            " is not a finite number; fill gaps first"
+            f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} instead of a finite number"
+            f" in sample {line + 1}; fill gaps first"
         )
     return x

@@ -12,7 +12,7 @@ TEST_SAMPLES = 297
 
 
 class Digits(Dataset):
-    """1,500 training and 297 test images, 8x8 uint8 (0 to 16), 10 classes of about 180.
+    """1,500 training and 297 test images, 8x8 uint8 (0 to 16), 10 classes of about 180 images.
 
     The test samples are the last 297 in the order of the source. Neighbours in this order tend to share a writer, so
     the test samples contain handwriting that is not in the training samples: logistic regression has an accuracy of

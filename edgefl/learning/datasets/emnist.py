@@ -34,7 +34,7 @@ ARCHIVE = Archive(
 
 
 class Emnist(FileDataset):
-    """Images of handwritten characters, 28x28 uint8 (0 to 255), upright as in MNIST (the files transpose them).
+    """Images of handwritten characters, 28x28 uint8 (0 to 255), upright as in MNIST (transposed in the files).
 
     The split determines classes and samples (training + test). byclass: 62 classes, 697,932 + 116,323 samples;
     bymerge: the same samples in 47 classes (small letters that look like capitals are merged); balanced: 47 classes,

@@ -28,7 +28,7 @@ CLOTHES = (
 class FashionMnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 balanced classes.
 
-    Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.2860 and .3530 of 255).
+    Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.2860 and .3530 times 255).
     Source: Xiao, Rasul and Vollgraf, arXiv 1708.07747, 2017; MIT licence.
     """
 

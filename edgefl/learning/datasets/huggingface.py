@@ -23,8 +23,8 @@ class HuggingFace(Dataset):
     """A data set from the Hugging Face Hub or a local folder, with a column of inputs and a column of labels.
 
     Inputs are images, resized to one size, or lists of numbers of equal length, scaled by channel or column
-    (`scale`). Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads what is missing;
-    `edgefl validate` does not.
+    (`scale`). Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads missing data;
+    `edgefl validate` downloads nothing.
     """
 
     path: str = Field(
@@ -33,16 +33,18 @@ class HuggingFace(Dataset):
     config: str | None = Field(None, description="name of a configuration; null: the only configuration")
     columns: Columns = Field(
         {},
-        description="columns by role: {inputs: x, label: kind, group: person}; if left out, the columns image"
+        description="columns by role, e.g. {inputs: x, label: kind, group: person}; if left out, the columns image"
         " and label, without groups",
     )
     on_demand: bool = Field(
         False,
-        description="read a group's training samples when its device takes part, for data that exceed the memory;"
-        " inputs are then scaled by the statistics of the first 10,000 samples; needs groups and a test split",
+        description="read a group's training samples when the group's device takes part, for data that exceed the"
+        " memory; inputs are then scaled by statistics of the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field("test", description="name of the test split; null: a share is split off")
+    test: str | None = Field(
+        "test", description="test split; null: a share of the training split is held out"
+    )
     test_share: float = Field(
         0.2,
         gt=0,
@@ -126,7 +128,7 @@ class HuggingFace(Dataset):
         return splits
 
     def _mode(self, split: Any) -> str | None:
-        """Return the mode for all images, L (grey) or RGB by the first image, or None if inputs are not images."""
+        """Return the mode that the first image determines for all images, L (grey) or RGB, or None without images."""
         first: Any = split[0][self._named["inputs"]] if len(split) else None
         if not hasattr(first, "convert"):
             return None

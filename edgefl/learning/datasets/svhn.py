@@ -12,7 +12,7 @@ TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
 
 
 class Svhn(FileDataset):
-    """73,257 training and 26,032 test images, 3x32x32 uint8 (0 to 255), 10 classes of 4,659 to 13,861.
+    """73,257 training and 26,032 test images, 3x32x32 uint8 (0 to 255), 10 classes of 4,659 to 13,861 images.
 
     Samples are [3, 32, 32], RGB; mean and standard deviation are per channel; the label is the digit (the
     files write 10 for zero). Source: Netzer et al., Reading Digits in Natural Images with Unsupervised Feature

@@ -28,7 +28,7 @@ class Synthetic(Dataset):
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
     code, where the second parameter of N is a standard deviation except for x, and each group has 50 extra samples.
-    FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on these keys only, not on the run's seed.
+    FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on the data set's keys only, not on the run's seed.
     """
 
     groups: int = Field(30, ge=1, le=10_000_000, description="number of groups, one per device")

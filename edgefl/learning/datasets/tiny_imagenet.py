@@ -73,7 +73,7 @@ def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
         raise ValueError(f"the folder train/{min(strange)} is not listed in {CLASSES}")
     rows = [line.split("\t") for line in read(ANNOTATIONS).decode().splitlines()]
     if any(len(row) < 2 or row[1] not in label for row in rows):
-        raise ValueError(f"{ANNOTATIONS}: a line lacks an image's name with a listed class")
+        raise ValueError(f"{ANNOTATIONS}: a line lacks an image's name or a listed class")
     train, test = (
         Split(_decode(files, read), np.array([label[wnid] for wnid in kinds], np.int64))
         for files, kinds in (
@@ -84,7 +84,7 @@ def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
     words = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
     size = (len(wnids), len(train.y), len(test.y))
     if size != SIZE:
-        raise ValueError(f"(classes, training, test samples) are {size}, expected {SIZE}")
+        raise ValueError(f"numbers of classes, training and test samples are {size} instead of {SIZE}")
     return image_data(train, test, tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids))
 
 

@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # tolerance, so that a share of 0.2 + 0.2 + 0.2 of ten devices 
 
 @dataclass(frozen=True)
 class Moment:
-    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
+    """A round of a cell's global model: its number, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
@@ -52,7 +52,7 @@ class Drift(Component):
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
         description="unit of `at` and `every`. rounds: rounds of a cell's global model, counted over all sessions;"
-        " seconds: simulated seconds, which take effect in the next round that begins",
+        " seconds: simulated seconds; changes take effect in the next round that begins",
     )
     at: float = Field(
         50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"

@@ -146,7 +146,7 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
     )
     if local.batch < training.smallest_batch:
         raise EdgeflError(
-            f"batch norm cannot train on batches of one sample: choose {training.smallest_batch} or more",
+            f"batch norm cannot train on batches of one sample: choose a batch of {training.smallest_batch} or more",
             ("learning", "local", "batch"),
         )
     return training

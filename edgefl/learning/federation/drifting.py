@@ -66,7 +66,7 @@ class Drifting:
         missing = [one for one in cells or () if sites is not None and not 0 <= one < sites]
         if missing:
             raise EdgeflError(
-                f"no site {missing[0]}: the layout has sites 0 to {(sites or 0) - 1}",
+                f"no site {missing[0]}: number of sites in the layout, counted from 0: {sites}",
                 ("learning", "drift", "cells"),
             )
         some = drift is not None and (cells is None or cell in cells)

@@ -50,7 +50,8 @@ class At(NamedTuple):
 class RoundFacts:
     """The facts about a round that are known when it begins.
 
-    moment: the moment for drifts; a round of another phase has the moment of the next round of the global model.
+    moment: the moment that determines drifts; a round of another phase has the moment of the next round of the global
+    model.
     """
 
     at: At = field(default_factory=lambda: At(0, "", 0))
@@ -61,14 +62,14 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    session: the learner's arguments when the session began, without the devices. known: labels in the previous
-    session. before: rounds of the global model in earlier sessions. stage: name of the session's current stage; empty
-    if no session is open. round: the last round that has begun. members: devices that were present when the session
-    began, or have taken part since then. labels: the labels that members hold; models are tested on these labels.
-    probed: whether a probe's update has arrived. opening: facts about the opening model, set when training begins.
-    measured: columns that `learning.theory` computed for the last aggregation. models: number of models made in this
-    session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
-    ends.
+    session: the learner's arguments when the session began, without the devices. known: labels that members held in
+    the previous session. before: rounds of the global model in earlier sessions. stage: name of the session's current
+    stage; empty if no session is open. round: the last round that has begun. members: devices that were present when
+    the session began, or have taken part since then. labels: the labels that members hold; models are tested on these
+    labels. probed: whether a probe's update has arrived. opening: facts about the opening model, set when training
+    begins. measured: columns that `learning.theory` computed for the last aggregation. models: number of models made
+    in this session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this
+    session ends.
     """
 
     session: SessionStart = field(default_factory=lambda: SessionStart(0, (), 1))
@@ -100,8 +101,8 @@ class Federation:
     model: the global model. probe: the auxiliary model, while a session probes. twin: a second global model, trained
     on the data after the drift, if the algorithm knows the drift in advance. previous: [M + Q] the global model at
     the end of the last session. pilot: [M + Q] the pilot model w_pilot, once it is made. gradient: [M] the gradient
-    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: the later sessions
-    that warm starts use.
+    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: later sessions
+    with their models, which warm starts use.
     """
 
     model: TrainedModel

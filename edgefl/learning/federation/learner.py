@@ -102,7 +102,7 @@ class TorchLearner:
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
-            # the models have separate buffers, since updates of both wait for the server at the same time
+            # the models have separate buffers, since updates of both models wait for the server at the same time
             self.stage_of_training = TrainBothStage
             again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")

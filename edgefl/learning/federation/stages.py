@@ -188,7 +188,7 @@ class TrainStage(_SessionStage):
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
-        # test for the devices present, or for the session's members if none is present
+        # test for the devices present, or for the session's members if no device is present
         tested, moment = (
             list(present) or sorted(now.members),
             now.round.moment,
@@ -215,7 +215,7 @@ class TrainStage(_SessionStage):
         return [self.federation.model]
 
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
-        """Return the columns theory_* for these updates' round: None if not measured, {} without theory."""
+        """Return the columns theory_* for these updates' round, None if not measured; {} without `theory`."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
         every = self.trainer.settings.theory
         if every is None:
@@ -306,8 +306,8 @@ class ProbeStage(_SessionStage):
 class CheckStage(_SessionStage):
     """A stage of one round, in which devices report the losses of the constructed and the previous model.
 
-    Nothing is trained: devices run forward passes of two models on a mini-batch; with `booked: processed` this counts
-    as an iteration.
+    Nothing is trained: devices run forward passes of two models on a mini-batch; with `booked: processed` these
+    passes count as an iteration.
     """
 
     @property

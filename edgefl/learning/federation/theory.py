@@ -32,7 +32,7 @@ COLUMNS = (
     "theory_steps_max",
 )
 
-SAMPLES = 32  # number of samples of each device from which the variance of the noise is estimated
+SAMPLES = 32  # number of samples of each device from which the variance of the gradient noise is estimated
 
 
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:

@@ -58,7 +58,7 @@ class Trainer:
         cell: number of the cell.
         drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
-        device_validation: validation samples of each device, or None if there are no such samples or all are shared.
+        device_validation: validation samples of each device, or None without such samples, or if all share them.
     """
 
     settings: LearningSettings

@@ -32,9 +32,10 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
           its batch and with the tensors that autograd keeps).
     Otherwise devices are stacked.
 
-    Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): a step's time one by one,
-    divided by its time stacked, for rounds of 10 and of 100 devices; above 1, stacking is faster. The mlp2 rows are
-    for autograd, which mlp2 uses for losses other than cross-entropy and in bfloat16.
+    Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): the time of a step with devices
+    one by one, divided by its time with stacked devices, for rounds of 10 and of 100 devices; if this ratio is above
+    1, stacking is faster. The mlp2 rows are for autograd, which mlp2 uses for losses other than cross-entropy and in
+    bfloat16.
 
     ====================================  =====  ============  ====  ====
     model                                 batch  fit a chunk     10   100

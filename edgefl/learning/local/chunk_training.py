@@ -72,7 +72,7 @@ class ChunkTraining:
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
-        while going:  # runs once, unless devices stop early; remaining rows are then made contiguous
+        while going:  # one pass, unless devices stop early; the remaining rows are then made contiguous
             going, step = self._train(going, step)
 
     def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:

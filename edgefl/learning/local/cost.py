@@ -16,7 +16,7 @@ from edgefl.learning.objective import CLASSIFICATION
 
 
 def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
-    """Return the number M + Q of a model's parameters and statistics without allocating them; 0 if impossible."""
+    """Return the number M + Q of a model's parameters and statistics without allocating them; 0 if this fails."""
     try:
         with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutNormals():
             layout = ModelLayout.of(model.build(input_shape, classes))
@@ -38,7 +38,7 @@ def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
     except Exception as error:  # a foreign module may raise anything
         raise EdgeflError(
             f"the model fails on a sample of this data set, of shape {list(x.shape[1:])}: {type(error).__name__}:"
-            f" {clipped(str(error), 200)}; choose data of the shape that it needs, or another model",
+            f" {clipped(str(error), 200)}; choose data of the shape that the model needs, or another model",
             ("learning", "model"),
         ) from error
     return logits

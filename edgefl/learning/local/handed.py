@@ -35,7 +35,7 @@ class Handed(dict[str, Tensor]):
         where, _, remedy = self._among.partition(": ")
         known = f"only {', '.join(self)}" if self else "nothing"
         raise EdgeflError(
-            f"{self._algorithm} reads {name!r} from the {where}, which have {known}; {remedy} (a class "
-            "that extends another algorithm replaces what it overrides: include that algorithm's values too)",
+            f"{self._algorithm} reads {name!r}, which is not among the {where} ({known}); {remedy} (a subclass must "
+            "also include the values of the algorithm that it extends)",
             ("learning", "algorithm"),
         )

@@ -118,14 +118,14 @@ class LocalTraining:
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
                 f"{self._memory_bytes / 1e9:g} GB for devices trained together do not fit in the GPU's "
-                "memory: train them one by one, batching: sequential",
+                "memory: train the devices one by one (batching: sequential)",
                 ("learning", "local", "batching"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
             if kind is not Stacked:
                 raise
             raise EdgeflError(
-                f"devices with this model cannot be trained stacked ({error}); choose sequential",
+                f"devices with this model cannot be trained stacked ({error}); choose batching: sequential",
                 ("learning", "local", "batching"),
             ) from error
         return models
@@ -157,7 +157,7 @@ class LocalTraining:
 
     @property
     def state_size(self) -> int:
-        """The length of the optimiser state that a device keeps, with its number of steps; 0 if none is kept."""
+        """The length of the optimiser state that a device keeps, including the number of steps; 0 without a state."""
         vectors, kept = self._rule.optimiser.vectors, self._rule.optimiser.state == "kept"
         return vectors * self.layout.parameters.size + 1 if kept and vectors else 0
 

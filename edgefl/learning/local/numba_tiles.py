@@ -140,8 +140,8 @@ def descent(rows: int) -> Callable[..., None]:
 def dots(rows: int, columns: int) -> Callable[..., None]:
     """Make a function for a tile: c [rows, columns] = a [rows, m] b [columns, m]^T, with sums along the lanes.
 
-    The function takes the address of a and the stride of a's panels, the same for b, the number of panels, the
-    address of c and the stride of c's rows.
+    The function takes the address of a and the stride of a's panels, the address of b and the stride of b's panels,
+    the number of panels, the address of c and the stride of c's rows.
     """
 
     @intrinsic

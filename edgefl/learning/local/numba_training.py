@@ -17,7 +17,7 @@ ROW = BYTES * LANES  # bytes of a panel's row
 AT_ONCE = 16  # panels multiplied at a time, few enough that weights stay in the first-level cache
 AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
-# Numba's cache notices changes of this file only: after editing `numba_tiles`, delete this file's cache entries.
+# Numba's cache notices changes to this file only: after editing `numba_tiles`, delete this file's cache entries.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
@@ -244,10 +244,10 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 
 
 def workspace(dims, batch):
-    """Return the table [layers + 1, 5] of places in a thread's work memory, and the memory, which starts as zeros.
+    """Return the table [layers + 1, 5] of offsets in a thread's work memory, and the memory, which starts as zeros.
 
-    A layer has five places: its weights and biases in a model, its inputs, its errors (gradients with respect to its
-    outputs) and its outputs. The last row holds the length of a model in panels.
+    A layer has five offsets: of its weights and biases in a model, its inputs, its errors (gradients with respect to
+    its outputs) and its outputs. The last row holds the length of a model in panels.
     """
     place, last = 0, len(dims) - 2
     table = np.zeros((last + 2, 5), np.int64)

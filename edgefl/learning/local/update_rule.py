@@ -9,7 +9,7 @@ from torch import Tensor
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.optimisers.sgd import Sgd
 
-SHORTEST = 1e-6  # added to a gradient's norm before dividing, as PyTorch's clip_grad_norm_ does
+SHORTEST = 1e-6  # number added to a gradient's norm before the division, as in PyTorch's clip_grad_norm_
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class UpdateRule:
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return the sum a_k of the gradients' weights in each device's change [K]; NaN if there are no weights."""
+        """Return the sum a_k of the gradients' weights in each device's change [K]; NaN if no such weights exist."""
         weights = self.optimiser.weights(max(1, int(steps.max(initial=1))), self.momentum)
         if weights is None:
             return np.full(len(steps), np.nan)

@@ -13,12 +13,12 @@ __all__ = ["LrSchedule"]
 
 
 class LrSchedule(Component):
-    """Base class of all schedules. Each defines a shape that starts at 1 and decreases.
+    """Base class of all schedules. Each schedule defines a shape that starts at 1 and decreases.
 
     A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. The
-    schedule restarts with each session, since devices and labels change. With `rounds`, it instead runs through all
-    sessions for this number of rounds of the cell's global model, and then stays at its final value. Probe rounds
-    have their own rate (`learning.local.probe_lr`).
+    schedule restarts with each session, since devices and labels change. With `rounds`, the schedule instead runs
+    through all sessions for this number of rounds of the cell's global model, and then stays at its final value.
+    Probe rounds have their own rate (`learning.local.probe_lr`).
     """
 
     rounds: int | None = Field(

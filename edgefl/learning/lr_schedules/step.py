@@ -8,7 +8,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class StepDecay(LrSchedule):
-    """Multiply the learning rate by `factor` every `every` rounds: factor^((t - 1) // every) in round t."""
+    """Multiply the learning rate by `factor` every `every` rounds: in round t by factor^((t - 1) // every) in all."""
 
     every: int = Field(30, ge=1, le=10**9, description="number of rounds between two steps")
     factor: ClassVar[float] = 0.1  # factor by which each step multiplies the rate, as in PyTorch's StepLR

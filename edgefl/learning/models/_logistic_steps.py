@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models before the reference models, and add the shift of the inputs to the offset."""
+        """Copy the local models in front of the reference models, and add the shift of the inputs to the offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias
@@ -164,7 +164,7 @@ def logits_of(
     offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
-    at_once = -(-count // -(-count // at_once))  # makes blocks of equal size
+    at_once = -(-count // -(-count // at_once))  # so that blocks have nearly equal sizes
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
         x, out = read(begin, end).flatten(1), result[:, begin:end]

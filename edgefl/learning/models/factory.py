@@ -20,14 +20,14 @@ class Factory(Model):
     """A module returned by a function that you name, from timm, torchvision or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. `num_classes` is
-    passed to the function too. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get
-    a channel. The function is third-party code, so the scenario needs --allow-code.
+    passed to the function too. If `arguments` include `in_chans` or `in_channels`, grey images [height, width] get a
+    channel. The function is third-party code, so the scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)
     typical_classes: ClassVar = 10
 
-    function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that returns the module")
+    function: str = Field(pattern=r"^[\w.]+:\w+$", description="function that makes the model, module:name")
     arguments: dict[str, Any] = Field(
         {}, description="keyword arguments of the function, in addition to num_classes"
     )

@@ -14,7 +14,7 @@ LAYERS = 2
 
 
 class Lstm(Model):
-    """Embedding of 8, two LSTM layers of 256, and a linear layer on the output at the last, or at each, position.
+    """Embedding of width 8, two LSTM layers of width 256, and a linear layer on the last output or on each output.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al., Adaptive
     Federated Optimization, ICLR 2021, appendix C. Samples are token ids of a text's last characters; the class is

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Mlp(Model):
     """Hidden layers with ReLU on the flattened input.
 
-    The default is "MNIST 2NN" of McMahan et al., AISTATS 2017: two layers of 200, 199,210 parameters for 28x28 inputs
-    and 10 classes. Representation: the last hidden layer. `mlp2` has only one hidden layer, and is faster.
+    The default is "MNIST 2NN" of McMahan et al., AISTATS 2017: two layers of 200 units, which
+    have 199,210 parameters with 28x28 inputs and 10 classes. Representation: the last hidden layer. `mlp2` has only
+    one hidden layer, and is faster.
     """
 
     typical_input: ClassVar = (28, 28)

@@ -32,7 +32,7 @@ class SvhnCnn(Model):
     channels_last_gain: ClassVar = "all"
 
     variant: Literal["journal", "early"] = Field(
-        "journal", description="journal (Table I, 667,178 parameters) or early (listing 2, 620,362)"
+        "journal", description="journal: Table I, 667,178 parameters; early: listing 2, 620,362 parameters"
     )
     dropout: ClassVar[float] = 0.5  # dropout probability before the last layer
 

@@ -1,1 +1,1 @@
-"""Tools for PyTorch modules, such as layers, flat parameter vectors, facts about layers, and model files."""
+"""Tools for PyTorch modules: layers, flat parameter vectors, facts about modules, and model files."""

@@ -13,7 +13,7 @@ TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order, because this is faster here.
+    """Return whether convolutions should read images in channels-last order, which makes some work faster.
 
     Measured in CPU time with AVX-512 and AVX2, rounds of `svhn_cnn`, `cnn2` and `lenet` are 1.15 to 1.7, 1.1 to 1.2
     and 1.1 to 1.4 times as fast, respectively; tests of 64 images are 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5 times as
@@ -47,6 +47,6 @@ def _reordered(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if x.dim() != 4:
         return inputs
     if x.shape[1] == 1:
-        # the two orders of a grey image differ only in the strides, by which PyTorch chooses
+        # the two orders of a grey image differ only in the strides, by which PyTorch chooses the order
         return x.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2), *inputs[1:]
     return x.contiguous(memory_format=torch.channels_last), *inputs[1:]

@@ -1,7 +1,7 @@
 """Read and write models as safetensors files, with everything needed to use the models.
 
 A file has the whole `state_dict` of the module, including frozen parts. The header has one entry, JSON under
-`edgefl`: inputs and their scaling, names of the labels, and the model's place in the run.
+`edgefl`: inputs and their scaling, names of the labels, and the session and round that made the model.
 """
 
 import json
@@ -149,14 +149,14 @@ def read(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Check that a path is a plain file, and turn errors of reading it as safetensors into EdgeflErrors."""
+    """Check that a path is a plain file, and turn errors in reading the file as safetensors into EdgeflErrors."""
     if not path.is_file():
-        raise EdgeflError(f"{path}: is not a file; name a safetensors file")
+        raise EdgeflError(f"{path}: this is not a file; name a safetensors file")
     try:
         yield
     except (OSError, SafetensorError) as error:
         raise EdgeflError(
-            f"{path}: cannot be read as safetensors ({error}); convert a PyTorch file with "
+            f"{path}: the file cannot be read as safetensors ({error}); convert a PyTorch file with "
             "safetensors.torch.save_file(module.state_dict(), path)"
         ) from error
 
@@ -205,16 +205,17 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
     fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
     if not fitting:
         raise EdgeflError(
-            f"{path}: none of its tensors fits the model, whose first tensors are {_some(own, own)}; the file has"
-            f" {_some(given, given)}: choose the model that the file belongs to"
+            f"{path}: none of its tensors fits the model. The model has: {_some(own, own)}. The file has:"
+            f" {_some(given, given)}. Choose the model that the file belongs to"
         )
     lacking = [name for name in own if name not in given]
     strange = [name for name in given if name not in fitting]
     if (lacking or strange) and not partial:
         raise EdgeflError(
-            f"{path}: does not fit the model: it lacks {_some(lacking, own)}, and has {_some(strange, given)}, which"
-            f" the model lacks or has as {_some([name for name in strange if name in own], own)}; choose the model"
-            " that the file belongs to, or set partial: true to load only what fits"
+            f"{path}: the file does not fit the model. Lacking in the file: {_some(lacking, own)}. Lacking or"
+            f" different in the model: {_some(strange, given)}. Different in the file:"
+            f" {_some([name for name in strange if name in own], own)}. Choose the model that the file belongs to, or"
+            " set partial: true to load only the tensors that fit"
         )
     return fitting
 

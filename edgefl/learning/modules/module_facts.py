@@ -80,8 +80,8 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     if hidden := sorted(reached[0] ^ reached[1]):
         raise EdgeflError(
             f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, because"
-            " the module makes new parameters from them while it runs (as a slice of an nn.ParameterList does); index"
-            " them one by one, or choose sequential",
+            " the module makes new parameters from them while it runs (as a slice of an nn.ParameterList does); "
+            "index these one by one, or choose batching: sequential",
             ("learning", "local", "batching"),
         )
 

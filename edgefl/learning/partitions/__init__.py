@@ -70,7 +70,7 @@ class Partition(Component):
             inputs: facts about samples and devices; most partitions need none.
 
         Returns:
-            A sorted int64 array of indices into `labels` per device; none is empty, and no index occurs twice.
+            A sorted int64 array of indices into `labels` per device; no array is empty, and no index occurs twice.
 
         Raises:
             EdgeflError: there are too many devices for the samples, or `inputs` lacks a required fact.
@@ -80,7 +80,7 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        If the key changes, devices have new data, and drop all vectors kept from the earlier data.
+        If the key changes, devices have new data, and discard all vectors kept from the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:

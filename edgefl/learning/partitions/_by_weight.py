@@ -15,7 +15,7 @@ ROUNDING = 1e-9  # tolerance in samples; a share of 0.9999999999999999 is one sa
 class ByWeight(RecurringLabels):
     """Give each device a number of samples in proportion to its weight, optionally of a few labels only.
 
-    Every sample of the session's labels goes to exactly one device, and every device has at least one. Without
+    Every sample of the session's labels goes to exactly one device, and every device has at least one sample. Without
     `labels_per_device`, samples are dealt at random. With `labels_per_device`, devices that have a label share its
     samples by weight, so that sizes follow the weights as far as the labels allow: a device can have no more than all
     samples of its labels. Devices choose labels in descending order of weight: each device takes the labels with the
@@ -81,8 +81,8 @@ def _holders(samples: np.ndarray, weights: np.ndarray, each: int, rng: np.random
             f"at most {classes}" if each > classes else f"at least {-(-classes // devices)}, or more devices"
         )
         raise EdgeflError(
-            f"labels_per_device {each} of {devices} devices does not divide the session's {classes} labels: choose"
-            f" {remedy}"
+            f"{devices} devices cannot share the session's {classes} labels with labels_per_device {each}: choose "
+            f"{remedy}"
         )
     has = np.zeros((classes, devices), dtype=bool)
     chosen, left = np.zeros(classes), samples.copy()

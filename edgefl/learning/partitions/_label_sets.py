@@ -23,10 +23,10 @@ class RecurringLabels(Partition):
     (the conference paper's Table 12).
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels, and together contain all C labels. With either key, each session
-    deals its samples again: its population is new (D_k^(s) in the journal paper), and its devices keep nothing from
-    earlier sessions. With `devices.populations: 2` different devices have the labels A and B; both populations keep
-    their data and take turns.
+    are equally large, have overlap x C labels in common, and together contain all C labels. With either key, each
+    session deals its samples again: its population is new (D_k^(s) in the journal paper), and its devices keep
+    nothing from earlier sessions. With `devices.populations: 2` different devices have the labels A and B; both
+    populations keep their data and take turns.
 
     Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
     labels of a session then depend on the devices that are present.
@@ -34,8 +34,9 @@ class RecurringLabels(Partition):
     Two equally large sets whose union has C labels can share only an even number of labels if C is even, and an odd
     number if C is odd. Other overlaps are errors, such as the journal paper's 0.8 for AG News: 3.2 of four labels. We
     read this as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other feasible
-    number is zero (with four, the sets would never change, but in the paper Previous falls to 52 % accuracy), the
-    paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
+    number is zero (with four, the sets would never change, but in the paper the baseline `previous` falls to 52 %
+    accuracy), the paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate
+    to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2
@@ -75,7 +76,7 @@ class RecurringLabels(Partition):
         for session, labels in enumerate(self.label_sets or (), start=1):
             if not labels or len(set(labels)) < len(labels):
                 raise ValueError(
-                    f"label_sets: session {session} must list at least one label, and none twice, got {list(labels)}"
+                    f"label_sets: session {session} must list one or more different labels, not {list(labels)}"
                 )
         return self
 

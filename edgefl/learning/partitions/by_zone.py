@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Assign labels to zones; a device has the labels of its home zone, where it is at time 0.
+    """Assign labels to zones; a device has the labels of its home zone, the zone where the device is at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
     north), `rings` around the origin with the same number of devices each, or the `cells` of the layout (the nearest
@@ -52,13 +52,13 @@ class ByZone(Staying):
     def _homes(self, inputs: PartitionInputs) -> tuple[np.ndarray, int]:
         """Return each device's home zone [N], and the number of zones."""
         if inputs.positions_m is None or (self.zones == "cells" and inputs.sites_m is None):
-            raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
+            raise EdgeflError("by_zone needs positions of devices and, for zones: cells, of base stations")
         x, y = inputs.positions_m.T
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"{len(absent)} of {len(x)} devices, such as device {absent[0]}, are outside the area at time 0 and"
-                " have no zone: choose a mobility model with all devices inside at time 0, or another partition"
+                f"devices outside the area at time 0, which have no zone: {len(absent)} of {len(x)}, such as device"
+                f" {absent[0]}; choose a mobility model with all devices inside at time 0, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()

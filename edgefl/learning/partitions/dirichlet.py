@@ -21,9 +21,9 @@ class Dirichlet(RecurringLabels):
     Source: the journal paper, section VI ("they are distributed among the active devices"); Yurochkin et al., ICML
     2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. flwr-datasets differs in two points: it
     rounds cumulative counts down, which gives the last device up to half an extra sample of every label, and it
-    repeats the draw until the smallest device is large enough, which favours even draws and often fails for small
-    alpha (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3 devices empty on average). For Hsu et
-    al., 2019, who draw a label mix for each device, with devices of equal size, see `dirichlet_mix`.
+    repeats the draw until every device has enough samples, which favours even draws and often fails for small alpha
+    (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3 devices empty on average). For Hsu et al.,
+    2019, who draw a label mix for each device, with devices of equal size, see `dirichlet_mix`.
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")

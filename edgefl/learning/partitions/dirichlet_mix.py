@@ -10,9 +10,9 @@ class DirichletMix(RecurringLabels):
     """Draw each device's mix of labels from Dir(alpha, ..., alpha), and its samples by this mix.
 
     All devices have the same number of samples, unlike with `dirichlet`, which spreads each label. Devices draw in
-    random order without replacement; if a label is used up, the rest is drawn from the device's other labels by their
-    shares in its mix. If nearly all samples are dealt, the last devices get any remaining samples. If labels are not
-    equally frequent, their alphas are proportional to their frequencies, with mean alpha.
+    random order without replacement; if a label is used up, the rest is drawn from the device's other labels, in
+    proportion to the labels' shares in the mix. If nearly all samples are dealt, the last devices get any remaining
+    samples. If labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number
@@ -53,7 +53,7 @@ def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generat
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken
         shares = np.where(rest > 0, mix, 0.0)
-        if not shares.sum() > 0:  # if the labels of its mix are used up, take any other labels
+        if not shares.sum() > 0:  # if the labels of the device's mix are used up, take any other labels
             shares = rest.astype(float)
         taken += np.minimum(rng.multinomial(missing, shares / shares.sum()), rest)
     return taken

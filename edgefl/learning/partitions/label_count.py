@@ -10,7 +10,7 @@ class LabelCount(ByWeight):
     """Give each device a fixed number of labels; devices with the same label share its samples equally.
 
     Labels with the same number of samples have the same number of devices, give or take one. `two_shard` also gives a
-    device two labels of ten, but the device keeps these two shards through all sessions; `log_normal` and `power_law`
+    device two of ten labels, but the device keeps its samples through all sessions; `log_normal` and `power_law`
     combine the number of labels with uneven sizes.
 
     Source: Li, Diao, Chen and He, Federated Learning on Non-IID Data Silos, ICDE 2022, section IV-A, #C = k. The

@@ -10,7 +10,7 @@ class LogNormal(ByWeight):
     """Draw log-normally distributed sizes of devices: a size's logarithm is normal with standard deviation sigma.
 
     The mean follows from the session's number of samples, which is the sum of all sizes. With sigma = 0.3 sizes
-    differ by about a third; with sigma = 2 one device of six has less than a seventh of the median.
+    differ by about a third; with sigma = 2 one device in six has less than a seventh of the median.
 
     Source: the code of FedProx (Li et al., MLSys 2020), which divides the samples of each digit of MNIST among the
     devices that have the digit by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):

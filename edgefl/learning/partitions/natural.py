@@ -19,7 +19,7 @@ class Natural(Staying):
     """
 
     choice: Literal["random", "largest"] = Field(
-        "random", description="groups that become devices. random: at random; largest: the largest first"
+        "random", description="groups that become devices. random: random groups; largest: largest groups"
     )
     min_samples: int = Field(
         1, ge=1, le=1_000_000_000, description="minimum number of a group's training samples"
@@ -43,7 +43,7 @@ class Natural(Staying):
         if len(groups) < devices:
             raise EdgeflError(
                 f"{len(groups)} groups of at least {self.min_samples} training samples are too few for {devices}"
-                f" devices: choose at most {len(groups)} devices"
+                " devices: choose fewer devices or a smaller min_samples"
             )
         if self.choice == "largest":
             return groups[np.argsort(-sizes[groups], kind="stable")][:devices]

@@ -11,12 +11,13 @@ from edgefl.rng import Streams
 
 
 class TwoShard(Staying):
-    """Bundle labels, cut bundles into equal shards, and give each device two shards of different bundles.
+    """Group labels into bundles, cut each bundle into equal shards, and give each device shards of two bundles.
 
     The 2N shards of N devices are spread over the bundles as evenly as possible; shards of a bundle have the same
-    number of samples of each label, give or take one. With 10 devices and 10 labels a bundle is one label in two
-    shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty.
-    Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
+    number of samples of each label, give or take one. With 10 devices and 10 labels each bundle is one label, cut
+    into two shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has
+    twenty. Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one
+    label.
 
     Source: the journal paper, appendix E, and the early version, section 6 (10 devices); for more devices, McMahan
     et al., AISTATS 2017, who cut shards from samples sorted by label, so a device may get two shards of one label.
@@ -31,8 +32,8 @@ class TwoShard(Staying):
         bundles = min(self.bundles, classes)
         if bundles < 2 or 2 * devices < bundles:
             raise EdgeflError(
-                f"{devices} devices with two shards each cannot hold {bundles} bundles of {classes} labels: choose"
-                f" at least {-(-bundles // 2)} devices and 2 bundles"
+                f"two_shard needs at least 2 labels, and with {bundles} bundles of labels at least {-(-bundles // 2)}"
+                f" devices, but there are {classes} labels and {devices} devices"
             )
         rng = streams("partition", 0)
         bundle_of_label = np.empty(classes, np.int64)

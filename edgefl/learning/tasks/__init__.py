@@ -73,5 +73,5 @@ class Task(Component):
         return {}
 
     def scaling(self) -> tuple[float, float]:
-        """Return the (mean, std) that convert a model's output to a target, mean + std x output."""
+        """Return the mean and std that convert a model's output to a target, mean + std x output."""
         return 0.0, 1.0

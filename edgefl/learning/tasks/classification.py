@@ -27,10 +27,10 @@ class Classification(Task):
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
                 several = y.ndim > 1
                 instead = (
-                    "for several labels per sample set learning.task: multi_label, for a label at each position of"
-                    " a text every_token"
+                    "for several labels per sample choose learning.task: multi_label; for a label at each position "
+                    "of a text choose every_token"
                     if several
-                    else "for numbers set learning.task: regression"
+                    else "for numbers choose learning.task: regression"
                 )
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"

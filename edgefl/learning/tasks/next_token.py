@@ -13,7 +13,8 @@ class NextToken(Classification):
     """Learn to predict a text's next token; report accuracy and perplexity, the exponential of the mean loss.
 
     A sample is a piece of text, its target the next token; a model has an output per token of the vocabulary.
-    Perplexity is the number of equally likely tokens with the same uncertainty, at first about the vocabulary size.
+    Perplexity is the number of equally likely tokens with the same uncertainty; for an untrained model it is about
+    the vocabulary size.
     """
 
     columns: ClassVar = ("perplexity",)

@@ -41,7 +41,9 @@ class Regression(Task):
                 )
             require_finite(y, f"the {name} targets")
         if data.num_classes != 1:
-            raise EdgeflError(f"num_classes is {data.num_classes}: a regression needs 1, its one output")
+            raise EdgeflError(
+                f"num_classes is {data.num_classes}: in a regression it must be 1, for one output"
+            )
         if not len(data.train.y) or not data.train.y.std() or not data.test.y.std():
             raise EdgeflError("all training targets or all test targets are equal: there is nothing to learn")
 

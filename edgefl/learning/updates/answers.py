@@ -39,7 +39,7 @@ def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, 
 def models(method: Method, answer: object, count: int, size: int, *, for_all: bool = True) -> Tensor:
     """Return the models of `count` devices, [count, size], or if `for_all` one model for all devices, [size]."""
     shapes = (((size,),) if for_all else ()) + ((count, size),)
-    found = _tensor(method, answer, shapes, "one model for all devices or one for each," if for_all else ROWS)
+    found = _tensor(method, answer, shapes, "a model for all devices or one per device," if for_all else ROWS)
     if not torch.isfinite(found.sum()):
         raise wrong(method, answer, "finite numbers, not nan or inf", *PLACE)
     return found
@@ -50,7 +50,7 @@ def received(method: Method, answer: object, count: int, size: int) -> Received:
     if not isinstance(answer, Received):
         raise wrong(method, answer, "a Received", *PLACE)
     _tensor(
-        method, answer.start, ((size,), (count, size)), "start: one model for all devices or one for each,"
+        method, answer.start, ((size,), (count, size)), "start: a model for all devices or one per device,"
     )
     _about_devices(method, answer.notes, count, bits=answer.bits, vectors=answer.vectors)
     return answer

@@ -79,7 +79,7 @@ class Arrivals:
     def counted(
         self, sent: Tensor, statistics: Tensor, received: Tensor, model: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return uploads [K, M] and statistics [K, Q] as the server aggregates them, and the models they start from.
+        """Return uploads [K, M] and statistics [K, Q] as the server aggregates them, and the uploads' start models.
 
         If coding changed the models that devices received, only each device's change counts.
 

@@ -188,7 +188,7 @@ class DeviceSide:
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
     ) -> LocalResult:
-        """Return the work of each device in a trained round, and its columns for the tables."""
+        """Return the work of each device in a trained round, and the round's columns for the tables."""
         models, count = trained.models, len(trained.ids)
         scalars = {
             name: in_double(note).cpu().numpy() for notes in trained.notes for name, note in notes.items()

@@ -29,7 +29,7 @@ class _Table:
 class DeviceStates:
     """The vectors that devices keep, by name, stored as rows on the GPU or the CPU, depending on their size.
 
-    A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
+    A name's rows are allocated when the first device keeps one; on a CPU, rows take memory only as they are written.
     A row belongs to the data that its device holds: once the data change, the device has no row.
 
     Args:

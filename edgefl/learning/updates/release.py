@@ -10,7 +10,7 @@ from edgefl.learning.chance import RoundChance
 
 
 class Release:
-    """Release updates unchanged and without an account; subclasses may change updates and charge them to an account.
+    """Release updates unchanged; subclasses may change updates, and charge them to devices' privacy accounts.
 
     Attributes:
         changes_upload: whether `limited` changes uploads.

@@ -31,7 +31,7 @@ class TierModels:
     def mean(self) -> Tensor:
         """Return the mean [M + Q] of the tiers' models, weighted by the opposite tier's number of models.
 
-        Chai et al., FedAT, SC 2021: the slowest tier's model is weighted by the fastest tier's count.
+        Chai et al., FedAT, SC 2021: the slowest tier's model is weighted by the fastest tier's number of models.
         """
         weights = self.made.flip(0).to(self.models)
         return (weights / weights.sum()) @ self.models

@@ -138,7 +138,8 @@ class TrainedModel:
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
             lr, terms: learning rate, which the algorithm may change, and extra terms of the local loss.
-            stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
+            stop, at: early stopping that replaces the algorithm's early stopping; the round's position in the run,
+            for random streams.
             drops: whether the server drops updates that are not finite. foretell: as in `Trainer.train`.
 
         Raises:
@@ -198,7 +199,7 @@ class TrainedModel:
             arrived: ids of devices with an update that arrived.
             samples: id of each device of the session -> the device's number of samples.
             weighing: rules by which updates are weighed.
-            at: the aggregation's place in the run, for random streams.
+            at: the aggregation's position in the run, for random streams.
 
         Raises:
             Diverged: the new model is not finite.
@@ -262,7 +263,8 @@ class TrainedModel:
         """Return the model that the server deploys to these devices, [M + Q] for all, or [k, M + Q] one each.
 
         Args:
-            samples: indices of each device's training samples; empty if the algorithm deploys one model to all.
+            samples: indices of each device's training samples; empty if the algorithm deploys one model to all
+            devices.
         """
         parameters, _ = self._training.layout.split(self.model)
         deployed = self._algorithm.deployed

@@ -176,7 +176,7 @@ class Transfers:
             name: change.new_zeros(len(change), size) for name, size in self._memory(key, codec).items()
         }
         coded = self._encoded(key, codec, change, memory, rng)
-        # with a memory, decoded changes are already damped
+        # a codec with a memory has already damped its decoded changes
         with about("learning", key):
             rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
         return Coded(rows, coded.bits)

@@ -57,7 +57,7 @@ class TrainedRound:
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
-        """Return uploads [k, M], and the models they start from, as if devices had received uncoded models.
+        """Return uploads [k, M], and their start models, as if devices had received uncoded models.
 
         Each device's change is then relative to the server's model, so downlink coding errors do not enter the mean.
 

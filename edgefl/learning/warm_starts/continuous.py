@@ -14,10 +14,10 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 class Continuous(WarmStart):
     """Baseline of the session papers: start like `previous`, and distil the previous model while training.
 
-    The local loss is cross-entropy + coefficient x KL(q || p): p and q are the softmax outputs, over the classes of
-    the previous session only, of the model in training and of that session's last model (in evaluation mode). After
-    the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022, which
-    also mixes the labels of new classes into q. With coefficient 0 this is `previous`.
+    The local loss is cross-entropy + coefficient x KL(q || p): p and q are softmax outputs over the previous
+    session's classes only, p of the model in training, q of the previous session's last model (in evaluation mode).
+    After the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022,
+    which also mixes the labels of new classes into q. With coefficient 0 this is `previous`.
 
     With `classes: all`, q and p are over all classes, and a session started by `learning.after_pilot: restart`
     distils from a model of zeros, for which all classes are equally likely; the session papers' experiments ran this

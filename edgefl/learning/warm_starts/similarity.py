@@ -30,11 +30,11 @@ class Similarity(WarmStart):
     R = 0 this is `average`; as R tends to infinity, only the most similar session counts. Probe rounds cost time and
     energy; their algorithm starts from scratch, and its state is discarded, so that G_s depends on the devices' data
     only. The devices of probe rounds are sampled once per session from all present devices, with any selector (line
-    16); if all of them leave before the last probe round, they are sampled again.
+    16 of Algorithm 1); if all of them leave before the last probe round, they are sampled again.
 
     Beyond the paper: with `auto`, R is 10 divided by the median distance between all gradients, saved and new, so
     that R adapts to their scale. With `check`, once two sessions are saved, one more probe round measures the losses
-    of the constructed and the previous model on a mini-batch of each device; the better one is used.
+    of the constructed and the previous model on a mini-batch of each device; the better model is used.
     """
 
     first_two_as_previous: ClassVar = True
@@ -56,11 +56,12 @@ class Similarity(WarmStart):
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="how the pilot model is made. mean: mean of the pilot sessions (J 16); ema: their moving average"
-        " (J 30); good: mean of the good sessions (I); random: the run's untrained first model (N, ablation)",
+        description="how the pilot model is made. mean: mean of the pilot sessions' models (J 16); ema:"
+        " moving average of these models (J 30); good: mean of the good sessions' models (I); random: the"
+        " run's untrained first model (N, ablation)",
     )
-    beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # sessions with this share of the best accuracy are good (I)
+    beta: float = Field(0.5, ge=0, lt=1, description="weight of older sessions if pilot_model is ema (J 30)")
+    good_share: ClassVar[float] = 0.9  # sessions with at least this share of the best accuracy are good (I)
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="kept sessions. last: the latest; diverse: those with the most diverse gradients"
@@ -99,7 +100,7 @@ class Similarity(WarmStart):
                 return initial
             case "good":
                 best = max(final.accuracy for final in finals)
-                enough = min(best, self.good_share * best)  # a share of a negative best score would exceed it
+                enough = min(best, self.good_share * best)  # a share of a negative score exceeds the score
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
@@ -141,7 +142,7 @@ class Similarity(WarmStart):
         return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
-        """Return the sensitivity R to distances, given or found from the distances between these gradients."""
+        """Return the sensitivity R to distances, as set or computed from the distances between these gradients."""
         import torch
 
         if self.scale != "auto":

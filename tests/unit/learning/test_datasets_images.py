@@ -176,7 +176,7 @@ def test_tiny_imagenet(packed: bool, world: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({}, "are (2, 3, 2), expected (200, 100000, 10000)"),
+        ({}, "are (2, 3, 2) instead of (200, 100000, 10000)"),
         ({"wnids.txt": b"n01443537\n"}, "train/n02124075 is not listed in wnids.txt"),
         ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: a line lacks an image's name"),
         ({"val/val_annotations.txt": b"val_7.JPEG\tn02124075\n"}, "val_7.JPEG"),

@@ -100,9 +100,9 @@ def test_csv_with_a_file_of_test_samples() -> None:
     ("content", "options", "reason"),
     [
         ({"x_train": X, "y_train": Y}, {}, "lacks x_test, y_test; its arrays are x_train, y_train"),
-        ({"x": X, "y": Y[:3]}, {}, "x is float32 [20, 4], y has 3 labels"),
+        ({"x": X, "y": Y[:3]}, {}, "x is float32 [20, 4], but y has 3 labels"),
         ({"x": X, "y": X[:, :, None]}, {}, "y is float32 [20, 4, 1]: y needs one label per sample"),
-        ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], y has 2 labels"),
+        ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], but y has 2 labels"),
         ({"x": X, "y": Y * 0}, {}, "there is only one class, '0'"),
         ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups must name one group per sample"),
         (
@@ -110,11 +110,11 @@ def test_csv_with_a_file_of_test_samples() -> None:
             {},
             "or it holds Python objects, which edgefl does not load",
         ),
-        ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
-        ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is not a number"),
-        ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' in sample 2, which is not a finite number"),
+        ("x,y\n1,0\n2\n", {}, "a.csv:3: 2 values expected, not 1"),
+        ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' instead of a number in sample 2"),
+        ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' instead of a finite number in sample 2"),
         ("x,y\n1,0\n2,1\n", {"columns": {"label": "z"}}, "a.csv has no column 'z'; its columns are x, y"),
-        ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression set targets: numbers"),
+        ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression, set targets: numbers"),
         ("x\n1\n", {}, "needs a line of at least two column names"),
         ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
     ],
@@ -148,7 +148,7 @@ def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
 def test_folders_that_do_not_fit() -> None:
     with refused_at("", "pets does not exist (looked in the scenario's folder and in "):
         ImageFolder(path="pets").check()
-    with refused_at("", "/dev/null is a file: name a folder with a folder of images for each"):
+    with refused_at("", "/dev/null is a file: name a folder that contains a folder of images for each"):
         ImageFolder(path="/dev/null").check()
     for file, content, reason in (
         ("pets/cat/note", "", "at least two classes, but has only ['cat']"),

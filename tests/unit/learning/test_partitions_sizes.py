@@ -191,8 +191,8 @@ def test_labels_may_be_new_in_the_last_session() -> None:
 @pytest.mark.parametrize(
     ("settings_", "nouns"),
     [
-        ({"label_sets": ((0,), ())}, ("session 2", "at least one")),
-        ({"label_sets": ((0, 0),)}, ("session 1", "none twice")),
+        ({"label_sets": ((0,), ())}, ("session 2", "one or more different labels")),
+        ({"label_sets": ((0, 0),)}, ("session 1", "different labels, not [0, 0]")),
         ({"label_sets": ((0,),), "overlap": 0.2}, ("overlap", "label_sets")),
         ({"label_sets": ((-1,),)}, ()),
         ({"label_sets": ()}, ()),
