@@ -94,5 +94,7 @@ def test_compare_averages_over_populations_that_came_back(
     assert compare(root, recurring="population", overlap=0.4).sessions == (4, 5)
     assert main(["compare", str(root), "--recurring", "population", "--overlap", "0.9"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "no session has the population of an earlier session that is not a pilot: averages are over" in shown
+    assert (
+        "no session has the population of an earlier session that is not a pilot: averages are over" in shown
+    )
     assert "population" in (root / "comparison.md").read_text()
