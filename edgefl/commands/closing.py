@@ -54,7 +54,7 @@ def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> lis
 
 
 def _epsilons(path: Path) -> list[str]:
-    """Return the largest epsilon of all devices as text; empty if no noise is added."""
+    """Return the largest privacy budget epsilon spent by any device, as text; empty if no noise is added."""
     column = "epsilon"
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
     private = [table for table in tables if table.is_file() and column in _columns(table)]

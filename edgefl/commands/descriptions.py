@@ -48,8 +48,8 @@ def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
     A bare name suffices if only one component or key has it: `fedprox`, `bandwidth`, `time to trigger`. If several
-    components have the name, all are described. The name of a shipped file is allowed too; `study` stands for a
-    study's keys, and `papers` explains the letters J, N, I and F.
+    components have the name, all of them are described. The name of a shipped file is allowed too; `study` describes
+    the keys of a study, and `papers` lists the papers that descriptions cite as J, N, I and F.
 
     Args:
         file: a scenario; a description of `layout` lists this scenario's cells.
@@ -85,7 +85,7 @@ def describable(begun: str) -> Iterator[str]:
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
-    if what in registry.KINDS and what not in ("sessions",):  # `sessions` means the key
+    if what in registry.KINDS and what not in ("sessions",):  # bare `sessions` means the scenario's key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what in WHOLE:
         return _section(what, WHOLE[what])

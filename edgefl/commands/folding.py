@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 
-COLUMN = re.compile(r" *\S+ {2,}")  # a name, and the blanks before its description
+COLUMN = re.compile(r" *\S+ {2,}")  # a name, and the spaces before its description
 POINT = "  "  # indentation of a bullet point's continuation lines
 NAMED = (" ", "- ")  # beginnings of lines outside a paragraph
 DEEPEST = 24  # maximum column of a description; otherwise it starts below its name

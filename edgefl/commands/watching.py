@@ -31,7 +31,7 @@ from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
-GAP, EDGES = 3, 2  # blanks between columns and around the table that rich draws
+GAP, EDGES = 3, 2  # spaces between columns and around the table that rich draws
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follow rounds, at most every 10 s
 DAMAGED = "damaged"
@@ -106,7 +106,7 @@ class _Watched:
         """
         about = about_of(self.path)
         if gone := _is_killed(about):
-            about = about_of(self.path)  # read again: it may have ended properly meanwhile
+            about = about_of(self.path)  # read again: meanwhile the run may have ended properly
             gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; if no earlier heartbeat was seen, by the wall clock."""
+        """Return the seconds since a run's last heartbeat, by the wall clock if no earlier heartbeat was seen."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
