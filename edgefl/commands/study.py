@@ -41,7 +41,7 @@ def study(
     set_: Override = None,
     go_on: Annotated[
         bool,
-        typer.Option("--continue/--anew", help="Continue the study in the directory, or require a new directory."),
+        typer.Option("--continue/--anew", help="Continue the directory's study, or require a new directory."),
     ] = True,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
     wait: Annotated[

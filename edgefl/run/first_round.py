@@ -145,7 +145,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, since then all transfers end; timing all could take seconds."""
+    """Check that a round's slowest transfers end, since then all end; timing all transfers could take seconds."""
     # without Doppler, a link keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

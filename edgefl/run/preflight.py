@@ -1,7 +1,7 @@
 """Check the built world of a run before it begins: refuse numbers that do not fit, and write notes.
 
 Keys that contradict each other are refused when the scenario is read (`edgefl/scenario/`); these checks need the
-dropped devices, the data or the model.
+placed devices, the data or the model.
 """
 
 import copy
@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check everything that depends on the random drop of the devices, before any data are read.
+    """Check everything that depends on the random placement of the devices, before any data are read.
 
     Args:
         reports: whether the workload is replaced by a learner that may report losses.
@@ -54,7 +54,7 @@ def _of_masts(world: World) -> Iterator[str]:
     if isinstance(sites, Mapping):
         with scenario_files.beside(source.folder or Path.cwd()):
             file = SitesFile.model_validate(sites)
-            world.places.used.add("plane")  # the plane was used when the sites were read
+            world.places.used.add("plane")  # the sites were read with `plane`, so this key counts as used
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
@@ -183,7 +183,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
     left_out = [
-        *([f"{' and '.join(sent)} (learning.cost.payload: exchanged counts all)"] if sent else []),
+        *([f"{' and '.join(sent)} (learning.cost.payload: exchanged counts them)"] if sent else []),
         *([f"{' and '.join(computed)} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     if left_out:

@@ -1,4 +1,4 @@
-"""Describe a run as part of a study, by its place in the study and the training that it shares with other runs."""
+"""Describe a run in a study: its variant and setting, and the training that it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,8 @@ class StudyMembership:
     """The study that a run belongs to.
 
     reference: the variant with which all others are compared, if named. setting: axis of the grid -> the run's label
-    on that axis. variants: all variants of the study, in the order of the study's file. run.json has all of these.
+    on that axis. variants: all variants of the study, in the order of the study's file. run.json contains all five
+    attributes.
     """
 
     study: str

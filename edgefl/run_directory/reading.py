@@ -166,7 +166,7 @@ class RoundRows:
         return Round(**values)
 
     def _damaged(self, line: int, what: str) -> EdgeflError:
-        return EdgeflError(f"{self._file}:{line}: {what}; run it again, or resume it with `edgefl resume`")
+        return EdgeflError(f"{self._file}:{line}: {what}; repeat the run, or resume it with `edgefl resume`")
 
 
 def _number(name: str, text: str) -> int | float | None:

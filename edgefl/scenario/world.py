@@ -76,7 +76,7 @@ class World:
     def cells_m(self) -> np.ndarray:
         """A point [cells, 2] for each cell, in m: the base station; with sectors, 1 m in front of the cell's panel.
 
-        A place belongs to the cell with the nearest point.
+        A position belongs to the cell with the nearest point.
         """
         if self.sectors is None:
             return self.sites_m
@@ -112,7 +112,7 @@ class World:
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
-                f"{density}: seed {self.streams.seed} drops no device; raise the density",
+                f"{density}: with seed {self.streams.seed} there is no device; raise the density",
                 ("devices", "density_per_km2"),
             )
         return count
@@ -162,7 +162,7 @@ class World:
         return Together(parts)
 
     def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
-        """Drop devices uniformly over the area outside the minimum distance from the centre; start their movement."""
+        """Place devices uniformly over the area outside the minimum distance from the centre; start to move them."""
         extent = self.extent
         mobility = mobility.within(self.places)
         movement = mobility.start(
@@ -256,7 +256,7 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), fixed by position, or computed from measured rates."""
+        """The large-scale gains: drawn for each round (journal paper), fixed by place, or from measured rates."""
         if self.measured is not None:
             return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):

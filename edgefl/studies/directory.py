@@ -26,8 +26,8 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` contains something else, or only
-            variants that the study does not have.
+        out: the study's directory, by default `runs/NAME`, with a number added if `runs/NAME` contains something
+            else, or only variants that the study does not have.
 
     Raises:
         EdgeflError: the directory contains something other than this study; the message names the difference.
@@ -55,7 +55,7 @@ def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
         try:
             require_free(path) if only_check else fresh_directory(path, claim=FILE)
         except EdgeflError:
-            if not (go_on and _holds_a_study(path)):  # another process has just made it
+            if not (go_on and _holds_a_study(path)):  # another process has just made the directory
                 raise
 
 
@@ -82,7 +82,7 @@ def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict
         if " " in (old := run_file.parent.relative_to(directory).as_posix()):
             raise EdgeflError(
                 f"{directory / old}: was named by an earlier version of edgefl; to continue the study, rename"
-                f" its folders with - instead of blanks ({folder_of(old)}), or choose another --out"
+                f" its folders with - instead of spaces ({folder_of(old)}), or choose another --out"
             )
     wrong = []
     records = {path: about_run(directory / path) for path in prepared}

@@ -17,7 +17,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit the only variant's name."""
+    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit an only variant."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 
@@ -85,7 +85,7 @@ def plan(
         path: study file.
         seeds: seeds to plan, without duplicates, instead of the study's seeds; the study's question then stays open.
         base: the scenario that replaces the file named in the study.
-        overrides: `dotted.key=value` texts that change the scenario; keys of variants and settings take precedence.
+        overrides: `dotted.key=value` strings that change the scenario; keys of variants and settings take precedence.
 
     Raises:
         EdgeflError: the study is faulty; the message names file, line and remedy.

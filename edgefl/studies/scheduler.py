@@ -134,7 +134,7 @@ class RunScheduler:
         if failure is None:
             self._options.progress(run.label, task.path)
             return
-        # the run may have failed because another process has it
+        # the run may have failed because another process is executing it
         if not run_locks.held(self._directory, run.path):
             leave_a_trace(task, failure)  # a killed process leaves no record of its failure
         told = any(one.error == failure.error for one in self._failures)
@@ -142,7 +142,7 @@ class RunScheduler:
         self._failures.append(Failed(run.label, task.path, failure.error, trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
-            begun = "; the study has ended there, and the same command continues it"
+            begun = "; the study has ended at this failure, and the same command continues it"
             raise IncompleteStudy(f"{self._failures[0]}{begun}", self._directory, self._failures)
 
     def lost(self, task: RunTask) -> None:
@@ -191,7 +191,7 @@ class RunScheduler:
             IncompleteStudy: runs have failed; the message names them.
         """
         earlier = [
-            Failed(run.label, path, f"failed before ({path / status.FILE} says why)", earlier=True)
+            Failed(run.label, path, f"failed earlier ({path / status.FILE} says why)", earlier=True)
             for run in self._failed
             for path in [self._directory / run.path]
         ]

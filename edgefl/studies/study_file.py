@@ -13,7 +13,7 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
-# also names a folder, so it has no leading or trailing blanks and no path separators
+# also names a folder, so it has no leading or trailing spaces and no path separators
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
 POINT = re.compile(rf"-?{LABEL.pattern}")  # in a grid, a folder's name is the axis and then the label
 LONGEST_LABEL = 100  # a folder's name joins several labels and a number, and may have 255 bytes
@@ -42,7 +42,7 @@ class QuestionSettings(Section):
 
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
-        "accuracy_first (mean of its first 10 rounds), accuracy_start (before the first round), the cost of reaching "
+        "accuracy_first (mean of the first 10 rounds), accuracy_start (before the first round), the cost of reaching "
         "the target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
@@ -276,14 +276,14 @@ def _text(value: Any) -> str:
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
     if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
         raise EdgeflError(
-            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks, . _ -,"
+            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, spaces, . _ -,"
             " beginning with a letter or digit",
             place,
         )
 
 
 def folder_of(label: str) -> str:
-    """Return the name of a label's folder, without blanks, so that shells read it as one word."""
+    """Return the name of a label's folder, without spaces, so that shells read it as one word."""
     return label.replace(" ", "-")
 
 

@@ -96,7 +96,7 @@ def arrives(of: Candidates, number: int) -> np.ndarray:
 
 
 class InOrder(Staying):
-    """Deal the first samples of the data, in the numbers per user of the authors' file."""
+    """Deal the first samples of the data to users, in the amounts that the authors' file gives."""
 
     def assign(
         self,
@@ -198,7 +198,7 @@ VARIANTS = {
     "proposed, own start": ("proposed", True, True),
     "random, frozen, own start": ("random", True, True),
 }
-# pairs that the text compares by the gain in percentage points: the proposed scheme minus a baseline
+# pairs that the paper compares by the gain in percentage points: the proposed scheme minus a baseline
 LEADS = ("random, frozen", "random, drawn each round", "random blocks", "least errors")
 
 

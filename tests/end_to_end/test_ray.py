@@ -165,7 +165,7 @@ def test_a_run_that_fails_is_told(cluster: Any, study: Path, tmp_path: Path) -> 
     study.with_name("base.yaml").write_text(
         BASE.partition("learning")[0] + "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
-    with pytest.raises(IncompleteStudy, match=r"few seed \d: .*drops no device"):
+    with pytest.raises(IncompleteStudy, match=r"few seed \d: .*there is no device"):
         run(plan(study, [3, 1, 2]), tmp_path / "out", StudyOptions(executor=OnRay()))
 
 

@@ -117,7 +117,7 @@ def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
     study.write_text(RADIO_STUDY.replace("{a: {}}", "\n  a: {}\n" + FEW))
     told: list[Failed] = []
     with pytest.raises(
-        IncompleteStudy, match=r"1 of 6 runs failed(.|\n)*few seed 2: .*: seed 2 drops no device"
+        IncompleteStudy, match=r"1 of 6 runs failed(.|\n)*few seed 2: .*: with seed 2 there is no device"
     ) as error:
         run(plan(study), tmp_path / "out", StudyOptions(jobs=1, failed=told.append))
     assert tuple(told) == error.value.failures

@@ -20,7 +20,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
         folder: a new or empty folder.
         name: the name of scenario and study.
         own_parts: whether to add an algorithm, a model and a mobility model to edit, which replace built-in
-        components.
+            components.
 
     Returns:
         The paths of the written files.

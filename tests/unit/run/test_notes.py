@@ -213,7 +213,7 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     policy = {"name": "membership", "count": 3, "min_rounds": 1, "max_rounds": 2}
     assert simulate(Scenario.model_validate(BASE | {"sessions": policy}), tmp_path / "run").notes == [
-        "sessions membership: the policy never ended a session; all 3 ran to max_rounds (2); lower its"
+        "sessions membership: the policy ended no session before max_rounds (2; sessions: 3); lower the"
         " threshold, or raise max_rounds"
     ]
 

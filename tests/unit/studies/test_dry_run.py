@@ -173,10 +173,10 @@ def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest
     told = capsys.readouterr()
     assert "still to be done" in told.out
     assert f"{len(empty)} of 6 runs would fail at their start:" in told.err
-    assert re.findall(r"^  (a seed \d): .*drops no device", told.err, re.MULTILINE) == empty
+    assert re.findall(r"^  (a seed \d): .*there is no device", told.err, re.MULTILINE) == empty
 
 
 def test_unchecked_runs_are_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgefl.studies.dry_run.CHECKS_S", -1.0)
     told = list(dry_run(plan(study), tmp_path / "out"))
-    assert "only the first 0 of 6 runs were checked: all would take over -1 s" in told
+    assert "only the first 0 of 6 runs were checked: checking all of them would take over -1 s" in told
