@@ -254,7 +254,7 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv for a column of devices: mean, standard deviation, mean over samples."""
+    """Return the columns of rounds.csv for a column of devices.csv: mean, standard deviation, mean over samples."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 

@@ -101,7 +101,7 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of all components with a bare name, or the full name of the only key of this name.
+    """Return the full names of all components with this bare name, or the full name of the only key that has it.
 
     Raises:
         EdgeflError: no component or key has this name, or several keys have this name.

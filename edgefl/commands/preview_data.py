@@ -278,7 +278,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
     if world.measured is not None:
-        return gains_db.reshape(GRID, GRID)  # no map: measured rates are the same everywhere
+        return gains_db.reshape(GRID, GRID)  # no map: measured rates do not depend on positions
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
@@ -312,7 +312,7 @@ def _sessions(forecast: Forecast) -> int:
 
 
 def _mix(run: RunPlan, sessions: int) -> dict[int, dict[int, int]]:
-    """Count the samples of each label that all devices hold, by session; empty with several federations."""
+    """Count each label's samples over all devices, by session; empty if there are several federations."""
     scenario = run.world.scenario
     if scenario.learning is None or scenario.federations:
         return {}

@@ -178,7 +178,7 @@ def _carry_out(
 
 
 def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
-    """Return the error that ends the command, without those errors of runs that were already printed."""
+    """Return the error that ends the command; omit errors of runs that were already printed."""
     if not said:
         return error
     first, *_ = str(error).splitlines()

@@ -142,7 +142,7 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
         remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} abandons such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}, while"
-        f" the median over rounds is {usual} s: its link carries almost no data; {', and '.join(remedies)}"
+        f" the median round takes {usual} s: the device's link carries almost no data; {', and '.join(remedies)}"
     )
 
 

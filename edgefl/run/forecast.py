@@ -206,7 +206,7 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Describe one of several federations that share the cells, after its name."""
+    """Describe one of several federations that share the cells; the caller adds its name."""
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
@@ -242,6 +242,6 @@ def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
         return []
     return [
         f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow each other without a pause: "
-        "the run may be over before any device sets out; set rounds.every_s, or sessions by the hour "
-        "(daily) with duration_s"
+        "the run may end before any device sets out; set rounds.every_s, or sessions to daily (sessions at "
+        "given hours) with duration_s"
     ]

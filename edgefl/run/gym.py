@@ -165,7 +165,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             ) from error
         if given.shape != shape or given.dtype.kind not in "fiub":
             raise EdgeflError(
-                f"the action has shape {given.shape} of {given.dtype}: pass numbers of shape {shape}, one row per"
+                f"the action has type {given.dtype} and shape {given.shape}: pass numbers of shape {shape}, a row per"
                 f" device with {', '.join(self._controls)}"
             )
         if not np.isfinite(given).all():

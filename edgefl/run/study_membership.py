@@ -38,9 +38,10 @@ class StudyMembership:
 class TrainingReuse:
     """The training that a run shares with other runs of its study.
 
-    lender: run directory whose answers are reused as long as this run's learners would receive the same calls; None
-    to train everything. name: the lender's name in run.json. lends: when to write snapshots for other runs: once
-    after the pilot sessions (`after_pilot`), once more two sessions later (`after_two`), or before every session.
+    lender: run directory whose recorded answers are reused as long as this run's learners would receive the same
+    calls; None to train everything. name: the lender's name in run.json. lends: when to write snapshots for other
+    runs: once after the pilot sessions (`after_pilot`), once more two sessions later (`after_two`), or before every
+    session.
     """
 
     lender: Path | None = None

@@ -41,7 +41,7 @@ ABOUT: Kinds = {
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
 }
-# required keys of these mappings
+# mapping in run.json -> its required keys
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
 # columns of text; all other columns of a Round contain numbers or empty cells
 WORDS = {"phase"}

@@ -181,8 +181,8 @@ class _RunTables:
 class RunDirectory:
     """The directory of one run, to be used as a context manager that calls `complete` at the end.
 
-    If several federations share the cells, each has its own run directory inside, with its scenario and all tables
-    about its devices.
+    If several federations share the cells, each federation has its own run directory inside this one, with the
+    federation's scenario and all tables about its devices.
 
     Args:
         path: a new or empty directory, or with `resume` the directory of an unfinished run.

@@ -68,7 +68,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
-    if radio.get("measured") is not None:  # measured rates include all of these effects
+    if radio.get("measured") is not None:  # measured rates include penetration losses
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)

@@ -201,7 +201,7 @@ class World:
         return [range(begin, end) for begin, end in pairwise(begins)]
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the devices that may take part in a session, or None if all present devices may."""
+        """Return the devices that may take part in a session, or None if all present devices may take part."""
         allowed = self.fleet.members(session)
         if self.only is not None:
             allowed = self.only if allowed is None else self.only.intersection(allowed)

@@ -200,7 +200,8 @@ class RunScheduler:
             listed = "\n".join(f"  {failure}" for failure in failures)
             others = "the others are complete"
             if self.to_do:
-                others = f"{len(self.to_do)} are under way elsewhere, the others are complete"
+                many = len(self.to_do)
+                others = f"{many} {'is' if many == 1 else 'are'} under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             if earlier:
                 message += "\n  once the cause is gone, --retry repeats them"
@@ -212,7 +213,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
     A run that reuses all its training from another run ends within moments. Such runs are executed while other
     runs train, so that at the end no worker trains alone while others idle. They wait for one family only, since
-    lenders keep their snapshots until then.
+    lenders keep their snapshots until these runs have used them.
     """
     ranks: dict[int, int] = {}
     places = {}
@@ -228,5 +229,5 @@ def _require_there(directory: Path) -> None:
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: no longer exists: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command with --out NEW_PLACE continues it"
+            " written; the same command with --out NEW_PLACE continues the study"
         )

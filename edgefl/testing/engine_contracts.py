@@ -59,7 +59,7 @@ def selectors(selector: Selector) -> None:
 def servers(policy: ServerPolicy) -> None:
     """Check that a server dispatches devices to free places, aggregates only arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
-    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers}: return one per device, 4, or none")
+    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return 4 tiers, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
     must(all(factor > 0 for factor in factors), f"learning.factors() returned {factors}: they must be > 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
@@ -222,7 +222,7 @@ def mobility(model: Mobility) -> None:
         must_be_shaped("positions_m()", here_m, (DEVICES, 2), "return [devices, 2] metres")
         must(
             same(here_m, _start(model, DEVICES).positions_m(time_s)),
-            "positions_m() depends on earlier calls, or on more than the seed: draw all that a path needs "
+            "positions_m() depends on earlier calls, or on something besides the seed: draw all that a path needs "
             'from streams("mobility", ..., device)',
         )
         must(

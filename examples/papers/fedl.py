@@ -38,7 +38,7 @@ LEAST_POWER, LEAST_CLOCK_HZ = 0.2, 0.3e9
 
 
 def costs(cycles: FloatArray, clock_hz: FloatArray, snr: FloatArray, kappa: float) -> dict[str, float]:
-    """Return the seconds and joules of computing and of sending; their alpha, 2e-28, is twice ours."""
+    """Return seconds and joules of computing and of sending; alpha is half of the authors' 2e-28."""
     n = len(snr)
     of = Uploads(np.full(n, BITS_PER_HZ), snr, np.ones(n), np.zeros(n), cycles, clock_hz, np.full(n, 1e-28))
     got = fedl(of, kappa, LEAST_POWER, LEAST_CLOCK_HZ)

@@ -33,7 +33,7 @@ POLICIES = ("random", "in turn", "fair")
 
 
 def network(rng: np.random.Generator) -> np.ndarray:
-    """Draw the mean power [sites, users] received at the typical site from each cell's users, its own cell first."""
+    """Draw the mean power [sites, users] that the typical site receives from each cell's users; its cell is first."""
     sites = rng.uniform(-SIDE, SIDE, (max(2, rng.poisson(4 * SIDE**2)), 2))
     sites = sites[np.argsort(np.linalg.norm(sites, axis=1))]
     places = np.zeros((len(sites), USERS, 2))
