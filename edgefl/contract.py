@@ -51,10 +51,9 @@ class Staleness:
         base: what delta_k is: received: local_k - received_k; current: local_k - w with the current model w.
         scale: step size of the server.
         cap: upper bound on the staleness; larger values are clipped; None if unbounded.
-        tiers: tier of each device by id, where 0 is the fastest tier; empty without tiers. With tiers, FedAT's rule
-            replaces all others: the updates of an aggregation come from one tier, whose model w_m becomes their mean,
-            and w+ = sum_m a_m w_m, where a_m is the fraction of all aggregations made by the tier opposite in speed
-            (for the fastest tier, the slowest).
+        tiers: tier of each device by id, 0 for the fastest; empty without tiers. With tiers, FedAT's rule replaces
+            all others: an aggregation's updates come from one tier, whose model w_m becomes their mean, and w+ =
+            sum_m a_m w_m, where a_m is the share of all aggregations made by the tier that is opposite in speed.
     """
 
     law: Literal["constant", "polynomial", "hinge"] = "polynomial"
@@ -209,11 +208,9 @@ class LocalRound:
             fixed in a run's first round.
         after: name of an extra column -> the step after which a device's table cell is filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (these
-            columns are empty here; `AccountingStage.uploaded` returns their values later). Other columns are always
-            filled.
-        averaged: name of an extra column -> the column with the number of samples behind each value. rounds.csv has
-            the mean over devices with a filled cell, their standard deviation, and the mean over samples, under
-            `averages(name)`.
+            columns are empty here; `AccountingStage` fills them). Others are always filled.
+        averaged: name of an extra column -> the column with its numbers of samples. rounds.csv has the mean over
+            devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 

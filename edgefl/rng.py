@@ -75,8 +75,7 @@ class Streams:
         """Return the outputs [numbers, words], of 64 bits each, of the seed sequences `(*path, number, *behind)`.
 
         SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
-        each number and the parts of the name after it are mixed into this pool, for all numbers together (O'Neill's
-        `seed_seq`).
+        numbers and later parts of the name are mixed into it, for all numbers at once (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))

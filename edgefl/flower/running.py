@@ -58,8 +58,7 @@ def learner(
     Args:
         client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
         strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
-        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may already have a
-            first model.
+        initial: the first model, a list of NumPy arrays or an ArrayRecord; optional for flwr.server strategies.
         evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
             server. These tests take neither time nor energy.

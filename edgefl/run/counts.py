@@ -37,8 +37,7 @@ class Extremes:
     """The extremes in a run's rows.
 
     latencies_s: the latency of each round. huge: place and value of the first loss above HUGE_LOSS. not_finite:
-    column -> place of the first number that is not finite; rows_of: column -> number of rows whose number is not
-    finite.
+    column -> place of the first number that is not finite; rows_of: column -> how many numbers are not finite.
     unusable, unusable_j: how many updates were not finite, and the joules spent on them.
     """
 
@@ -120,11 +119,9 @@ def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
         )
     if extremes.unusable:
         many = "1 update was" if extremes.unusable == 1 else f"{extremes.unusable:,} updates were"
-        yield (
-            f"{many} not finite and therefore dropped (rounds.not_finite: drop), which wasted "
-            f"{extremes.unusable_j:.3g} J (outcome unusable_uplink in devices.csv); a lower "
-            f"learning.local.lr, or {clipping}, keeps updates finite"
-        )
+        spent = f"{extremes.unusable_j:.3g} J (outcome unusable_uplink in devices.csv)"
+        which = f"{many} not finite and therefore dropped (rounds.not_finite: drop), which wasted {spent}"
+        yield f"{which}; a lower learning.local.lr, or {clipping}, keeps updates finite"
 
 
 def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:

@@ -54,8 +54,7 @@ class Forecast:
     Attributes:
         devices: number of devices. about: extra lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
-            memory_bytes: estimated memory of the run. All attributes so far have their defaults if the run was not
-            built.
+            memory_bytes: estimated memory of the run. All of these attributes are empty if the run was not built.
         probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
     """
 

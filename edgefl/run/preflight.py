@@ -127,8 +127,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     """Deal samples for the sessions after the first, to find errors in label sets that only these sessions use."""
-    # all cells deal samples in the same way, so any cell's data will do; a copy leaves the samples dealt to the first
-    # session unchanged
+    # all cells deal samples alike, so any cell's data will do; a copy leaves the first session's samples unchanged
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):

@@ -15,8 +15,7 @@ class RecordSettings(Section):
     Measured with 10,000 devices in a round, on one core of a busy machine: a row of devices takes 176 bytes and 5 to
     6 microseconds as CSV, and 14 (if no device moves) to 22 bytes and 6 to 13 microseconds as Parquet; a row of
     positions takes 40 bytes as CSV or 9 as Parquet, and 2 microseconds in both formats. 10,000 devices in 1,000
-    rounds thus take 1.8 GB as CSV or 0.2 GB as Parquet, and one or two minutes of writing, little compared with the
-    hours of simulation.
+    rounds thus take 1.8 or 0.2 GB, and one or two minutes of writing after hours of simulation.
     """
 
     devices: Literal["all", "none"] | Annotated[int, Field(ge=1, le=1_000_000)] = Field(

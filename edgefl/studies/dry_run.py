@@ -110,8 +110,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """Yield lines about a study's remaining runs; two rounds of some cases are run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory contains something other than this study, or some runs would fail at their start
-            (raised after the last line).
+        EdgeflError: the directory contains something other than this study, or (after the last line) runs would fail.
     """
     load = Loaded(download=True)
     prepared = plan.prepared(load)
@@ -152,8 +151,7 @@ def _failing(
     failing = {}
     for number, run in enumerate(runs):
         if forecasts.late:
-            all_s = f"checking all of them would take over {CHECKS_S:g} s"
-            yield f"only the first {number} of {len(runs)} runs were checked: {all_s}"
+            yield f"only {number} of {len(runs)} runs were checked: to check all would take over {CHECKS_S:g} s"
             break
         try:
             forecasts.check(run, reuse[run.path])

@@ -200,8 +200,7 @@ class RunScheduler:
             listed = "\n".join(f"  {failure}" for failure in failures)
             others = "the others are complete"
             if self.to_do:
-                many = len(self.to_do)
-                others = f"{many} {'is' if many == 1 else 'are'} under way elsewhere, the others are complete"
+                others = f"runs under way elsewhere: {len(self.to_do)}, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             if earlier:
                 message += "\n  once the cause is gone, --retry repeats them"

@@ -83,8 +83,7 @@ def _check_distortion(codec: Codec) -> None:
         )
         if plain:
             # the mean error's square is on average 1 / DRAWS of the mean squared error; if errors are normal, its
-            # component in a given direction exceeds 25 times this average with a probability of about one in a
-            # million
+            # component in a given direction exceeds 25 times this average with a probability of about 1e-6
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,

@@ -20,8 +20,7 @@ def tasks(task: Task) -> None:
         "check() refuses labels [n] int64, values [n] float32, zeros and ones [n, L] float32, and token labels"
         " [n, length] int64: accept one of these, and raise an EdgeflError with the reason for the others",
     )
-    named = task.score.isidentifier() and task.score != "loss"
-    must(named, f"score is {task.score!r}: give the score a name that a column may have, other than loss")
+    must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: use a column's name")
     for data in taken:
         _keeps(task.fitted(data), data)
 

@@ -19,8 +19,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
     Args:
         folder: a new or empty folder.
         name: the name of scenario and study.
-        own_parts: whether to add an algorithm, a model and a mobility model to edit, which replace built-in
-            components.
+        own_parts: whether to add an algorithm, a model and a mobility model to edit, instead of built-in ones.
 
     Returns:
         The paths of the written files.
