@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Staleness:
-    """How a server weights stale updates, which were trained from an earlier model, if rounds overlap.
+    """How a server weights stale updates (trained from an earlier global model) if rounds overlap.
 
     An update's staleness tau is the number of global models made since the model from which its training started. An
     aggregation of K updates with data shares p_k (all 1/K if devices hold equal amounts) computes
@@ -51,9 +51,9 @@ class Staleness:
         base: what delta_k is: received: local_k - received_k; current: local_k - w with the current model w.
         scale: step size of the server.
         cap: upper bound on the staleness; larger values are clipped; None if unbounded.
-        tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers, FedAT's rule replaces all
-            others: the updates of an aggregation come from one tier, whose model w_m becomes their mean, and w+ =
-            sum_m a_m w_m, where a_m is the fraction of all aggregations that the opposite tier made.
+        tiers: tier of each device by id, 0 for the fastest; empty without tiers. With tiers, FedAT's rule replaces
+            all others: an aggregation's updates come from one tier, whose model w_m becomes their mean, and w+ =
+            sum_m a_m w_m, where a_m is the share of all aggregations made by the tier that is opposite in speed.
     """
 
     law: Literal["constant", "polynomial", "hinge"] = "polynomial"
@@ -68,7 +68,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether the server takes the mean of the updates by data size, with no discount for staleness."""
+        """Whether the server weights updates by data size only, without any discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -206,10 +206,10 @@ class LocalRound:
         up_bits: how many bits each device sends, without the reports that the engine adds.
         scalars: extra columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
             fixed in a run's first round.
-        after: name of such a column -> the step after which a device's table cell is filled: `TRAINING`, its
-            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
-            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
-        averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
+        after: name of an extra column -> the step after which a device's table cell is filled: `TRAINING`, its
+            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (these
+            columns are empty here; `AccountingStage` fills them). Others are always filled.
+        averaged: name of an extra column -> the column with its numbers of samples. rounds.csv has the mean over
             devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
@@ -251,7 +251,7 @@ class Expected:
 
 
 def averages(name: str) -> tuple[str, str, str]:
-    """Return the columns of rounds.csv for a column of devices: mean, standard deviation, mean over samples."""
+    """Return the columns of rounds.csv for a column of devices.csv: mean, standard deviation, mean over samples."""
     return name, f"{name}_std", f"{name}_by_samples"
 
 
@@ -329,7 +329,7 @@ class AccountingStage(Stage, Protocol):
     """A stage that counts each device's uploads, which columns filled after `UPLOAD` require."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
+        """Count uploads that have begun, one per entry of `ids` and in this order, whether they arrived or not.
 
         Args:
             ids: devices that began an upload since the last call, each listed once per upload.

@@ -60,7 +60,7 @@ class EdgeflError(ValueError):
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
-        # args must contain both, since SimPy and pickle rebuild an exception from its args
+        # args must contain message and place, since SimPy and pickle rebuild an exception from its args
         super().__init__(message, place)
         self.place = place
 
@@ -140,13 +140,13 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
 
 
 def _check_arguments(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Raise TypeError if a function cannot be called with these arguments, as when a key of a scenario is one."""
+    """Raise TypeError if a function cannot be called with these arguments, e.g. with a scenario's key."""
     from inspect import signature  # slow to import
 
     try:
         signature(function).bind(*args, **options)
     except TypeError as error:
-        how = "; keys of a scenario are set before, as in scenario.with_(seed=3)"
+        how = "; set keys of the scenario in the scenario itself, as in scenario.with_(seed=3)"
         of_scenario = "scenario" in signature(function).parameters
         raise TypeError(f"{function.__name__}(): {error}{how if of_scenario else ''}") from None
 

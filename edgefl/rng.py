@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # minimum number of streams for which computing all states together is faster
+_FROM = 8  # minimum number of streams whose states are computed faster together than one by one
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -75,7 +75,7 @@ class Streams:
         """Return the outputs [numbers, words], of 64 bits each, of the seed sequences `(*path, number, *behind)`.
 
         SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
-        each number and the parts after it are mixed into this pool, for all numbers together (O'Neill's `seed_seq`).
+        numbers and later parts of the name are mixed into it, for all numbers at once (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))

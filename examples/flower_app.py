@@ -10,7 +10,7 @@ first_model = [np.zeros(2, np.float32)]  # slope and offset
 
 def measured(context: Context) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs [50, 2] and noisy outputs [50] of y = 3 x + 1, different on each device."""
-    rng = np.random.default_rng(int(context.node_config["seed"]))  # edgefl derives it from the run's seed
+    rng = np.random.default_rng(int(context.node_config["seed"]))  # derived from the run's seed
     x = rng.uniform(-1, 1, 50)
     return np.stack([x, np.ones(50)], axis=1), 3 * x + 1 + 0.1 * rng.normal(size=50)
 

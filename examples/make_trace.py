@@ -17,7 +17,7 @@ movement = model.start(
     np.zeros((VEHICLES, 2)), cell_radius_m=HALF_SIDE_M, min_distance_m=0.0, streams=streams
 )
 rng = streams("trace")
-comes_s = np.maximum(0.0, rng.uniform(-120.0, 240.0, VEHICLES))  # a third are present from the start
+comes_s = np.maximum(0.0, rng.uniform(-120.0, 240.0, VEHICLES))  # a third of all vehicles begin at time 0
 goes_s = comes_s + rng.uniform(90.0, 300.0, VEHICLES)
 
 print("timestep_time;vehicle_id;vehicle_x;vehicle_y")

@@ -10,7 +10,8 @@ from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 class Halves(FeedbackCodec):
     """Send a share of a change in half precision, drawn by each device in each round.
 
-    Both ends draw the same positions from a seed, which is sent too. Values not sent are added to later changes.
+    Device and server draw the positions from the same seed, which is sent too. Values not sent are added to later
+    changes.
     """
 
     share: float = Field(0.5, gt=0, le=1, description="share of the values to send")

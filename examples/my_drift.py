@@ -7,7 +7,7 @@ from edgefl.learning.drifts import Drift
 class Negative(Drift):
     """Replace each input x by the data's maximum minus x; labels do not change.
 
-    The parameters of all drifts determine when, where and on how many devices.
+    The parameters that all drifts have determine when, where and on how many devices this happens.
     """
 
     def change(self, split: Split, classes: int) -> Split:

@@ -13,7 +13,7 @@ class Ridge:
     """Devices measure y = x w + noise and send statistics of their samples; the server adds them and solves for w."""
 
     flops_per_sample, payload_bits = 2.0 * 8 * 8, 64 * 8  # FLOPs of X^T X; bits of w, which is sent down
-    facts = StageFacts("train", rounds=None, opening=Opening())  # the learner is its own only stage
+    facts = StageFacts("train", rounds=None, opening=Opening())  # the learner is also its only stage
 
     def __init__(self, told: Assignment) -> None:
         self.told, self.session_number = told, 0

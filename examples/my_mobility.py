@@ -10,8 +10,8 @@ from edgefl.rng import Streams
 class Shuttle(Mobility):
     """Move shuttles back and forth along a line past the base station, each from its own starting point.
 
-    The drop of the devices is ignored. If the line is longer than the cell, devices leave the cell and are absent
-    until they return.
+    The devices' random initial positions are ignored. If the line is longer than the cell, devices leave the cell and
+    are absent until they return.
     """
 
     length_m: float = Field(400.0, gt=0, le=10_000, description="length of the line, centred at x = 0")

@@ -10,8 +10,8 @@ class Bands(CountedSelector):
     """Select devices with similar path gains, one group after another, so that near devices do not wait for far ones.
 
     Devices sorted by path gain are divided into bands. Each round starts with the first device of the next band, and
-    continues into the following band if that band is too small. Similar to TiFL (Chai et al., HPDC 2020), which sorts
-    by measured latency.
+    continues into the band after it if the next band is too small. Similar to TiFL (Chai et al., HPDC 2020), which
+    sorts by measured latency.
     """
 
     bands: int = Field(3, ge=1, description="number of bands, from near to far")

@@ -12,7 +12,7 @@ class Nearest(WarmStart):
     """Use the saved model of the session with the most similar gradient, without mixing models.
 
     One probe round, which starts from the last pilot session's model, measures a session's gradient. `similarity`
-    with cosine distance approaches this as its scale grows, but has no `least_cosine`.
+    with cosine distance approaches this rule as its scale grows, but has no `least_cosine`.
     """
 
     least_cosine: float = Field(

@@ -85,7 +85,7 @@ def describable(begun: str) -> Iterator[str]:
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
-    if what in registry.KINDS and what not in ("sessions",):  # `sessions` means the key
+    if what in registry.KINDS and what not in ("sessions",):  # bare `sessions` means the scenario's key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what in WHOLE:
         return _section(what, WHOLE[what])
@@ -101,7 +101,7 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of all components with a bare name, or the full name of the only key of this name.
+    """Return the full names of all components with this bare name, or the full name of the only key that has it.
 
     Raises:
         EdgeflError: no component or key has this name, or several keys have this name.

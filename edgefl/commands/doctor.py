@@ -201,7 +201,7 @@ def _data() -> Iterator[_Finding]:
             when = f"downloaded into {cache} when used"
         yield _Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
-        yield _Finding("data elsewhere", f"{', '.join(apart)}: runs that need them explain how to get them")
+        yield _Finding("data elsewhere", f"{', '.join(apart)}: a run that needs one explains how to get it")
     data = os.environ.get("EDGEFL_DATA")
     if data and not without_tilde(Path(data)).is_dir():
         yield _Finding("EDGEFL_DATA", f"{data} is not a folder", "create it, or unset EDGEFL_DATA")

@@ -23,7 +23,7 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Create a folder with a scenario, a study, a notebook, editor schemas and, optionally, parts of your own.
+    """Create a folder with a scenario, a study, a notebook, editor schemas and, optionally, Python components.
 
     In a terminal, the command asks for missing options.
 
@@ -48,7 +48,7 @@ def new(
     if devices is None:
         devices = typer.prompt("Number of devices", default=12, type=int) if ask else 12
     if parts is None:
-        parts = typer.confirm("Parts of your own, in Python", default=False) if ask else False
+        parts = typer.confirm("Add components of your own, in Python", default=False) if ask else False
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, beginning with a letter or digit")
     for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):

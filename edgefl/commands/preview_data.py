@@ -1,7 +1,7 @@
 """Collect the data of `edgefl preview`: the world at the start, devices' tracks, and a few rounds without training.
 
-Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
-and joules are measured by a probe (`edgefl.run.probe`) without training.
+Devices move as in the run. To count handovers, the network runs without rounds for WALK_S seconds of processor time.
+Times and joules are measured by a probe (`edgefl.run.probe`) without training.
 """
 
 import math
@@ -86,7 +86,7 @@ class Preview:
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
     def carried(self, snr_db: np.ndarray) -> np.ndarray:
-        """Return a downlink's payload rate in a slot at an SNR in dB, bit/s/Hz."""
+        """Return the payload rate of a downlink slot, in bit/s/Hz, at an SNR in dB."""
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
@@ -160,7 +160,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
-        "the SNR map is for outdoors: devices indoors have penetration loss (devices.indoor_share)": any(
+        "the SNR map shows outdoor SNR: devices indoors also have penetration loss (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds
         ),
     }
@@ -253,7 +253,7 @@ class _Handovers(Nowhere):
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
-    """Run the network without rounds; return places of handovers [n, 2], borders crossed, and simulated time, s."""
+    """Run the network without rounds; return handover positions [n, 2], borders crossed (number), and seconds."""
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()
@@ -278,7 +278,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
     if world.measured is not None:
-        return gains_db.reshape(GRID, GRID)  # no map: measured rates are the same everywhere
+        return gains_db.reshape(GRID, GRID)  # no map: measured rates do not depend on positions
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
@@ -312,7 +312,7 @@ def _sessions(forecast: Forecast) -> int:
 
 
 def _mix(run: RunPlan, sessions: int) -> dict[int, dict[int, int]]:
-    """Count the samples of each label that all devices hold, by session; empty with several federations."""
+    """Count each label's samples over all devices, by session; empty if there are several federations."""
     scenario = run.world.scenario
     if scenario.learning is None or scenario.federations:
         return {}

@@ -57,7 +57,7 @@ def validate(
         A description of each run, and with `plan` also of the run's costs, as lines of text.
 
     Raises:
-        EdgeflError: a file is invalid; the error names the fault and the remedy; with several files, all faults.
+        EdgeflError: a file is invalid; the error names the fault and the remedy, for each invalid file.
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded

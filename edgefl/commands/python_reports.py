@@ -1,4 +1,4 @@
-"""Report on runs from Python, by `edgefl.compare`, `sweep` and `costs`."""
+"""Report on runs from Python, with `edgefl.compare`, `sweep` and `costs`."""
 
 from edgefl.analysis import compare as compare
 from edgefl.analysis import report_costs

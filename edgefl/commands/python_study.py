@@ -127,7 +127,7 @@ def _planned(
     scenario = given(own["scenario"] if own else base) if isinstance(base, Mapping) else base
     if varied and (own or not isinstance(scenario, Scenario)):
         raise EdgeflError(
-            "a study has its own variants, reference and question: to vary a scenario here, give the scenario"
+            "a study already has variants, reference and question: to pass your own, pass a scenario, not a study"
         )
     if not isinstance(scenario, Scenario):
         yield studies.plan(scenario, seeds=seeds)

@@ -235,4 +235,4 @@ def record(
         tables=tables,
     )
     console.print(Text(f"recorded world: {path}"), soft_wrap=True)
-    console.print(Text(f"train on it: edgefl run {path / 'scenario.yaml'}", no_wrap=True), soft_wrap=True)
+    console.print(Text(f"train with: edgefl run {path / 'scenario.yaml'}", no_wrap=True), soft_wrap=True)

@@ -15,7 +15,7 @@ COMMANDS: dict[Literal["scenario", "study"], str] = {
     "study": "`edgefl study NAME --dry-run` lists its runs, `edgefl study NAME` runs them.",
 }
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
-# suffix -> pattern of the title of such a file; the title of a table is its header
+# file suffix -> pattern of the title in a file with this suffix; the title of a table is its header
 TITLES = {
     ".py": re.compile(r'^"""(.+?)(?:"""|\n)'),
     ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"'),

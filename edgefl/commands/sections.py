@@ -87,7 +87,7 @@ def full_names() -> Mapping[str, list[str]]:
     for before, section in tree():
         for name in section.model_fields:
             if before == "devices.classes." and name in OWN_KEYS:
-                continue  # `devices` already lists this key
+                continue  # the section `devices` already lists this key
             for short in {name, without_unit(name)}:
                 found[short].append(f"{before}{name}")
     return found

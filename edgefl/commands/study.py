@@ -41,7 +41,7 @@ def study(
     set_: Override = None,
     go_on: Annotated[
         bool,
-        typer.Option("--continue/--anew", help="Continue the study in the directory, or require a new one."),
+        typer.Option("--continue/--anew", help="Continue the directory's study, or require a new directory."),
     ] = True,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
     wait: Annotated[
@@ -178,7 +178,7 @@ def _carry_out(
 
 
 def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
-    """Return the error that ends the command, without errors of runs that were already printed."""
+    """Return the error that ends the command; omit errors of runs that were already printed."""
     if not said:
         return error
     first, *_ = str(error).splitlines()
@@ -267,13 +267,13 @@ def _print_study(plan: "studies.StudyPlan", path: Path, told: Told, *, explain: 
 
 
 def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Report], None]") -> None:
-    """Print the comparison of runs and, if the study's grid sweeps one number, the costs along it."""
+    """Print the comparison of runs and, if the study's grid sweeps one number, the costs at each of its values."""
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports.study import answers
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # notes name the omitted runs too
+            warnings.simplefilter("ignore", UserWarning)  # the report's notes name the omitted runs too
             found, *others = answers(path, out=out)
             report = found.report(drawn=False)
             if others:

@@ -53,7 +53,7 @@ class Told:
         )
 
     def finish(self, out: Path | None = None) -> None:
-        """Print the collected output for a program: a JSON document, or only the directory if there is one."""
+        """Print the collected output for a program: a JSON document or, with --quiet, the directory's path."""
         if self._json:
             from edgefl.analysis.page.machine import document
 

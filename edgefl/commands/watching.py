@@ -106,7 +106,7 @@ class _Watched:
         """
         about = about_of(self.path)
         if gone := _is_killed(about):
-            about = about_of(self.path)  # read again: it may have ended properly meanwhile
+            about = about_of(self.path)  # read again: meanwhile the run may have ended properly
             gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
@@ -153,7 +153,7 @@ class _Watched:
         return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; if no earlier heartbeat was seen, by the wall clock."""
+        """Return the seconds since a run's last heartbeat, by the wall clock if no earlier heartbeat was seen."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)

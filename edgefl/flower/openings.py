@@ -53,7 +53,7 @@ class Openings:
         # model sent to nodes until a training round has made a model
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
-        self.told = False  # whether the scenario begins the sessions
+        self.told = False  # whether the scenario decides when sessions begin
         self._trained = 0  # number of training rounds in this session
         self._nodes: frozenset[int] = frozenset()  # nodes connected at the start of the session
         self._initial: dict[str, np.ndarray] = {}

@@ -48,17 +48,17 @@ def learner(
 ) -> Callable[[Assignment], "_FlowerLearner"]:
     """Return a learner for `edgefl.simulate` from a Flower ClientApp and a strategy.
 
-    The scenario's selector chooses participants among the present devices, and the strategy sees only these nodes in
-    a round. A node that the strategy does not use has 0 bits and 0 joules in devices.csv. The ClientApp runs in this
-    process; device d is the node with partition-id d. An upload takes as many bits as its message; the strategy
-    receives the replies that arrive, and an error for each missing reply. An interrupted run can be resumed if all
-    attributes of the strategy are data or functions, or if the strategy has state_dict() and load_state_dict();
-    otherwise it restarts, with a warning.
+    The scenario's selector chooses participants among the present devices, and in a round the strategy sees only the
+    participants' nodes. A node that the strategy does not use has 0 bits and 0 joules in devices.csv. The ClientApp
+    runs in this process; device d is the node with partition-id d. An upload takes as many bits as its message; the
+    strategy receives the replies that arrive, and an error for each missing reply. An interrupted run can be resumed
+    if all attributes of the strategy are data or functions, or if the strategy has state_dict() and
+    load_state_dict(); otherwise it restarts, with a warning.
 
     Args:
         client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
         strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
-        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may have one.
+        initial: the first model, a list of NumPy arrays or an ArrayRecord; optional for flwr.server strategies.
         evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
             server. These tests take neither time nor energy.

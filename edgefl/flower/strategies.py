@@ -245,14 +245,14 @@ def rounds_of(
     """Return the interface to a strategy's rounds, for either kind of strategy.
 
     Raises:
-        EdgeflError: the strategy is of neither kind, or lacks something that its training rounds need.
+        EdgeflError: the object is not a Flower strategy, or lacks something that training rounds need.
     """
     if isinstance(strategy, Strategy):
         return _OfMessages(strategy, nodes, initial, config, evaluate)
     if isinstance(strategy, OldStrategy):
         if evaluate is not None or config:
             raise EdgeflError(
-                "a strategy of flwr.server has its own evaluate_fn and on_fit_config_fn: pass them there, not here"
+                "a strategy of flwr.server has its own evaluate_fn and on_fit_config_fn: leave out evaluate, config"
             )
         return _OfResults(strategy, nodes, initial)
     raise EdgeflError(

@@ -30,14 +30,14 @@ def simulate(
 
     Args:
         scenario: a scenario from `load_scenario`, or an argument of that function: a file's path or a dict.
-        out: run directory to create; by default `runs/NAME-seedN` in the current folder, numbered if taken.
+        out: run directory to create; by default `runs/NAME-seedN` in the current folder, numbered if it exists.
         device: PyTorch device that trains models: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: how many devices are trained at the same time on a CPU, by default one per core; results do not
             depend on this number. With several threads, a longer run on Linux trains in a separate process, unless
             the calling process has other threads.
         snapshot_rounds: rounds between snapshots, from which a run can resume; None for a snapshot every 10 minutes.
         learner: an external learner, which trains instead of PyTorch (see `edgefl.learners.own`); it is called with
-            an `Assignment` for each federation, and the scenario then names a workload.
+            an `Assignment` for each federation, and the scenario then has a `workload` instead of `learning`.
         on_round: called with the row of every round as the round ends; the joules include radio tails up to that
             moment, while rounds.csv gets the row once the tails are over.
         on_note: called with urgent notes: on slow settings, and on files that a resumed run finds damaged.
@@ -47,8 +47,7 @@ def simulate(
         The run directory: a path object that has the run's tables as attributes, see `Results`.
 
     Raises:
-        EdgeflError: part of the scenario is unavailable; nothing has been written, or the run directory is marked
-            `failed`.
+        EdgeflError: the scenario cannot run; nothing has been written, or the run directory is marked `failed`.
         Interrupted: Ctrl-C or SIGTERM ended the run; the run directory is marked `interrupted`.
     """
     with showing(progress) as shown:

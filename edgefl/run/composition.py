@@ -39,7 +39,7 @@ def compose(
     learners: Mapping[Any, Learner],
     announce: Callable[[Round], None] = lambda row: None,
 ) -> tuple[Simulation, dict[Any, Server]]:
-    """Return the simulation of a run, on the radio's clock, and a server per federation, not yet started.
+    """Return the simulation of a run, which uses the radio's clock, and its servers; nothing is started yet.
 
     Args:
         radio: this world's radio.

@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Request each decision from the caller outside the run; in a rehearsal, select all devices."""
+    """Request each decision from the caller outside the run; while the run is only checked, select all devices."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)

@@ -15,8 +15,8 @@ from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections
 
-HUGE_LOSS = 1e6  # far above first losses: a cross-entropy near ln C for C classes, or a squared error near 1
-# a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
+HUGE_LOSS = 1e6  # far above an untrained model's loss: about ln C (cross-entropy) or 1 (squared error)
+# a note names a transfer longer than HOPELESS_S, or longer than LONG_S and this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
 SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal", "loss_personal")
@@ -37,7 +37,7 @@ class Extremes:
     """The extremes in a run's rows.
 
     latencies_s: the latency of each round. huge: place and value of the first loss above HUGE_LOSS. not_finite:
-    column -> place of the first number that is not finite; rows_of: column -> number of rows with such a number.
+    column -> place of the first number that is not finite; rows_of: column -> how many numbers are not finite.
     unusable, unusable_j: how many updates were not finite, and the joules spent on them.
     """
 
@@ -118,11 +118,10 @@ def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
             f"summaries of this column are meaningless; a lower learning.local.lr, or {clipping}, keeps models finite"
         )
     if extremes.unusable:
-        yield (
-            f"{extremes.unusable:,} updates were not finite and were dropped (rounds.not_finite: drop), which "
-            f"wasted {extremes.unusable_j:.3g} J; their outcome in devices.csv is unusable_uplink; a "
-            f"lower learning.local.lr, or {clipping}, keeps them finite"
-        )
+        many = "1 update was" if extremes.unusable == 1 else f"{extremes.unusable:,} updates were"
+        spent = f"{extremes.unusable_j:.3g} J (outcome unusable_uplink in devices.csv)"
+        which = f"{many} not finite and therefore dropped (rounds.not_finite: drop), which wasted {spent}"
+        yield f"{which}; a lower learning.local.lr, or {clipping}, keeps updates finite"
 
 
 def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
@@ -137,10 +136,10 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
     remedies = [f"{shorter}rounds.deadline_s ends rounds without waiting for such a device"]
     if radio.monitoring.t310_s is None:
         preset = "radio.preset: nr, or " * (radio.preset != "nr")
-        remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
+        remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} abandons such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}, while"
-        f" the median over rounds is {usual} s: its link carries almost no data; {', and '.join(remedies)}"
+        f" the median round takes {usual} s: the device's link carries almost no data; {', and '.join(remedies)}"
     )
 
 
@@ -158,7 +157,7 @@ OF_GLOBAL_MODEL = ("pilot", "train")  # phases that train the global model
 
 @dataclass
 class Counts:
-    """Totals of a run's rows, over all cells unless a cell is named.
+    """Totals of a run's rows, over all cells together or, where a comment says so, by cell.
 
     of: federation ('' for a single federation) -> the totals of that federation.
     """

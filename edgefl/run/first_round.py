@@ -106,7 +106,7 @@ def _check_first_round(
         links = opened.links.at(opened.in_sync())  # leave out links that carry no bits, which would fail
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
-        if not radio.air.dynamic and len(links):  # in a dynamic band, transfers depend on each other
+        if not radio.air.dynamic and len(links):  # otherwise transfers depend on each other
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     moves_s = np.zeros(len(links))
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
@@ -145,7 +145,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, since then all transfers end; timing all could take seconds."""
+    """Check that a round's slowest transfers end, since then all end; timing all transfers could take seconds."""
     # without Doppler, a link keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

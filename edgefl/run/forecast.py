@@ -54,7 +54,7 @@ class Forecast:
     Attributes:
         devices: number of devices. about: extra lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
-            memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
+            memory_bytes: estimated memory of the run. All of these attributes are empty if the run was not built.
         probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
     """
 
@@ -205,7 +205,7 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Describe one of several federations that share the cells, after its name."""
+    """Describe one of several federations that share the cells; the caller adds its name."""
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
@@ -241,6 +241,6 @@ def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
         return []
     return [
         f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow each other without a pause: "
-        "the run may be over before any device sets out; set rounds.every_s, or sessions by the hour "
-        "(daily) with duration_s"
+        "the run may end before any device sets out; set rounds.every_s, or sessions to daily (sessions at "
+        "given hours) with duration_s"
     ]

@@ -31,7 +31,7 @@ def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer during a run, unless the caller has made it rarer still or disabled it.
 
     With Python's thresholds, collection takes a tenth of the time of a run without training: transfers create many
-    objects that need no collector. If it were as rare as at a command's start, large tensors in cycles would remain.
+    objects that need no collector. If collection were as rare as at a command's start, large tensors would remain.
     """
     before = gc.get_threshold()
     if before[0]:

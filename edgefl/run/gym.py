@@ -23,8 +23,8 @@ except ImportError as missing:
 
 __all__ = ["CONTROLS", "FEATURES", "RoundEnv"]
 
-# columns of an action, 0 to 1: takes part if above 0.5; weight of its share of the band; share of its maximum power;
-# share of its maximum clock
+# columns of an action, each from 0 to 1: whether the device takes part (above 0.5), the weight of its share of the
+# band, and its shares of its maximum power and of its maximum clock
 CONTROLS = ("who", "shares", "power", "clock")
 # columns of an observation; all 0 for an absent device; -1 for an unknown value
 FEATURES = (
@@ -45,7 +45,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
     `info` contains these three quantities, and the round as a dict of the columns of rounds.csv, with radio tails up
-    to its end; the joules of the next step include later tails. An episode is the whole run.
+    to the round's end; the joules of the next step include later tails. An episode is the whole run.
 
     Args:
         scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; actions replace the scenario's
@@ -165,7 +165,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             ) from error
         if given.shape != shape or given.dtype.kind not in "fiub":
             raise EdgeflError(
-                f"the action has shape {given.shape} of {given.dtype}: pass numbers of shape {shape}, one row per"
+                f"the action has type {given.dtype} and shape {given.shape}: pass numbers of shape {shape}, a row per"
                 f" device with {', '.join(self._controls)}"
             )
         if not np.isfinite(given).all():

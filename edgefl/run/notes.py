@@ -79,7 +79,7 @@ def of_stop(several: Mapping[str, OwnSections], stopped: Mapping[Any, Stopped | 
     """Yield a sentence for each federation with `stop`: which scores ended its servers, and when.
 
     Args:
-        stopped: cell and federation of each server -> how scores ended it.
+        stopped: cell and federation of each server -> how scores ended its run, or None if they did not.
     """
     for name, one in several.items():
         own = [how for (_, whose), how in stopped.items() if whose == name]
@@ -117,7 +117,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
     named = f"cells {', '.join(others)} and {last}" if others else f"cell {last}"
     where = "" if len(without) == len(counts.rounds) else f" in {named}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
-    needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
+    needed = f", and a round needs {least} updates (rounds.min_updates)" if least > 1 else ""
     remedies = [
         *["a longer rounds.deadline_s lets more updates arrive"] * (rules.deadline_s is not None),
         *["a lower rounds.min_updates requires fewer updates"] * (least > 1),
@@ -208,8 +208,8 @@ def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
         yield (
-            f"sessions {name}: the policy never ended a session; all {counts.ends.total():,} ran to max_rounds "
-            f"({policy.max_rounds:,}); lower its threshold, or raise max_rounds"
+            f"sessions {name}: the policy ended no session before max_rounds ({policy.max_rounds:,}; sessions: "
+            f"{counts.ends.total():,}); lower the policy's threshold, or raise max_rounds"
         )
 
 
@@ -225,7 +225,7 @@ def _warm_start_that_never_acted(
         return
     yield (
         f"learning.warm_start {name}: no session began with saved models; the first that can do so is session "
-        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; add sessions"
+        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the last is session {counts.sessions}; add sessions"
     )
 
 

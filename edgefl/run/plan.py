@@ -111,7 +111,7 @@ def prepare(
         learner: as in `simulate`.
 
     Raises:
-        EdgeflError: part of the scenario is unavailable; the message names file, line and remedy.
+        EdgeflError: the scenario cannot be run as described; the message names file, line and remedy.
     """
     began_s = time.perf_counter()
     load = load or Loaded(download=True)

@@ -1,7 +1,7 @@
 """Check the built world of a run before it begins: refuse numbers that do not fit, and write notes.
 
 Keys that contradict each other are refused when the scenario is read (`edgefl/scenario/`); these checks need the
-dropped devices, the data or the model.
+placed devices, the data or the model.
 """
 
 import copy
@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check everything that depends on the random drop of the devices, before any data are read.
+    """Check everything that depends on the random placement of the devices, before any data are read.
 
     Args:
         reports: whether the workload is replaced by a learner that may report losses.
@@ -54,7 +54,7 @@ def _of_masts(world: World) -> Iterator[str]:
     if isinstance(sites, Mapping):
         with scenario_files.beside(source.folder or Path.cwd()):
             file = SitesFile.model_validate(sites)
-            world.places.used.add("plane")  # the plane was used when the sites were read
+            world.places.used.add("plane")  # the sites were read with `plane`, so this key counts as used
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
@@ -127,7 +127,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     """Deal samples for the sessions after the first, to find errors in label sets that only these sessions use."""
-    # all cells deal alike, so any cell's data will do; a copy leaves the samples dealt to the first session unchanged
+    # all cells deal samples alike, so any cell's data will do; a copy leaves the first session's samples unchanged
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
@@ -185,7 +185,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
     left_out = [
-        *([f"{' and '.join(sent)} (learning.cost.payload: exchanged counts all)"] if sent else []),
+        *([f"{' and '.join(sent)} (learning.cost.payload: exchanged counts them)"] if sent else []),
         *([f"{' and '.join(computed)} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     if left_out:

@@ -17,7 +17,7 @@ from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
 
 PROBE_ROUNDS = 2  # number of rounds per federation, on average
-PROBE_WALL_S = 120.0  # a probe stops this long after its first round ended
+PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Probe:
 
     Attributes:
         rounds: how many rounds the probe ran. latency_s: mean simulated latency of a round.
-        energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in this mean.
-        participants: mean number of participants in these rounds.
+        energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in `energy_j`.
+        participants: mean number of participants in the same rounds.
         connecting_s: how much longer a server's first round, in which devices connect, takes than the next one.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
-            from then on, including the time between rounds.
+            after that, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
         cut_short: whether the probe stopped early for lack of time.
     """

@@ -90,7 +90,7 @@ class ProgressDisplay:
             if label in self._latest:
                 latest = progress.text(self._latest[label], self._narrow, row())
                 self._print(label, latest)
-            else:  # omit the scores of an earlier run, whose tables may be long to read
+            else:  # complete before: omit the scores, since reading long tables takes time
                 latest = "complete"
                 self._print(label, "complete before")
             self._progress.update(task, completed=1.0, latest=latest)

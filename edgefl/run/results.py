@@ -71,7 +71,7 @@ class _Directory(PathView):
 
     @property
     def events(self) -> "pd.DataFrame":
-        """One row per arrival, departure, handover, switch, and beginning and end of a session."""
+        """One row per arrival, departure, handover, switching on or off, and start or end of a session."""
         return self._runs.events
 
     @property
@@ -81,7 +81,7 @@ class _Directory(PathView):
 
     @property
     def positions(self) -> "pd.DataFrame":
-        """One row per device and time: place, serving cell, gain; written if record.positions_s is set."""
+        """One row per device and time: position, serving cell, gain; written if record.positions_s is set."""
         return self._runs.positions
 
     @property
@@ -238,7 +238,7 @@ def _if_readable(write: Callable[[], str]) -> str:
     """Return a directory's description, or '' if the directory cannot be read, since repr() must not raise."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # notes name omitted runs too
+            warnings.simplefilter("ignore", UserWarning)  # the notes name omitted runs too
             return write()
     except (ValueError, OSError):
         return ""

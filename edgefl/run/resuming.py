@@ -56,7 +56,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
             f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
         )
         raise EdgeflError(
-            f"{path}: the run began with {theirs or 'no external learner'}, not with {ours or 'none'}; {remedy}"
+            f"{path}: the run began with {theirs or 'no external learner'}, but now has {ours or 'none'}; {remedy}"
         )
 
 

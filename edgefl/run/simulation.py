@@ -55,7 +55,7 @@ def carry_out(
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.
         every: how often to take a snapshot, from which an interrupted run can resume.
-        member: the run's place in its study, or None if the run is not part of a study.
+        member: the study that the run belongs to, with its variant and setting, or None outside studies.
         resumes: whether `out` is an unfinished run directory, whose tables are rewritten. See `edgefl.run.resuming`.
         sharing: the training reused from another run, and the training kept for other runs.
 
@@ -109,10 +109,10 @@ def carry_out(
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
-    """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
+    """Yield the learners (their answers go into a journal), notes on the journal, and a function to save the models.
 
-    The training of another run (`sharing`) is reused; run.json counts the reused rounds. Federations that train
-    nothing have no journal, since their learners' answers follow from the engine's calls.
+    If `sharing` names another run, that run's training is reused; run.json counts the reused rounds. Federations that
+    train nothing have no journal, since their learners' answers follow from the engine's calls.
     """
     training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {

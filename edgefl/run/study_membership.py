@@ -1,4 +1,4 @@
-"""Describe a run as part of a study, by its place in the study and the training that it shares with other runs."""
+"""Describe a run in a study: its variant and setting, and the training that it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ class StudyMembership:
     """The study that a run belongs to.
 
     reference: the variant with which all others are compared, if named. setting: axis of the grid -> the run's label
-    on that axis. variants: all variants of the study, in the order of the study's file. run.json has all of these.
+    on that axis. variants: all variants of the study, in the order of the study's file. All are in run.json.
     """
 
     study: str
@@ -37,9 +37,9 @@ class StudyMembership:
 class TrainingReuse:
     """The training that a run shares with other runs of its study.
 
-    lender: run directory whose answers are reused as long as this run's learners would receive the same calls; None
-    to train everything. name: the lender's name in run.json. lends: when to write snapshots for other runs: once
-    after the pilot sessions (`after_pilot`), once more two sessions later (`after_two`), or before every session.
+    lender: run directory whose answers are reused while this run's learners would receive the same calls; None to
+    train everything. name: the lender's name in run.json. lends: when to write snapshots for other runs: once after
+    the pilot sessions (`after_pilot`), once more two sessions later (`after_two`), or before every session.
     """
 
     lender: Path | None = None

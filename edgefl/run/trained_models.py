@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedModule:
-    """A trained model, with its module, in evaluation mode on the CPU, and its inputs and outputs.
+    """A trained model: its module, in evaluation mode on the CPU, and a description of its inputs and outputs.
 
     Args:
         module: PyTorch module for inputs [n, *input_shape] that `normalised` returned.
@@ -36,7 +36,7 @@ class TrainedModule:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """Names of the labels, in the order of the outputs."""
+        """Names of the labels, in the order of the model's outputs."""
         return self.inputs.labels
 
     def normalised(self, x: Any) -> "Tensor":
@@ -66,7 +66,7 @@ def load_model(
 
     Args:
         run: the run directory, or a federation's directory in it; `record.models` of its scenario determines what was
-        kept.
+            kept.
         cell: the model's cell, by default the only cell that has a server.
         kept: which model to load: `last`, `best`, or a round's number, if `record.models` kept that model.
         device: id of a device, to load its own model or its cluster's model, or None for the global model.
@@ -88,13 +88,13 @@ def load_model(
     if not files:
         if parts := about_of(run).get("federations"):
             raise EdgeflError(
-                f"{run}: has models in its federations' folders: give {run / next(iter(parts))}"
+                f"{run}: its models are in its federations' folders: give {run / next(iter(parts))}"
             )
         raise EdgeflError(f"{run}: has no models; a run saves them at its end, unless record.models is none")
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose one by cell=")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: set cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"
@@ -135,7 +135,7 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     own = {name: tensor for name, tensor in rows.items() if name not in about}
     count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
     if which is None or not 0 <= which < count:
-        wanted = f"device {device}" if device is not None else f"number {served} (the cell has {count})"
+        wanted = f"device {device}" if device is not None else f"served={served} (the cell has {count})"
         raise EdgeflError(
             f"{path}: there is no model besides the global model for {wanted}: a run saves other models only if its "
             "algorithm makes them, and devices' own models only with record.models: personal"

@@ -16,7 +16,7 @@ from edgefl.scenario.world import World
 MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
 DAY_S = 86_400.0  # longest time for which a mobility model is checked; a trace file is checked to its end
-# number of times at which all devices are checked, and its multiplier if a device was never in range
+# number of times at which all devices are checked, and the factor by which it rises if a device was never in range
 LOOKS, CLOSER_LOOKS = 200, 20
 MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
 MOST_NAMED = 20  # maximum number of cells that a note names
@@ -45,7 +45,7 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
     if nearest_m < math.inf:
         message = (
             f"no device comes nearer than {nearest_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
-            f" end at {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
+            f" reach only {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
             f" (layout.sites){_origin(mobility, middle_m)}"
         )
     else:
@@ -144,7 +144,7 @@ def in_range(world: World) -> Iterator[str]:
     if partly:
         yield (
             f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their path"
-            f" ({1 - reached.sum() / here.sum():.1%} of all devices' time), and absent there; more sites reach them"
+            f" ({1 - reached.sum() / here.sum():.1%} of all devices' time), and absent there; add sites near it"
         )
 
 

@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # args must contain both, since pickle rebuilds an exception from its args
+        # args must contain signal and path, since pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_

@@ -95,7 +95,7 @@ class Journal:
         self._restorable = recovered.snapshot
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
-        self._last_present: tuple[Any, Any] = (None, None)  # the argument, and its JSON
+        self._last_present: tuple[Any, Any] = (None, None)  # the present devices, and their JSON
         # whether the learners are in the state after the last entry
         self._settled = not recovered.entries
         with writing(path):
@@ -121,7 +121,7 @@ class Journal:
         Raises:
             EdgeflError: the recorded call is different; the message states how the two calls differ.
         """
-        entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
+        entry, remedy = self._recorded[0], "the two runs differ: start this run from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):
             raise EdgeflError(
                 f"{at}: this run calls `{call}` of cell {at.cell}, but {self.path} (entry {entry['n']}) has "

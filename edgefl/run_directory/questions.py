@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """Base class of a server's learners that turn every call into a question, which can be recorded.
+    """Base class of a server's learners; it turns every call into a question, which can be recorded.
 
     Args:
         cell: as in `Place`.

@@ -41,7 +41,7 @@ ABOUT: Kinds = {
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
 }
-# required keys of these mappings
+# mapping in run.json -> its required keys
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
 # columns of text; all other columns of a Round contain numbers or empty cells
 WORDS = {"phase"}
@@ -166,7 +166,7 @@ class RoundRows:
         return Round(**values)
 
     def _damaged(self, line: int, what: str) -> EdgeflError:
-        return EdgeflError(f"{self._file}:{line}: {what}; run it again, or resume it with `edgefl resume`")
+        return EdgeflError(f"{self._file}:{line}: {what}; repeat the run, or resume it with `edgefl resume`")
 
 
 def _number(name: str, text: str) -> int | float | None:

@@ -66,7 +66,7 @@ class JournaledLearner(Answering):
             asked, moment, recorded = self._untrained
             self._untrained = None
             again: LocalRound = self._own.ask("train", asked, moment)
-            # the update of a device that has changed its cell may differ, since it does not arrive here
+            # a device that has changed its cell may have another update, since this cell does not receive it
             self._unlike = {
                 id_: f"makes {now} iterations, but made {then}"
                 for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)

@@ -69,7 +69,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing directory must be empty.
 
     Args:
-        claim: name of an empty file that is created in the directory, so that a second process that claims it fails.
+        claim: name of an empty file that is created in the directory, so that no second process can claim it.
 
     Raises:
         EdgeflError: the directory is not empty, or cannot be written.
@@ -78,7 +78,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
         require_free(path)
         path.mkdir(parents=True, exist_ok=True)
         (path / claim).touch(exist_ok=False)
-    except FileExistsError as error:  # another process has just made it
+    except FileExistsError as error:  # another process has just made the directory
         what = "is not empty" if path.is_dir() else "is a file"
         raise EdgeflError(f"{path}: {what}; choose another --out, or delete it") from error
     except OSError as error:
@@ -181,8 +181,8 @@ class _RunTables:
 class RunDirectory:
     """The directory of one run, to be used as a context manager that calls `complete` at the end.
 
-    If several federations share the cells, each has its own run directory inside, with its scenario and all tables
-    about its devices.
+    If several federations share the cells, each federation has its own run directory inside this one, with the
+    federation's scenario and all tables about its devices.
 
     Args:
         path: a new or empty directory, or with `resume` the directory of an unfinished run.

@@ -1,4 +1,4 @@
-"""Names of the score's columns in tables, accuracy or the name of the task's own score."""
+"""Name the score's columns in tables: `accuracy`, or the name of the task's own score."""
 
 ACCURACY = "accuracy"
 

@@ -287,8 +287,8 @@ class _Gathered:
     def give(self) -> tuple[dict[str, Any], int]:
         """Return the gathered rows as one block, with their number, and clear them.
 
-        The joined rows have the same text as the single blocks: a single value becomes a list, in which floats are
-        rounded as in a block.
+        The joined block is written like the separate blocks: one value for all rows becomes a list, whose floats are
+        rounded as in a separate block.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

@@ -24,7 +24,7 @@ class Day:
 
 
 def named_days(sessions: Any, devices: Any) -> dict[str, Day | None]:
-    """Return the day that each relevant key of a scenario defines, or None if it defines no day."""
+    """Return the day that each relevant key of a scenario defines, or None for a key that defines no day."""
     parts = {"sessions": sessions}
     parts |= {".".join(place): mobility for place, mobility in devices.mobilities()}
     return {where: _day_of(part) for where, part in parts.items()}

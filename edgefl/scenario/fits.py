@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # the minimum energy is computed for shares that are fixed for a round; changing shares may need less
+        # the minimum energy is computed for shares that are fixed for a round; if shares change, less may suffice
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }

@@ -163,7 +163,7 @@ def check_metres(
     for place, points in _of_sections(layout, areas, streets, devices):
         if look_like_degrees(points, origin_lon_lat):
             shown = ", ".join(f"[{x:g}, {y:g}]" for x, y in points[:MOST_SHOWN])
-            file = "; degrees belong in a file, see geojson" if place[0] in ("areas", "streets") else ""
+            file = "; a GeoJSON file may use degrees" if place[0] in ("areas", "streets") else ""
             raise EdgeflError(
                 f"{shown} look like degrees, but must be metres east and north of [0, 0]"
                 f"{_converted(points[:MOST_SHOWN], origin_lon_lat)}{file}",

@@ -27,7 +27,7 @@ class Numbers:
         Args:
             devices: how many devices the scenario has.
         """
-        where = "devices.count" if self.devices.count else "the devices dropped by devices.density_per_km2:"
+        where = "devices.count" if self.devices.count else "the number of devices at devices.density_per_km2,"
         populations = self.devices.populations
         together = -(-devices // populations)  # number of devices in the largest population
         them = f"{where} {devices}" + (f" / {populations} populations" if populations > 1 else "")
@@ -41,7 +41,7 @@ class Numbers:
             raise EdgeflError(
                 f"{name} gets no device: raise its share, or devices.count", ("federations", name)
             )
-        self._check_participants(devices, f"the devices of {name}, {devices}")
+        self._check_participants(devices, f"the number of devices of {name}, {devices}")
         self._check_updates(self._rounds_of(devices, f" of {name}"))
 
     def check_server(self, devices: int | None) -> None:
@@ -49,7 +49,7 @@ class Numbers:
         server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
-                "rounds.selector.count already sets how many devices work at the same time: leave one of them out",
+                "rounds.selector.count already sets how many devices work at the same time: leave out one key",
                 ("rounds", "server", "concurrency"),
             )
         for key in ("concurrency", "buffer", "count"):
@@ -71,8 +71,8 @@ class Numbers:
         for most, who in rounds:
             if updates > most:
                 raise EdgeflError(
-                    f"{updates} exceeds the number of {who}, {most}: no update would ever be aggregated "
-                    "there; lower it",
+                    f"{updates} exceeds the number of {who}, {most}: no update of such a round could ever "
+                    "be aggregated; lower min_updates",
                     ("rounds", "min_updates"),
                 )
 

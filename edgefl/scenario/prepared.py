@@ -77,7 +77,7 @@ class LearningIdentity:
     whole: hash of all settings. pilot: hash of all settings except the warm start, which takes effect only after the
     pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two more
     sessions exactly as `previous` does, otherwise empty. leads: whether a run with a `plain` warm start may continue
-    from this run's state after these two sessions.
+    from this run's state after the two sessions that follow the pilot sessions.
     """
 
     whole: str
@@ -163,7 +163,7 @@ class Prepared:
         data = {
             key: _of_file(key, Path(value))
             for key, value in keys.items()
-            # if a data set's path is a folder, or a name on a hub, the checksum of its samples represents it
+            # if a data set's path is a folder, or a name on a hub, the checksum of its samples identifies the data
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}

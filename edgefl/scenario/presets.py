@@ -9,7 +9,7 @@ Other keys follow the paper (J) in both presets, each for a reason:
   `mobility: static`, with the Doppler shift of Table I.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to the preset `journal`.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: the numbers of Table I, unless the user sets them.
-- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, and decreasing it is free.
+- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
 - `optimiser.state: fresh`: momentum restarts each round, since devices keep no state, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that all methods use the same means.
 - `learning.after_pilot: continue`: a run continues with its current model; the paper's scenarios set `restart`.
@@ -33,7 +33,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
-# keys whose value in nr depends on other keys of the scenario; references show it with those keys' defaults
+# keys whose value in nr depends on other keys; descriptions state the value for those keys' defaults
 FOLLOWS = {
     "radio.sharing": "rounds.selector",
     "radio.tdd": "carrier_hz",
@@ -56,7 +56,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
     Sections, including those of federations, may be mappings or objects. 38.901 defines penetration losses only for
-    UMi and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
+    UMi and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
@@ -68,7 +68,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
-    if radio.get("measured") is not None:  # measured rates include all of these effects
+    if radio.get("measured") is not None:  # measured rates include penetration losses
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)

@@ -283,7 +283,7 @@ def from_source(source: Source) -> Scenario:
     """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key of the scenario, but the source of lines in later errors
+    scenario._source = source  # not a key of the scenario, but the source of line numbers in later errors
     return scenario
 
 
@@ -295,8 +295,8 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # write null where an omitted key would take a value from the preset, in a class from `devices`, or
-    # in a federation from the scenario's `rounds`
+    # write null where an omitted key would take its value from the preset, from `devices` (in a class) or from the
+    # scenario's `rounds` (in a federation)
     for place, keys in keys_of_presets().items():
         *outer, last = place.split(".")
         section: Any = values

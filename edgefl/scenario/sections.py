@@ -49,7 +49,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Row:
-    """A requirement of some parts of a scenario, with its code, its wording, and the search for conflicts.
+    """A requirement that some components have: its code, its wording, and a function that finds conflicts.
 
     broken: yields the place, the wording and the remedy of each conflict.
     """

@@ -76,7 +76,7 @@ class World:
     def cells_m(self) -> np.ndarray:
         """A point [cells, 2] for each cell, in m: the base station; with sectors, 1 m in front of the cell's panel.
 
-        A place belongs to the cell with the nearest point.
+        A position belongs to the cell with the nearest point.
         """
         if self.sectors is None:
             return self.sites_m
@@ -162,7 +162,7 @@ class World:
         return Together(parts)
 
     def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
-        """Drop devices uniformly over the area outside the minimum distance from the centre; start their movement."""
+        """Place devices uniformly over the area outside the minimum distance from the centre; start to move them."""
         extent = self.extent
         mobility = mobility.within(self.places)
         movement = mobility.start(
@@ -201,7 +201,7 @@ class World:
         return [range(begin, end) for begin, end in pairwise(begins)]
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the devices that may take part in a session, or None if all present devices may."""
+        """Return the devices that may take part in a session, or None if all present devices may take part."""
         allowed = self.fleet.members(session)
         if self.only is not None:
             allowed = self.only if allowed is None else self.only.intersection(allowed)
@@ -256,7 +256,7 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), fixed by position, or computed from measured rates."""
+        """The large-scale gains: drawn for each round (journal paper), fixed by place, or from measured rates."""
         if self.measured is not None:
             return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):

@@ -25,7 +25,7 @@ def ask(
     """Run additional seeds of a study as long as its question needs them.
 
     Args:
-        first: the plan of the study with all seeds and variants of its file, whose runs are complete.
+        first: the plan of the study with all seeds and variants of its file; all runs of this plan are complete.
         directory: the study's directory.
         carry_out: function that executes the remaining runs of a plan.
         look: returns how many seeds each setting needs, given the directory and the seeds of each setting; if a

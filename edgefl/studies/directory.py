@@ -26,8 +26,8 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` contains something else, or only
-            variants that the study does not have.
+        out: the study's directory, by default `runs/NAME`, with a number added if `runs/NAME` contains something
+            else, or only variants that the study does not have.
 
     Raises:
         EdgeflError: the directory contains something other than this study; the message names the difference.
@@ -55,7 +55,7 @@ def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
         try:
             require_free(path) if only_check else fresh_directory(path, claim=FILE)
         except EdgeflError:
-            if not (go_on and _holds_a_study(path)):  # another process has just made it
+            if not (go_on and _holds_a_study(path)):  # another process has just made the directory
                 raise
 
 

@@ -110,7 +110,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """Yield lines about a study's remaining runs; two rounds of some cases are run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory contains something other than this study, or, after the last line, runs would fail.
+        EdgeflError: the directory contains something other than this study, or (after the last line) runs would fail.
     """
     load = Loaded(download=True)
     prepared = plan.prepared(load)
@@ -151,7 +151,7 @@ def _failing(
     failing = {}
     for number, run in enumerate(runs):
         if forecasts.late:
-            yield f"only the first {number} of {len(runs)} runs were checked: all would take over {CHECKS_S:g} s"
+            yield f"only {number} of {len(runs)} runs were checked: to check all would take over {CHECKS_S:g} s"
             break
         try:
             forecasts.check(run, reuse[run.path])
@@ -179,7 +179,7 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _For
     settings = len({run.setting for run in plan.runs})
     where = f" in each of {settings} settings" if settings > 1 else ""
     return (
-        f"with its question, which may add seeds up to a budget of {question.budget}{where}:"
+        f"with the seeds that its question may add, up to a budget of {question.budget}{where}:"
         f" {runs.text('{:,.0f}'.format)} runs, {forecasts.wall_time(costs)} on one core, {_disk(costs)} on disk"
     )
 

@@ -37,8 +37,8 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
     is run, or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
-        out: new or empty directory, or one with part of this study; by default `runs/NAME` in the current folder,
-            numbered if that name is taken.
+        out: new or empty directory, or a directory with part of this study; by default `runs/NAME` in the current
+            folder, with a number added if that name is taken.
 
     Returns:
         The study directory, with the answer to the study's question.
@@ -60,7 +60,7 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
 
 def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, load: Loaded) -> Path:
     if options.jobs is not None and options.jobs < 1:
-        raise EdgeflError(f"jobs is {options.jobs}: must be at least 1")
+        raise EdgeflError(f"jobs is {options.jobs}: it must be at least 1")
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)
@@ -116,7 +116,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
     """Return one shard of a study, numbered from 1; runs that share training stay together if possible."""
     if not 1 <= number <= parts:
-        raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
+        raise EdgeflError(f"--shard {number}/{parts}: the first shard is 1/{parts}, the last {parts}/{parts}")
     families: dict[int, int] = {}
     for run in runs:
         families.setdefault(id(reuse[run.path].family), len(families))

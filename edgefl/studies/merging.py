@@ -51,7 +51,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
-            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # if equal, the first
+            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first, if equal
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in _runs_in(out)]

@@ -65,7 +65,7 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
-    """Make the directory of a run that failed before creating one, so that a comparison can name the run.
+    """Make the directory of a run that failed before its directory existed, so that a comparison can name the run.
 
     If the study's folder has been moved, no directory is made, since it would be in a new, otherwise empty folder.
     """

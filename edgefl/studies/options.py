@@ -66,7 +66,7 @@ class StudyOptions:
         retry: whether to repeat runs that failed in an earlier call.
         go_on: whether the directory may already contain part of the study.
         shard: (i, n) to run only the i-th of n parts, counted from 1; (1, 1) for the whole study.
-        share: whether runs share training if their learners have the same settings and calls; results are the same.
+        share: whether runs share training if their learners have the same settings and calls; results do not change.
         every: how often each run takes a snapshot.
     """
 

@@ -17,7 +17,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit the only variant's name."""
+    """Name a variant in a setting, as in `alpha 0.3, algorithm moon, similarity`; omit an only variant."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 

@@ -142,7 +142,7 @@ class RunScheduler:
         self._failures.append(Failed(run.label, task.path, failure.error, trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
-            begun = "; the study has ended there, and the same command continues it"
+            begun = "; the study has ended at this failure, and the same command continues it"
             raise IncompleteStudy(f"{self._failures[0]}{begun}", self._directory, self._failures)
 
     def lost(self, task: RunTask) -> None:
@@ -191,7 +191,7 @@ class RunScheduler:
             IncompleteStudy: runs have failed; the message names them.
         """
         earlier = [
-            Failed(run.label, path, f"failed before ({path / status.FILE} says why)", earlier=True)
+            Failed(run.label, path, f"failed earlier ({path / status.FILE} says why)", earlier=True)
             for run in self._failed
             for path in [self._directory / run.path]
         ]
@@ -200,7 +200,7 @@ class RunScheduler:
             listed = "\n".join(f"  {failure}" for failure in failures)
             others = "the others are complete"
             if self.to_do:
-                others = f"{len(self.to_do)} are under way elsewhere, the others are complete"
+                others = f"runs under way elsewhere: {len(self.to_do)}, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             if earlier:
                 message += "\n  once the cause is gone, --retry repeats them"
@@ -212,7 +212,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
     A run that reuses all its training from another run ends within moments. Such runs are executed while other
     runs train, so that at the end no worker trains alone while others idle. They wait for one family only, since
-    lenders keep their snapshots until then.
+    lenders keep their snapshots until these runs have used them.
     """
     ranks: dict[int, int] = {}
     places = {}
@@ -228,5 +228,5 @@ def _require_there(directory: Path) -> None:
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: no longer exists: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command with --out NEW_PLACE continues it"
+            " written; the same command with --out NEW_PLACE continues the study"
         )

@@ -42,8 +42,8 @@ class QuestionSettings(Section):
 
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
-        "accuracy_first (mean of its first 10 rounds), accuracy_start (before the first round), the cost of reaching "
-        "the target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
+        "accuracy_first (mean of the first 10 rounds), accuracy_start (before the first round), the rounds, seconds "
+        "or joules to the target, or for the whole run energy_j, simulated_s and latency_s (mean over rounds)"
     )
     variants: tuple[str, str] = Field(
         description="two variants to compare; the difference is the first minus the second"
@@ -215,8 +215,8 @@ def _check_question(question: QuestionSettings, study: Study) -> None:
     share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
     if share and share["peak"] is None and study.reference is None:
         raise EdgeflError(
-            f"'{question.target}' is a share of the reference's best accuracy, but the study has no reference; give"
-            f" one, '{question.target} of {BEST}', or an accuracy",
+            f"'{question.target}' is a share of the reference's best accuracy, but the study has no reference; set"
+            f" reference, or the target to '{question.target} of {BEST}' or to an accuracy",
             ("question", "target"),
         )
     if share and share["peak"] not in (None, BEST, *study.variants):
@@ -301,4 +301,4 @@ def _check_distinct(place: tuple[str, ...], labels: Iterable[str]) -> None:
 def _check_overrides(place: tuple[str, ...], overrides: Overrides) -> None:
     """Raise if overrides contain a seed, which the study's own seeds would replace."""
     if "seed" in overrides:
-        raise EdgeflError("the seeds of a study are in `seeds`; leave out the seed here", (*place, "seed"))
+        raise EdgeflError("the seeds of a study are in `seeds`; leave out this key", (*place, "seed"))

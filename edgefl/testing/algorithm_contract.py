@@ -44,8 +44,8 @@ def algorithms(algorithm: Algorithm) -> None:
         min(exchanged) >= 1 or max(exchanged) == 0,
         "vectors_down, vectors_up: at least 1 for the model, or both 0 if nothing is exchanged",
     )
-    must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
-    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() must be a share of the samples, in [0, 1)")
+    must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: it must be one of {', '.join(USES)}")
+    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() must return a share of the samples, in [0, 1)")
     torch.manual_seed(0)
     # devices in their first round, which keep no vectors yet
     states, samples = DeviceStates(len(DEVICES), torch.device("cpu")), [np.arange(1)] * len(DEVICES)
@@ -58,7 +58,7 @@ def algorithms(algorithm: Algorithm) -> None:
     joined = algorithm.join(state, members, members)
     must(
         set(joined) == set(state) and same(lent, state),
-        f"join() returned a state of {sorted(joined)} for {sorted(state)}: keep names, and make new tensors",
+        f"join() turned a state with {sorted(state)} into {sorted(joined)}: keep the names, and make new tensors",
     )
     received = algorithm.receive(model, state, devices)
     start = received.start
@@ -78,7 +78,7 @@ def algorithms(algorithm: Algorithm) -> None:
     stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
     must(
         stopped.shape == (many,) and stopped.dtype == torch.bool,
-        f"stop() returned {tuple(stopped.shape)} of {stopped.dtype}: return True or False for each device, [k]",
+        f"stop() returned {stopped.dtype} {tuple(stopped.shape)}: return True or False for each device, [k]",
     )
     for rows, moved in ((start.expand(many, -1).clone(), False), (torch.randn(many, PARAMETERS), True)):
         _one_round(algorithm, model, state, rows, received, own, moved)
@@ -130,7 +130,7 @@ def _one_round(
         )
     must(
         set(state_after) == set(state),
-        f"aggregate() returned a state of {sorted(state_after)}, but init_state() {sorted(state)}: keep names",
+        f"aggregate() turned a state with {sorted(state)} into {sorted(state_after)}: keep the names",
     )
     must(
         same(lent, (model, rows, received.start, state)),

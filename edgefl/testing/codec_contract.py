@@ -78,12 +78,12 @@ def _check_distortion(codec: Codec) -> None:
         error, margin = float(errors.mean()), STANDARD_ERRORS * float(errors.std()) / DRAWS**0.5 + ROUNDING
         must(
             error <= bound + margin,
-            f"for {kind} the mean squared error is {error:.4g} of the squared norm: distortion() "
-            f"{distortion} allows {bound:.4g}",
+            f"for {kind} the mean squared error is {error:.4g} of the squared norm, but distortion() "
+            f"{distortion} allows at most {bound:.4g}",
         )
         if plain:
             # the mean error's square is on average 1 / DRAWS of the mean squared error; if errors are normal, its
-            # part in a given direction exceeds 25 times this average with a probability of about one in a million
+            # component in a given direction exceeds 25 times this average with a probability of about 1e-6
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,

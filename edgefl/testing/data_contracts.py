@@ -88,11 +88,11 @@ def drifts(drift: Drift) -> None:
     split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)
     lent = copy.deepcopy(split)
     changed = drift.change(split, LABELS)
-    must(same(lent, split), "change() modified the samples in place: make new ones")
+    must(same(lent, split), "change() modified the samples in place: return new arrays")
     must_repeat("change()", changed, drift.change(split, LABELS), "draw from a stream with its own seed")
     must(
         changed.x.shape == x.shape and changed.x.dtype == x.dtype,
-        f"change() returned inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
+        f"change() returned {changed.x.dtype} inputs of shape {list(changed.x.shape)}: keep shape and type",
     )
     _split("after the drift", changed, LABELS)
     must(same(changed.groups, split.groups), "change() moved samples to other groups")

@@ -59,7 +59,7 @@ def selectors(selector: Selector) -> None:
 def servers(policy: ServerPolicy) -> None:
     """Check that a server dispatches devices to free places, aggregates only arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
-    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return four, or none")
+    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return 4 tiers, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
     must(all(factor > 0 for factor in factors), f"learning.factors() returned {factors}: they must be > 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
@@ -89,7 +89,7 @@ def sessions(policy: SessionPolicy) -> None:
         longest is not None or until_s < math.inf,
         "longest is None and until_s() is inf: bound the length of a session by one or the other",
     )
-    must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: must be at least 0")
+    must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: it must be at least 0")
     rounds_s = 1.0 if until_s == math.inf else (until_s - START_S) / ROUNDS
     members = frozenset(range(DEVICES))
     nobody = frozenset[int]()
@@ -111,7 +111,7 @@ def sessions(policy: SessionPolicy) -> None:
                 share = policy.progress(state)
                 must(
                     0 <= share < 1,
-                    f"progress() returned {share} before round {state.rounds + 1}: return [0, 1) until it ends",
+                    f"progress() returned {share} before round {state.rounds + 1}: return a number in [0, 1)",
                 )
                 losses, rounds = state.losses, state.rounds + 1
                 if policy.report_bits:
@@ -176,7 +176,7 @@ def power_models(model: PowerModel) -> None:
         send_w = draws.send_w + draws.amplifier_w
         must(
             before_w <= send_w < math.inf,
-            f"sending {transmit_w} W draws {send_w} W, but a lower power drew {before_w} W: the draw must not fall",
+            f"sending {transmit_w} W draws {send_w} W, but a lower power drew {before_w} W: never draw less",
         )
         must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return a power of at least 0 W")
         before_w = send_w
@@ -213,7 +213,7 @@ def mobility(model: Mobility) -> None:
         Places({name: Disc(centre_m=(50.0 * i, 20.0), radius_m=30.0) for i, name in enumerate(names)})
     )
     area_m = model.area_radius_m(RADIUS_M)
-    must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
+    must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are placed in a disc of this radius")
     reach_m = model.reach_m(RADIUS_M)
     must(reach_m >= area_m, f"reach_m({RADIUS_M}) is {reach_m}: it must include area_radius_m, {area_m}")
     movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
@@ -222,7 +222,7 @@ def mobility(model: Mobility) -> None:
         must_be_shaped("positions_m()", here_m, (DEVICES, 2), "return [devices, 2] metres")
         must(
             same(here_m, _start(model, DEVICES).positions_m(time_s)),
-            "positions_m() depends on earlier calls, or on more than the seed: draw all that a path needs "
+            "positions_m() depends on earlier calls, or on something besides the seed: draw all that a path needs "
             'from streams("mobility", ..., device)',
         )
         must(

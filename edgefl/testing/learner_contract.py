@@ -87,7 +87,7 @@ def _check_alike(name: str, first: Answers, again: Answers) -> None:
     for (question, answer), (_, other) in zip(first, again, strict=True):
         must(
             answer == other,
-            f"{name}: {question}: the first learner returns {answer}, but a second one {other}: draw from"
+            f"{name}: {question}: the first learner returns {answer}, but a second learner {other}: draw from"
             " Assignment.streams, keep no state in the class, and change nothing in evaluate()",
         )
 
@@ -98,8 +98,8 @@ def _check_columns(name: str, answers: Answers) -> None:
         for question, given in names:
             must(
                 given == names[0][1],
-                f"{name}: {question}: scalars {given}, but {names[0][1]} in the first round: return the same columns "
-                "in all rounds, with None for no value",
+                f"{name}: {question}: scalars are {given}, but were {names[0][1]} in the first round: "
+                "return the same columns in all rounds, with None for no value",
             )
 
 

@@ -114,7 +114,7 @@ def warm_starts(start: WarmStart) -> None:
                 opening.model.shape == (size,)
                 and opening.model.dtype == current.dtype
                 and bool(torch.isfinite(opening.model).all()),
-                f"opening() returned {tuple(opening.model.shape)} of {opening.model.dtype}: return a finite model"
+                f"opening() returned {opening.model.dtype} {tuple(opening.model.shape)}: return a finite model"
                 " with its statistics, [M + Q], in the dtype of `current`",
             )
             must(
@@ -123,7 +123,7 @@ def warm_starts(start: WarmStart) -> None:
             )
             must(
                 not opening.weights or abs(sum(opening.weights.values()) - 1) < ROUNDING,
-                f"weights sum to {sum(opening.weights.values())}: make it 1, or leave them empty",
+                f"weights sum to {sum(opening.weights.values())}: make the sum 1, or leave them empty",
             )
         newest = Saved(session, torch.randn(size), torch.randn(PARAMETERS) if start.probes else None)
         kept = start.retain([*saved, newest])
@@ -174,7 +174,7 @@ def models(model: Model) -> None:
     must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
-        "build() made different parameters in two calls with one torch seed: draw them from torch's random numbers",
+        "build() made different parameters in two calls with the same torch seed: draw them from torch's generator",
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))

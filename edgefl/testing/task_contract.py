@@ -20,7 +20,7 @@ def tasks(task: Task) -> None:
         "check() refuses labels [n] int64, values [n] float32, zeros and ones [n, L] float32, and token labels"
         " [n, length] int64: accept one of these, and raise an EdgeflError with the reason for the others",
     )
-    must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: name it as a column")
+    must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: use a column's name")
     for data in taken:
         _keeps(task.fitted(data), data)
 

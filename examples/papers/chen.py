@@ -96,7 +96,7 @@ def arrives(of: Candidates, number: int) -> np.ndarray:
 
 
 class InOrder(Staying):
-    """Deal the first samples of the data, in the numbers per user of the authors' file."""
+    """Deal the first samples of the data to users, in the amounts that the authors' file gives."""
 
     def assign(
         self,

@@ -2,7 +2,7 @@
 
 Dinh, Tran et al., INFOCOM 2019 and IEEE/ACM Trans. Networking 29(1), 2021; github.com/nhatminh/FEDL-INFOCOM, folder
 julia-new: data.h5 and setting.h5 (five devices), TrafficGen.jl and Setting.jl (fifty devices, by formula). The output
-is the seconds and joules of computing and of sending, by the price kappa of a second. The authors' result files
+is the seconds and joules of computing and of sending, for each price kappa of a second. The authors' result files
 contain these numbers from their closed forms in Julia, and from Ipopt.
 
 A device's SNR is given for 1 W on the whole band; 25,000 nats are sent in 1 MHz, with 0.2 to 1 W and at least 0.3
@@ -52,7 +52,7 @@ def costs(cycles: FloatArray, clock_hz: FloatArray, snr: FloatArray, kappa: floa
 
 
 def spread(ratio: float, mean: float) -> FloatArray:
-    """Return fifty values in equal steps around a mean; the ratio of the outer two is about the given one."""
+    """Return fifty values in equal steps around a mean; smallest and largest have about the given ratio."""
     step = (1 - ratio) / (1 + ratio) * mean / (MANY / 2)
     places = np.concatenate([-np.arange(MANY / 2, 0, -1), np.arange(1, MANY / 2 + 1)])
     return np.asarray(mean + step * places)

@@ -3,8 +3,8 @@
 github.com/CharlieDinh/FEDL_pytorch has one results file, Mnist_FedAvg_0.005_0.2_15_10u_20b_20_avg.h5: FedAvg at rate
 0.005, ten users a round, batches of 20, 20 passes. The output is the accuracy in percent, averaged over the 20 rounds
 up to rounds 50 and 80. The authors test on a quarter of each user's own data; we test on MNIST's test set. The
-authors standardise inputs per pixel; we use a single mean and standard deviation. Their users' amounts of data differ
-more.
+authors standardise inputs per pixel; we use a single mean and standard deviation. The amounts of data of the authors'
+users differ more.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Repeat the CNN on MNIST of McMahan et al., AISTATS 2017, Table 2: python -m edgefl.examples.papers.mcmahan
 
 Everything but the network is as in `scenarios/benchmarks/mcmahan_mnist_2nn.yaml`: 100 clients with 600 of the
-shuffled samples each, of which ten train in a round. The output is the first round with a test accuracy of at least
-99 %. The paper makes its curves monotone, which gives the same round.
+shuffled samples each; ten clients train in a round. The output is the first round with a test accuracy of at least 99
+%. The paper makes its curves monotone, which does not change this round.
 
 The paper chooses rates from a grid that it does not print. Here one rate serves all rows: of three rates, each
 10^(1/3) times the previous rate (0.0464, 0.1, 0.215), the rate with the highest test accuracy after ten rounds of one

@@ -56,7 +56,7 @@ def uploads(gain: FloatArray, cycles: FloatArray, eta: float, band_hz: float = B
 
 
 class World:
-    """A drop of users, for which the band is divided optimally or equally."""
+    """A random placement of users, for whom the band is divided optimally or equally."""
 
     def __init__(self, seed: int) -> None:
         self.gain, self.cycles = drop(seed)
@@ -125,7 +125,7 @@ def compared(world: World) -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    """Print the mean ratios over drops, and the lowest ratio of joules to "neither", as comma-separated values."""
+    """Print mean ratios over placements, and the lowest ratio of joules to "neither", as comma-separated values."""
     each = [compared(World(seed)) for seed in SEEDS]
     found = {key: [one[key] for one in each] for key in each[0]}
     in_time = [values for key, values in found.items() if key[0] != "delay" and key[1] == "neither"]

@@ -2,10 +2,9 @@
 
 The authors' file is github.com/owen94/ScheduleFedLearn: sites of a Poisson process, 100 users in each cell, a path
 loss of d^4, Rayleigh fading drawn each round, one interferer in each other cell, no noise. Five users are scheduled
-in a round: at random, in turn, or the users with the largest fading (in a cell of equal mean rates, proportional
-fairness).
-A user's update arrives if its SIR is above a threshold. Each of the 100 users holds 30 samples of MNIST: batches of
-10, rate 0.01, ten passes before each of 50 aggregations.
+in a round: at random, in turn, or the users with the largest fading (which is proportional fairness if all mean rates
+are equal). A user's update arrives if its SIR is above a threshold. Each of the 100 users holds 30 samples of MNIST:
+batches of 10, rate 0.01, ten passes before each of 50 aggregations.
 
 The engine's own threshold (`radio.link.uplink_threshold_db`) draws a fading at the upload's end that no scheduler
 sees, so proportional fairness cannot win there. Here a selector draws the fading, and makes a user whose upload fails
@@ -34,7 +33,7 @@ POLICIES = ("random", "in turn", "fair")
 
 
 def network(rng: np.random.Generator) -> np.ndarray:
-    """Draw the mean power [sites, users] received at the typical site from each cell's users, its own cell first."""
+    """Draw the mean power [sites, users] that the typical site receives from each cell's users; its cell is first."""
     sites = rng.uniform(-SIDE, SIDE, (max(2, rng.poisson(4 * SIDE**2)), 2))
     sites = sites[np.argsort(np.linalg.norm(sites, axis=1))]
     places = np.zeros((len(sites), USERS, 2))

@@ -98,7 +98,7 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
     else:
         assert devices[bad].epsilon.notna().all()  # a dropped update was sent, so it consumes privacy budget
     (note,) = [note for note in notes(path) if "not finite" in note]
-    assert note.startswith(f"{bad.sum()} updates were not finite and were dropped")
+    assert note.startswith(f"{bad.sum()} updates were not finite and therefore dropped")
     check_run(path)
 
 

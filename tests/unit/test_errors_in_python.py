@@ -59,7 +59,7 @@ def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
 def test_a_key_given_as_an_argument_is_sent_to_the_scenario() -> None:
     """An unknown argument stays a TypeError; functions that take a scenario name the way to change its keys."""
     with pytest.raises(
-        TypeError, match=r"argument 'seed'; keys of a scenario are set before, as in scenario\.with_"
+        TypeError, match=r"argument 'seed'; set keys of the scenario in the scenario itself, as in scenario"
     ):
         edgefl.simulate(SMALL, seed=7)
     with pytest.raises(TypeError, match=r"argument 'seed'$"):

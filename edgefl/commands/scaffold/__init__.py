@@ -19,7 +19,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
     Args:
         folder: a new or empty folder.
         name: the name of scenario and study.
-        own_parts: whether to add an algorithm, a model and a mobility model to edit, in place of built-in parts.
+        own_parts: whether to add an algorithm, a model and a mobility model to edit, instead of built-in ones.
 
     Returns:
         The paths of the written files.
@@ -50,7 +50,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
 
 
 def _filled(text: str, name: str, devices: int, own_parts: bool) -> str:
-    """Fill in a template; keep `#own ` lines only with own parts, `#built-in ` lines only without."""
+    """Fill in a template; keep lines marked `#own ` if `own_parts` is true, otherwise `#built-in ` lines."""
     kept, other = ("own", "built-in") if own_parts else ("built-in", "own")
     text = re.sub(rf"^#{other} .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^#{kept} ", "", text, flags=re.MULTILINE)

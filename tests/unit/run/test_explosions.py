@@ -127,4 +127,4 @@ def test_updates_that_were_dropped_are_told_with_their_joules() -> None:
     extremes.see(row(1))
     extremes.see_columns(DeviceRound, parts(1, [0.1, 0.1, 0.1], Outcome.UNUSABLE_UPLINK))
     (note,) = told(extremes)
-    assert "3 updates were not finite and were dropped (rounds.not_finite: drop), which wasted 6 J" in note
+    assert "3 updates were not finite and therefore dropped (rounds.not_finite: drop), which wasted 6" in note

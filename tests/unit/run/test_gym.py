@@ -140,10 +140,10 @@ def env() -> Any:
         pytest.param("all", "shape", id="text"),
         pytest.param({"who": 1}, "shape", id="dict"),
         pytest.param([[1], [1, 2]], "not an array", id="ragged"),
-        pytest.param([["a"] * 4] * 4, "of <U1", id="texts"),
-        pytest.param(ALL * 1j, "of complex128", id="complex"),
-        pytest.param(np.full((4, 4), None, object), "of object", id="objects"),
-        pytest.param(np.full((4, 4), np.datetime64("2020-01-01")), "of datetime64", id="dates"),
+        pytest.param([["a"] * 4] * 4, "type <U1", id="texts"),
+        pytest.param(ALL * 1j, "type complex128", id="complex"),
+        pytest.param(np.full((4, 4), None, object), "type object", id="objects"),
+        pytest.param(np.full((4, 4), np.datetime64("2020-01-01")), "type datetime64", id="dates"),
     ],
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:

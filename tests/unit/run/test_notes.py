@@ -50,7 +50,7 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     assert before.startswith("rounds.deadline_s 1e-06: almost no update can arrive in time")
     assert note == (
         "no update was ever aggregated in 4 rounds: overall, 0 of 16 participations were completed, and a round"
-        " needs 2 (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
+        " needs 2 updates (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
         " rounds.min_updates requires fewer updates"
     )
 
@@ -213,7 +213,7 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     policy = {"name": "membership", "count": 3, "min_rounds": 1, "max_rounds": 2}
     assert simulate(Scenario.model_validate(BASE | {"sessions": policy}), tmp_path / "run").notes == [
-        "sessions membership: the policy never ended a session; all 3 ran to max_rounds (2); lower its"
+        "sessions membership: the policy ended no session before max_rounds (2; sessions: 3); lower the policy's"
         " threshold, or raise max_rounds"
     ]
 
@@ -390,7 +390,7 @@ devices.indoor_share=0.5 | a lower indoor_share | devices.indoor_share=0
 learning.local.clip_norm=null | , or learning.local.clip_norm, | learning.local.clip_norm=1
 name=notes | ; rounds.deadline_s ends rounds | rounds.deadline_s=1
 radio.preset=journal | radio.preset: nr | radio.preset=nr
-radio.monitoring.t310_s=null; radio.link.rates=shannon | radio.monitoring.t310_s gives up | radio.monitoring.t310_s=1
+radio.monitoring.t310_s=null; radio.link.rates=shannon | radio.monitoring.t310_s abandons | radio.monitoring.t310_s=1
 devices.power=journal | the power models tr38840 and phone_5g | devices.power=tr38840
 radio.tdd=null | leave radio.tdd out | radio.tdd={pattern: DDDSU}
 name=notes | ); radio.link.max_efficiency caps | radio.link.max_efficiency=7.4

@@ -163,7 +163,7 @@ def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str,
     assert costs() == []
     by_hand = ["learning.cost.payload=model", "learning.cost.booked=processed"]
     left_out = [
-        *([f"{sent} (learning.cost.payload: exchanged counts all)"] if sent else []),
+        *([f"{sent} (learning.cost.payload: exchanged counts them)"] if sent else []),
         *([f"{computed} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     for overrides in (["radio.preset=journal"], by_hand):

@@ -158,7 +158,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     file, out = tmp_path / "world.yaml", tmp_path / "out"
     command = ["record", str(file), "--out", str(out), "--duration-s", "4", "--payload-bits", "1000"]
     assert code_of(*command) == 0
-    assert "train on it: edgefl run" in capsys.readouterr().out
+    assert "train with: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
     assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # the end of presence

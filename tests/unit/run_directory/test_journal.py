@@ -306,7 +306,7 @@ def test_another_call_is_refused_with_its_place(copy: Path) -> None:
     with pytest.raises(
         EdgeflError,
         match=r"cell 0, session 1, probe round 1: this run calls `aggregate` with ids 0 4, .*journal.jsonl "
-        r"\(entry \d+\) records it with ids 0 2 4; this is not the same run",
+        r"\(entry \d+\) records it with ids 0 2 4; the two runs differ",
     ):
         run(copy, every=EVERY, arriving=lambda id_, round_: (id_ + round_) % 3 > 0)
 

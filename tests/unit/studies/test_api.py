@@ -223,7 +223,7 @@ def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
     with refused_at("", "nowhere.yaml: cannot be read"):
         edgefl.study(tmp_path / "nowhere.yaml", {"a": None})
     (tmp_path / "study.yaml").write_text("scenario: base.yaml\n")
-    with refused_at("", "a study has its own variants"):
+    with refused_at("", "a study already has variants"):
         edgefl.study(tmp_path / "study.yaml", {"a": None})
     with refused_at("", "nowhere"):
         edgefl.compare(tmp_path / "nowhere")

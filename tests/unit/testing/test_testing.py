@@ -205,7 +205,7 @@ def local() -> type[Component]:
         (Backwards, "Backwards: switches.. of device 0 .* times must ascend"),
         (Nobody, "Nobody: members.1. is empty: name at least one device"),
         (Remembering, "Remembering: positions_m.. depends on earlier calls"),
-        (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
+        (Heavy, "Heavy: weights sum to 2.0: make the sum 1, or leave them empty"),
         (
             Backwarded,
             "Backwarded: retain.. returned sessions .3, 2.: keep some of the saved sessions, oldest first",
