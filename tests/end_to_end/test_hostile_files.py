@@ -122,7 +122,7 @@ def one_word(path: Path) -> None:
         ("a.parquet", words, TRACE, "a text is longer than 1000 characters"),
         ("b.parquet", one_word, TRACE, "a row group holds 260 MB"),
         ("c.parquet", words, LOADS, "has the column"),
-        ("a.npz", arrays, NPZ, "x_train is uint8 [1, 1500000000], y_train has 10 labels"),
+        ("a.npz", arrays, NPZ, "x_train is uint8 [1, 1500000000], but y_train has 10 labels"),
         ("any", image, IMAGES, "Image size (117000000 pixels) exceeds limit"),
     ],
 )
