@@ -50,12 +50,12 @@ LAWS_HEAD = """\
 
 35 devices walk and 35 drive among seven sites 500 m apart, with 100 MHz and a load of 0.3 in the neighbouring cells.
 The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
-reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "instead" says what
-replaces this law. The last two columns divide the time and energy of the whole preset by the row's time and energy,
-for the same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's devices) are
-per round and cell. A round ends when its slowest device has finished. Two rows cover a different set of devices:
-without reestablishment, a link failure ends the device's part of the round; if devices must always transmit on their
-whole share, fewer devices have coverage, and the round does not wait for devices without coverage.
+reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "without it" says
+what replaces this law. The last two columns divide the time and energy of the whole preset by the row's time and
+energy, for the same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's
+devices) are per round and cell. A round ends when its slowest device has finished. Two rows cover a different set of
+devices: without reestablishment, a link failure ends the device's part of the round; if devices must always transmit
+on their whole share, fewer devices have coverage, and the round does not wait for devices without coverage.
 `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\

@@ -31,10 +31,10 @@ HEAD = """\
 This page compares every law of the radio with its source, and simulated runs with figures from published
 measurements. It also explains the differences. A program computes edgefl's figures, and a test checks them.
 
-*Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If it
-says *page*, the figure deviates from the reference for the reason given below the table, and the test compares the
-figure with the figure printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
-below](#fault-injection) that makes the deviation larger than allowed.
+*Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. If
+this column says *page*, the figure deviates from the reference for the reason given below the table, and the test
+compares the figure with the figure printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the
+faults below](#fault-injection) that makes the deviation larger than allowed.
 """
 
 
@@ -213,7 +213,8 @@ def rates() -> Section:
     return Section(
         "Rates",
         "Shannon's rate, capped at the table's highest rate of 7.4 bit/s/Hz",
-        "`edgefl.channel.modulation`, with 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
+        "`edgefl.channel.modulation`, with the rates of 38.214, Table 5.2.2.1-3, 2 dB from Shannon's limit, before"
+        " overheads",
         rows,
         "Rates are lower than Shannon's for three reasons: the table is a step function below the curve, real codes"
         " need 2 dB more, and below CQI 1 (-7.5 dB) nothing is transmitted.",

@@ -194,9 +194,9 @@ def _calibration(row: Any, section: Any) -> Any:
         " `3gpp_calibration_phase1.json` has the numbers. *Allowed* is the distance of the company farthest from"
         " the mean. The medians of [QuaDRiGa](https://github.com/fraunhoferhhi/QuaDRiGa)'s"
         " `calib_3GPP_ref_data.m` agree within 0.2 dB",
-        f"{DROPS} drops of {DEVICES:,} devices among 19 three-sector sites with wrap-around, 500 m apart with 49"
-        " dBm (UMa) or 200 m apart with 44 dBm (UMi), all sending in 20 MHz; 80 % of the devices are indoors on"
-        " floors 1 to 8, and half of the houses have coated glass. Sites are independent of each other, as in TR"
+        f"{DROPS} random placements of {DEVICES:,} devices among 19 three-sector sites with wrap-around, 500 m apart"
+        " with 49 dBm (UMa) or 200 m apart with 44 dBm (UMi), all sending in 20 MHz; 80 % of the devices are indoors"
+        " on floors 1 to 8, and half of the houses have coated glass. Sites are independent of each other, as in TR"
         " 38.901, and have the calibration's antenna, a column of ten elements with 12 degrees of electrical"
         " tilt, unless a row names another",
         rows,
@@ -245,7 +245,7 @@ EFFICIENCY_WHY = (
     " gains 10 to 20 %, and the overheads of the two programs differ. The mean is within 30 %; the 5th percentile"
     " is half of the reference. Devices at this percentile are limited by interference, which edgefl's receivers do"
     " not suppress and proportional fair scheduling avoids, and a panel of one element receives more interference"
-    " than a column of elements (see above). The companies reach more than twice the mean because they serve about"
+    " than a column of elements (see above). The companies' mean is more than twice edgefl's because they serve about"
     " four users on the same blocks (MU-MIMO), which edgefl [leaves out](left-out.md#left-out-everywhere). We found"
     " no company's figures for SU-MIMO or for the uplink."
 )

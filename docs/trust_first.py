@@ -49,18 +49,19 @@ SWITCHES: dict[str, dict[str, Any]] = {
 RETURNS = ("preset nr", "three sectors", "UMa, three sectors")  # settings with a row of returns
 SOON_S = 5.0  # a handover back to the previous cell within this time is a return
 WHY = (
-    "Shadowing that differs between sites causes most of these handovers. Shadowing decides which site is stronger"
-    " where two sites are about equally distant. The length of this stretch is proportional to the distance between"
-    " the sites, and in UMi shadowing decorrelates over 13 m. The number of handovers per border therefore grows"
-    " with the distance between sites (`tests/theory/test_handovers_on_foot.py`). At walking speed, filter and time"
-    " to trigger cover a metre or two and hardly matter. TR 38.901 specifies UMi for sites 200 m apart and UMa for"
-    " 500 m (Table 7.2-1), so `radio.path_loss: uma` fits 400 m. With UMa and three sectors, devices in both"
-    " networks hand over as often as in measured networks, and so do devices in `walk_among_sites`. All cars of a"
-    " run see a single draw of the shadowing, so we also ran other seeds: three seeds together give 2.7 handovers"
-    " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. The direction"
-    " of the roads and the interval at which borders are counted make little difference: with the three sites"
-    " turned by 10, 20 or 30 degrees the same seeds give 2.4 to 3 handovers per border, and 2.7 to 2.8 if borders"
-    " are counted every 0.2 s or 5 s instead of every second."
+    "Shadowing that differs between sites causes most of these handovers. Shadowing decides which site is"
+    " stronger where two sites are about equally distant. The length of the stretch where this is the case is"
+    " proportional to the distance between the sites, and in UMi shadowing decorrelates over 13 m. The number of"
+    " handovers per border therefore grows with the distance between sites"
+    " (`tests/theory/test_handovers_on_foot.py`). At walking speed, filter and time to trigger cover a metre or"
+    " two and hardly matter. TR 38.901 specifies UMi for sites 200 m apart and UMa for 500 m (Table 7.2-1), so"
+    " `radio.path_loss: uma` fits sites 400 m apart. With UMa and three sectors, devices in both networks hand"
+    " over as often as in measured networks, and so do devices in `walk_among_sites`. All cars of a run see a"
+    " single draw of the shadowing, so we also ran other seeds: three seeds together give 2.7 handovers per"
+    " border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. The direction of"
+    " the roads and the interval at which borders are counted make little difference: with the three sites turned"
+    " by 10, 20 or 30 degrees the same seeds give 2.4 to 3 handovers per border, and 2.7 to 2.8 if borders are"
+    " counted every 0.2 s or 5 s instead of every second."
 )
 
 

@@ -38,9 +38,9 @@ def joules(row: Any, section: Any) -> Any:
             )
     return section(
         "Joules per bit",
-        f"SIGCOMM21-5G/artifact: for uplinks above 50 Mbit/s {PHONE}, at a median of 3.93 W; for downlinks above 300"
-        " Mbit/s 3.4 to 6.1 nJ/bit, at a median of 5.91 W; for runs, the reference is the value in the range that is"
-        " nearest to our value",
+        f"SIGCOMM21-5G/artifact: for uplinks above 50 Mbit/s {PHONE}, at a median power of 3.93 W; for downlinks"
+        " above 300 Mbit/s 3.4 to 6.1 nJ/bit, at a median power of 5.91 W; for runs, the reference is the value"
+        " in the range that is nearest to our value",
         f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
         " alone in the band",
         rows,

@@ -134,8 +134,8 @@ def rates(row: Any, section: Any) -> Any:
         " to our value. Outdoor values are from six operators in Europe, with good reception (in the uplink CQI 12 or"
         " more). Values for 80 % indoors are from many places in four of these networks; the uplink values are from"
         " 100 MHz of band n41, measured while the uplink carried data",
-        f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number of"
-        " uplink resource blocks with the highest rate, averaged over fading; with 80 % indoors,"
+        f"preset nr, {PLACES:,} places in a cell of 250 m; each device is alone in the band, and uses the number"
+        " of uplink resource blocks that gives the highest rate, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
@@ -193,7 +193,7 @@ RATES_WHY = (
     " the device has the uplink's whole 23 % of a DDDSU frame and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
-    "The times are for different places from the rates in the table above. There are only 40 places, so each"
+    "The times were computed at other places than the rates in the table above. There are only 40 places, so each"
     " quantile depends on only a few places. With 80 % of the devices indoors, the slowest tenth takes 5 to 7 times"
     " as long as measured, and the median of the uplink 1.6 times as long, for the reason given above: there is no"
     " lower band. The fastest tenth of the uplink takes 41 % less time than measured, because each device has the"

@@ -126,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trial = Trial(parser.parse_args(arguments).dataset)
     print(f"Uncompressed models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
     print(
-        "| codec | uplink, with feedback | uplink, without | downlink, with feedback | downlink, without |\n"
+        "| codec | uplink, with feedback | uplink, without feedback"
+        " | downlink, with feedback | downlink, without feedback |\n"
         "|---|---:|---:|---:|---:|"
     )
     wrong = []
