@@ -122,6 +122,13 @@ def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
+def ending_in(file: str | Path, *endings: str) -> Path:
+    """Return the path of a file to write; refuse names of other kinds of file, which it could overwrite."""
+    if Path(file).suffix.lower() not in endings:
+        raise ValueError(f"--out {file}: give a name that ends in {' or '.join(endings)}")
+    return Path(file)
+
+
 def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
     """Prefix an error about runs with the runs' folders, unless the error names one of the folders."""
     folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
