@@ -216,6 +216,6 @@ def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
         how = sure.get(found.pairs, f"{found.pairs} seeds, {within}")
         return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({how})."
     return (
-        f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+.1f} "
+        f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+z.1f} "
         f"points, {within})."
     )
