@@ -146,7 +146,7 @@ def papers(
         str | None,
         typer.Option(metavar="PAPER", help="Run the scripts of a paper again, or of all papers (`cheap`)."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Page to write, .md. Default: standard output.")] = None,
 ) -> None:
     """List papers and their tables, what was run, what a run needs, and the paper's numbers beside edgefl's.
 
@@ -162,10 +162,12 @@ def papers(
 
         edgefl papers --run cheap
     """
+    from edgefl.analysis.page.formatting import ending_in
     from edgefl.analysis.reports import papers as known
     from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
+    file = None if out is None else ending_in(out, ".md")
     if run:
         for line in rerun(run, record):
             print(line, flush=True)
@@ -173,10 +175,10 @@ def papers(
         print("\n".join(known.record_studies(runs)))
     elif runs or audit:
         text = page([reproduce(folder) for folder in runs]) if runs else known.audit(known.papers())
-        if out is None:
+        if file is None:
             print(text, end="")
         else:
-            out.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8")
     else:
         known.show(paper, result)
 
@@ -194,7 +196,9 @@ def costs() -> None:
 @app.command(cls=ReadingCommand)
 def report(
     runs: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, or the folder of a study.")],
-    out: Annotated[Path | None, typer.Option(help="Page to write. Default: report.html in RUN.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Page to write, .html. Default: report.html in RUN.")
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
@@ -232,8 +236,9 @@ def report(
     from edgefl.analysis.page.machine import document
     from edgefl.analysis.reports.moving import draw_moving
 
-    drawn = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone) if picture else None
-    files = {"report": write_report(runs, out), **({"picture": drawn} if drawn else {})}
+    files = {"report": write_report(runs, out)}
+    if picture:
+        files["picture"] = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
     if json:
         table = [{"about": about, "file": file} for about, file in files.items()]
         print(document("report", out=files["report"].parent, table=table))

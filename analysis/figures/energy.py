@@ -31,7 +31,14 @@ def battery_words(of: pd.Series) -> str:
     """Describe the charge that an average device uses: `2.69 mAh per device, 0.0538 % of a phone's day`."""
     words = f"{amount(of['device_mah'])} mAh per device, {amount(of['phone_day_percent'])} % of a phone's day"
     own = of["battery_percent"]
-    return words if math.isnan(own) else f"{words}, {amount(own)} % of the device's own battery"
+    return (
+        words if math.isnan(own) else f"{words}, {amount(own)} % of the device's own battery{recharged(own)}"
+    )
+
+
+def recharged(percent: float) -> str:
+    """Return a mark for a share of a battery's capacity that exceeds the battery, which was recharged."""
+    return " (recharged)" if percent > 100 else ""
 
 
 def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from edgefl.analysis.figures.energy import COLOURS, bars_of, battery_words
+from edgefl.analysis.figures.energy import COLOURS, bars_of, battery_words, recharged
 from edgefl.analysis.html.answer import with_units_kept
 from edgefl.analysis.html.words import NO_BREAK, energy_text, table_html
 from edgefl.analysis.measures.energy import BATTERY_MAH, CAUSED, NOMINAL_V, SHARES, energy_by_class
@@ -80,6 +80,7 @@ def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
         rest = {
             words: NOTHING if pd.isna(of[name]) else amount(of[name]) for name, words in OF_A_DEVICE.items()
         }
+        rest[OF_A_DEVICE["battery_percent"]] += recharged(of["battery_percent"])
         columns[label] = {"devices": amount(of["devices"], 0), **joules, **rest}
     table = pd.DataFrame(columns)
     return table[(table != NOTHING).any(axis=1)].reset_index(names="")

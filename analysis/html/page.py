@@ -10,6 +10,7 @@ from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
 from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.replay import replay_of
+from edgefl.analysis.page.formatting import ending_in
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
 from edgefl.analysis.runs.load import Runs, load_runs
 
@@ -24,13 +25,14 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 
     Args:
         path: folder of a run or of a study.
-        out: the file to write, by default report.html in the folder.
+        out: the file to write, .html or .htm, by default report.html in the folder.
 
     Raises:
-        ValueError: no run is completed, or the file cannot be written.
+        ValueError: no run is completed, the file has another ending, or it cannot be written.
     """
+    given = None if out is None else ending_in(out, ".html", ".htm")
     runs = load_runs(path, partial=None)
-    target = Path(out) if out is not None else (runs.home or Path(path)) / FILE
+    target = given or (runs.home or Path(path)) / FILE
     try:
         if out is None:
             target.parent.mkdir(exist_ok=True)

@@ -17,7 +17,6 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
-    amount,
     compact_labels,
     count_of,
     with_unit,
@@ -29,6 +28,7 @@ from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
+SHOWN = 0.0005  # smallest share that is not written as 0.0 %
 MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 
@@ -263,12 +263,14 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if len(devices):
         lost = devices[devices["outcome"] != COMPLETED]
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
-        waste = _percent(_wasted(rounds))
-        sentences.append(f"{share}; {waste} of the energy went into updates that were not used.")
-    uncovered = training["out_of_coverage"].mean() if "out_of_coverage" in training else 0.0
-    if uncovered > 0:
+        waste = _wasted(rounds)
+        into = f"; {_percent(waste)} of the energy went into updates that were not used"
+        sentences.append(f"{share}{into if waste >= SHOWN else ''}.")
+    out = training.get("out_of_coverage", pd.Series(dtype=float))
+    if out.any():
         sentences.append(
-            f"On average {amount(uncovered)} devices per round had no coverage and did not take part."
+            f"In {int((out > 0).sum()):,} of {count_of(len(training), 'training round')} some devices had no coverage"
+            f" and did not take part, at most {count_of(int(out.max()), 'device')} in a round."
         )
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]

@@ -8,7 +8,7 @@ from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.page.formatting import ranges
-from edgefl.analysis.runs.load import Runs, Settings
+from edgefl.analysis.runs.load import Runs, Settings, named
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
@@ -40,8 +40,9 @@ def accuracies(
     variants: list[str],
     wanted: Sequence[int] | None,
     first_rounds: int,
+    reference: str | None,
 ) -> pd.DataFrame:
-    """Average a setting's accuracy over the first rounds of each session; one row per session."""
+    """Average a setting's accuracy over the first rounds of each session; one row per session, with its lead."""
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy, but the runs in other settings have one")
     if wanted is None:
@@ -50,7 +51,9 @@ def accuracies(
         wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
-    return table.reindex([int(session) for session in wanted]).reset_index(names="session")
+    table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
+    _add_leads(table, first, variants, reference)
+    return table
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
@@ -61,12 +64,29 @@ def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Add to each row the best variant, and the reference's lead if all variants have a run."""
+def _add_leads(table: pd.DataFrame, first: Costs, variants: list[str], reference: str | None) -> None:
+    """Add to each row the best variant and, if all variants have a run, the reference's lead over the best other."""
     means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
     table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
     others = [name for name in variants if name != reference]
-    table["lead"] = float("nan")
+    table["lead"], table["lead_clear"] = float("nan"), False
     if reference and others:
         lead = means[reference] - means[others].max(axis=1)
         table["lead"] = lead.where(means.notna().all(axis=1))
+        for place in table.index[table["lead"].notna()]:
+            one, other = (
+                {"variant": name, "session": table.at[place, "session"]}
+                for name in (reference, means.loc[place, others].idxmax())
+            )
+            table.at[place, "lead_clear"] = first.difference("accuracy_first", one, other).decided
+
+
+def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:
+    """Note which settings trained the same models: all their rounds have the same accuracy and loss."""
+    alike: dict[str, list[str]] = {}
+    for setting, runs in by_setting.items():
+        rounds = runs.rounds[runs.rounds["seed"].isin(seeds)].sort_values([*metrics.SESSION, "round"])
+        scores = rounds.reindex(columns=[*metrics.SESSION, "round", "accuracy", "loss"])
+        alike.setdefault(scores.to_csv(index=False), []).append(named(setting))
+    if several := [" = ".join(group) for group in alike.values() if len(group) > 1]:
+        notes.append(f"these settings trained the same models and are not independent: {'; '.join(several)}")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
-from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
@@ -145,6 +145,47 @@ def verdicts(
     return tuple(said)
 
 
+def on_further_target(
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    scope: pd.DataFrame,
+    variants: Sequence[str],
+    base: str,
+    target: Target,
+    reference: str | None,
+) -> str:
+    """Describe in one sentence which variants miss a further target, and the costs of the others against `base`.
+
+    Args:
+        scope: the sessions to compare, with the columns variant, seed, cell, session.
+    """
+    times = time_to_target(rounds, sessions, reference=reference, target=target).merge(
+        scope[SESSION], on=SESSION
+    )
+    found = ratios(times.assign(in_scope=True), pd.DataFrame(), variants, base, target)
+    goal = target.short if target.peak is None else target.key
+    if found["of"].any() and (found["missed"] == found["of"]).all():
+        return f"{goal}: missed in all sessions{' of all variants' * (len(found) > 1)}."
+    parts = []
+    for name, row in found.iterrows():
+        if not row["of"]:
+            parts.append(f"{name} has none of the sessions that are compared")
+        elif row["missed"]:
+            parts.append(f"{name} misses it in {row['missed']:.0f} of {count_of(int(row['of']), 'session')}")
+        elif name == base or found.loc[base, "missed"]:
+            parts.append(f"{name} reaches it in every session")
+        else:
+            time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
+            few = time.pairs < LEAST
+            one, other = (" (not clear)" * (not few and not ratio.decided) for ratio in (time, energy))
+            parts.append(
+                f"{name} needs {_times(time.mean)} the time{one} and {_times(energy.mean)} the energy{other} of"
+                + f" {base}"
+                + f" ({count_of(time.pairs, 'seed')}: no test)" * few
+            )
+    return f"{goal}: {'; '.join(parts)}."
+
+
 def _times(ratio: float) -> str:
     """Write a ratio with two digits: `1.6 times`."""
     return f"{two_digits(ratio)} times"
@@ -216,6 +257,6 @@ def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
         how = sure.get(found.pairs, f"{found.pairs} seeds, {within}")
         return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({how})."
     return (
-        f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+.1f} "
+        f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+z.1f} "
         f"points, {within})."
     )

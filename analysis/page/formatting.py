@@ -64,7 +64,19 @@ def amount(value: float, decimals: int | None = None) -> str:
     """Write a number with three significant digits or the given decimals, thousands separated, no exponent."""
     if not math.isfinite(value):
         return "∞" if value > 0 else NOTHING
-    return f"{value:,.{_decimals_of(value) if decimals is None else decimals}f}"
+    return f"{value:z,.{_decimals_of(value) if decimals is None else decimals}f}"
+
+
+def amount_beside(value: float, spread: float) -> str:
+    """Write a number as `amount` does, but if it is far smaller than its spread, with the spread's decimals."""
+    if not math.isfinite(value):
+        return amount(value)
+    text = amount(value, _decimals_beside(value, spread))
+    return text if text.strip("-0.") else "0"
+
+
+def _decimals_beside(value: float, spread: float) -> int:
+    return _decimals_of(spread if 10 * abs(value) < spread < math.inf else value)
 
 
 def _decimals_of(value: float) -> int:
@@ -90,8 +102,8 @@ def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     """Write `mean ± std`, or only the mean if the standard deviation is unknown or the mean infinite."""
     if not math.isfinite(mean):
         return amount(mean)
-    decimals = _decimals_of(mean) if decimals is None else decimals
-    text = amount(mean, decimals)
+    text = amount_beside(mean, std) if decimals is None else amount(mean, decimals)
+    decimals = _decimals_beside(mean, std) if decimals is None else decimals
     return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
 
 
@@ -113,13 +125,22 @@ def with_interval(mean: float, low: float, high: float) -> str:
     """Write `mean (low–high)`, or only the mean if the interval is unknown."""
     if math.isnan(mean) or math.isnan(low):
         return amount(mean)
-    return f"{amount(mean)} ({amount(low)}–{amount(high)})"
+    below, above = mean - low, high - mean
+    ends = f"{amount_beside(low, below)}–{amount_beside(high, above)}"
+    return f"{amount_beside(mean, min(below, above))} ({ends})"
 
 
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
     """Describe a table's number of seeds and the meaning of ±, or name its only seed."""
     spread = "95 % interval (t)" if interval else "standard deviation"
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def ending_in(file: str | Path, *endings: str) -> Path:
+    """Return the path of a file to write; refuse names of other kinds of file, which it could overwrite."""
+    if Path(file).suffix.lower() not in endings:
+        raise ValueError(f"--out {file}: give a name that ends in {' or '.join(endings)}")
+    return Path(file)
 
 
 def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:

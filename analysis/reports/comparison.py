@@ -27,7 +27,7 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
-from edgefl.analysis.measures.verdicts import first_of, ratios, stops, verdicts
+from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
@@ -162,6 +162,10 @@ def _compared(
         clock=clock,
         verdicts=(
             *verdicts(detail, found, base, goal, by_rounds=not several, first=first_of(rounds)),
+            *(
+                on_further_target(rounds, sessions, in_scope, variants, base, further, reference)
+                for further in (targets[1:] if goal else ())
+            ),
             *stops(both.info[both.info["seed"].isin(both.seeds)], rounds, variants),
         ),
         notes=tuple(notes),

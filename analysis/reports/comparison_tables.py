@@ -109,7 +109,7 @@ def tests(comparison: Comparison) -> pd.DataFrame:
     rows, names = [], []
     for row in table.itertuples():
         words, units = QUANTITIES[str(row.quantity)]
-        unit, size = units[0] if len(units) == 1 else unit_for([abs(row.mean)], units)
+        unit, size = units[0] if len(units) == 1 else unit_for([abs(row.mean), row.half_width], units)
         names.append(f"{words.format(unit=unit)}, {row.variant}")
         rows.append(
             {

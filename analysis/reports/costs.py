@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.figures.energy import energy_figure
+from edgefl.analysis.figures.energy import energy_figure, recharged
 from edgefl.analysis.measures.energy import (
     BATTERY_MAH,
     CAUSED,
@@ -300,9 +300,7 @@ def _spreads(
 
     A row of much smaller means has its own unit, which the row's title names. Seeds that agree exactly have no ±.
     """
-    known = {
-        name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())
-    }
+    known = {name: title for name, title in words.items() if any(_told(one, name) for one in frames.values())}
     numbers = [value for frame in frames.values() for name in known if name in frame for value in frame[name]]
     unit, size = unit_for(numbers, units) if units else ("", 1.0)
     cells = {}
@@ -315,6 +313,7 @@ def _spreads(
         decimals = 0 if name == "devices" else None
         cells[title] = [
             with_spread(one.mean() / own, one.std() / own if one.nunique() > 1 else math.nan, decimals)
+            + (recharged(one.mean()) if name == "battery_percent" else "")
             for one in values
         ]
     return pd.DataFrame.from_dict(cells, orient="index", columns=list(frames)), unit

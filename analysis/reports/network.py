@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for, with_unit
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, unit_for, with_unit
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
@@ -91,7 +91,8 @@ def _uncovered(runs: Runs) -> Iterator[str]:
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
         never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
         named = f"; in no round, for this or another reason: {', '.join(map(str, never))}" if never else ""
-        yield f"When a round began, {amount(out.mean())} devices had no link on average{named}."
+        many = f"{int((out > 0).sum()):,} of {count_of(len(out), 'round')}"
+        yield f"When {many} began, some devices had no link, at most {count_of(int(out.max()), 'device')}{named}."
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:

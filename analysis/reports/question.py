@@ -18,7 +18,7 @@ from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
 from edgefl.analysis.measures.targets import target_of
-from edgefl.analysis.page.formatting import amount, ranges
+from edgefl.analysis.page.formatting import amount, amount_beside, ranges
 from edgefl.analysis.page.markup import markdown_escape, markdown_table
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.load import Runs, Setting, load_settings, named
@@ -253,7 +253,8 @@ def _sentence(question: Question, table: pd.DataFrame) -> str:
     unit, scale = _words(question)
     if not math.isfinite(row["high"]):
         return f"{metric}: no answer from {row['pairs']} pairs of {one} and {other}."
-    low, high, mean = (amount(scale * row[key]) for key in ("low", "high", "mean"))
+    low, high = (amount(scale * row[key]) for key in ("low", "high"))
+    mean = amount_beside(scale * row["mean"], scale * (row["high"] - row["low"]) / 2)
     end = f"{row['better']} is better" if row["better"] != UNDECIDED else "it is undecided which is better"
     return (
         f"{metric} of {one} minus that of {other} is {mean} {unit} ({sure} interval {low} to {high}; "
@@ -290,7 +291,7 @@ def _map(
         )
         ax.add_patch(square)
         half = scale * (row["high"] - row["low"]) / 2
-        text = f"{amount(scale * row['mean'])} ± {amount(half)}\n{row['better']}"
+        text = f"{amount_beside(scale * row['mean'], half)} ± {amount(half)}\n{row['better']}"
         ax.text(i, j, text, ha="center", va="center", fontsize=SMALL - 1, color=INK)
     ax.set_xlim(-0.5, len(across) - 0.5)
     ax.set_ylim(-0.5, len(down) - 0.5)

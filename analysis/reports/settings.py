@@ -15,9 +15,11 @@ from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.metrics import training_rounds
 from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import on_power, own_notes, reference_of, variants_of
+from edgefl.analysis.measures.uncertainty import LEAST
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
+    count_of,
     first_rounds_named,
     named_seeds,
     ranges,
@@ -63,11 +65,11 @@ def compare_settings(
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
-    table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, notes)
+    table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, reference, notes)
     every = training_rounds(pd.concat([own.rounds for own in by_setting.values()]))
     of_shown = every.loc[every["session"].isin(shown), "round"]
     if by_setting.trained:
-        numbers.add_leads(table, variants, reference)
+        numbers.note_alike(by_setting, seeds, notes)
     else:
         notes.append("no run has an accuracy (runs without training): only costs are shown")
     return SettingsTable(
@@ -91,6 +93,7 @@ def _measured(
     variants: list[str],
     sessions: Sequence[int] | None,
     first_rounds: int,
+    reference: str | None,
     notes: list[str],
 ) -> tuple[pd.DataFrame, set[Any]]:
     """Measure each setting; return the rows of all settings, and the sessions that these rows show."""
@@ -103,7 +106,7 @@ def _measured(
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
         rounds = numbers.rounds_of(own, seeds, sessions)
         if by_setting.trained:
-            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
+            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds, reference)
             shown |= set(part["session"])
         else:
             part = numbers.costs(rounds, variants)
@@ -222,13 +225,16 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     """Return sentences on the settings in which the reference leads, and the settings in which it does not."""
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
+    tested, many = len(settings.seeds) >= LEAST, count_of(len(settings.seeds), "seed")
+    clear = int((settings.table["lead_clear"] & (settings.table["lead"] > 0)).sum())
+    sure = f"{clear} of these leads are clear (paired 95 % interval)" if tested else "no test"
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
     return [
-        f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
-        f"setting and session, by {100 * leads.median():.1f} points (median).",
+        f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of setting"
+        f" and session, by {100 * leads.median():.1f} points (median; {many}: {sure}).",
         *(
             f"It is behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
-            f"{row['best']} leads by {-100 * row['lead']:.1f}."
+            f"{row['best']} leads by {-100 * row['lead']:z.1f}{' (not clear)' * (tested and not row['lead_clear'])}."
             for row in behind
         ),
     ]

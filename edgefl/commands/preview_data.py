@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.analysis.figures.map import points_of
+from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.runs.clock import Clock as RunClock
 from edgefl.analysis.runs.clock import clock_from
 from edgefl.analysis.runs.places import Ground, ground_of
@@ -151,12 +152,15 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     keys = written(scenario)
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
+    tails = " plus radio tails" * (seen.energy_rounds < seen.rounds)
+    several = scenario.layout.several
     limits = {
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
         f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
-        f"the first round includes {seen.connecting_s:.2g} s of connecting; later rounds take {seen.later_s:.3g} s": (
-            seen.connecting_s > 0
-        ),
+        f"the first round includes {seen.connecting_s:.2g} s of connecting, and its joules; later rounds take"
+        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0,
+        f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
+        " round began, and took no part in it": seen.without_link > 0,
         "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,

@@ -109,7 +109,7 @@ def report(
 
     Args:
         runs: directory of a run, or folder of a study.
-        out: file of the page, or None for report.html in `runs`.
+        out: file of the page, .html or .htm, or None for report.html in `runs`.
         picture: an additional file that shows a run's moving network as a map and curves: a picture (.png, .pdf,
             .svg) or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
@@ -120,7 +120,7 @@ def report(
         The page's path, which a notebook shows as a frame with the page.
 
     Raises:
-        EdgeflError: no run is completed, or a file cannot be written.
+        EdgeflError: no run is completed, a file's name has another ending, or a file cannot be written.
     """
     from edgefl.analysis.html import write_report
     from edgefl.analysis.reports.moving import draw_moving

@@ -16,17 +16,18 @@ from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Eve
 from edgefl.scenario.own_sections import OwnSections
 
 HUGE_LOSS = 1e6  # far above an untrained model's loss: about ln C (cross-entropy) or 1 (squared error)
-# a note names a transfer longer than HOPELESS_S, or longer than LONG_S and this many times the median round
-HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
+# a transfer is noted above LONG_S if it takes this many times the median, above HOPELESS_S already at fewer times
+HOPELESS_S, LONG_S, TIMES_THE_MEDIAN, TIMES_IF_HOPELESS = 3600.0, 60.0, 100, 10
 TRANSFERS = ("downlink", "uplink")
 SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal", "loss_personal")
 
 
 @dataclass
 class _Slowest:
-    """The slowest transfer of a run, and its device."""
+    """The slowest transfer of a run, its device, and the median of the round's other transfers (NaN without one)."""
 
     took_s: float = 0.0
+    others_s: float = math.nan
     device: int = 0
     direction: str = ""
     where: str = ""
@@ -87,7 +88,11 @@ class Extremes:
             place = int(took_s.argmax())
             if took_s[place] > self.slowest.took_s:
                 where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
-                self.slowest = _Slowest(float(took_s[place]), columns["device"][place], direction, where)
+                others_s = np.delete(took_s, place)
+                others_s = others_s[others_s > 0]  # without devices that had no such transfer
+                usual_s = float(np.median(others_s)) if len(others_s) else math.nan
+                device = columns["device"][place]
+                self.slowest = _Slowest(float(took_s[place]), usual_s, device, direction, where)
 
     def _scores(self, where: str, scores: Mapping[str, Any]) -> None:
         for name, value in scores.items():
@@ -128,10 +133,14 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
     slowest = extremes.slowest
     if not extremes.latencies_s or slowest.took_s <= LONG_S:
         return
-    usual_s = median(extremes.latencies_s)
-    usual = f"{usual_s:,.0f}" if usual_s >= 100 else f"{usual_s:.3g}"
-    if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
+    alone = math.isnan(slowest.others_s)
+    usual_s = median(extremes.latencies_s) if alone else slowest.others_s
+    times = TIMES_IF_HOPELESS if slowest.took_s > HOPELESS_S else TIMES_THE_MEDIAN
+    if slowest.took_s <= times * usual_s:
         return
+    usual = f"{usual_s:,.0f} s" if usual_s >= 100 else f"{usual_s:.3g} s"
+    of_others = f"median {slowest.direction} of the round's other devices took"
+    than = f"the {'median round takes' if alone else of_others} {usual}"
     shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in federations)
     remedies = [f"{shorter}rounds.deadline_s ends rounds without waiting for such a device"]
     if radio.monitoring.t310_s is None:
@@ -139,7 +148,7 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
         remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} abandons such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}, while"
-        f" the median round takes {usual} s: the device's link carries almost no data; {', and '.join(remedies)}"
+        f" {than}: the device's link carries almost no data; {', and '.join(remedies)}"
     )
 
 

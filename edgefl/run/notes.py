@@ -272,12 +272,14 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
     if any(out) and (counts.timers or sum(out) >= MATTERS * present * len(out)):
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+        who = f"on average {number} device{'s' * (number != '1')} of a cell when a round began"
+        if mean < 1:
+            who = f"a device of a cell when {sum(map(bool, out)):,} of {len(out):,} rounds began"
         ended = (
             f", and {waited} ended with a timeout (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
         )
         yield (
-            f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round "
-            f"began, at most {max(out):,}; no round selects or waits for them{ended}; closer sites "
+            f"out of coverage: {who}, at most {max(out):,}; no round selects or waits for them{ended}; closer sites "
             f"(layout.isd_m, cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
         )
     elif counts.timers:

@@ -4,14 +4,14 @@ import csv
 import math
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from edgefl.engine.records import Round
+from edgefl.engine.records import OUT_OF_COVERAGE, Round
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
@@ -29,6 +29,8 @@ class Probe:
         energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in `energy_j`.
         participants: mean number of participants in the same rounds.
         connecting_s: how much longer a server's first round, in which devices connect, takes than the next one.
+        later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
+        without_link: the most devices of a cell that had no link when a round began.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             after that, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
@@ -45,6 +47,8 @@ class Probe:
     energy_rounds: int = 0
     participants: float = math.nan
     connecting_s: float = 0.0
+    later_j: float = math.nan
+    without_link: int = 0
     cut_short: bool = False
 
     @property
@@ -90,12 +94,15 @@ def probe(
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
             carry_out(plan, run, on_round=note)
-        energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
+        tables = [_rows_of(table) for table in sorted(run.rglob("rounds.csv"))]
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
+    energies_j, participants = _round_energies(tables, cells)
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
-    connecting_s = 0.0
-    if access and len(rows) == most_rounds:  # every server has had its first round and another round
+    connecting_s, later_j = 0.0, math.nan
+    if len(rows) == most_rounds:  # every server has had its first round and another round
+        later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
+    if access and len(rows) == most_rounds:
         longer_s = float(np.mean(latencies_s[:servers]) - np.mean(latencies_s[servers:]))
         connecting_s = min(max(0.0, longer_s), access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
@@ -110,22 +117,29 @@ def probe(
         energy_rounds=len(energies_j),
         participants=float(np.mean(participants)),
         connecting_s=connecting_s,
+        later_j=later_j,
+        without_link=max((int(row.get(OUT_OF_COVERAGE) or 0) for rows in tables for row in rows), default=0),
         cut_short=len(rows) < most_rounds and over(),
     )
 
 
-def _round_energies(tables: Sequence[Path], cells: int) -> tuple[list[float], list[int]]:
+def _rows_of(table: Path) -> list[dict[str, str]]:
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _round_energies(
+    tables: Sequence[Sequence[Mapping[str, str]]], cells: int
+) -> tuple[list[float], list[int]]:
     """Return each round's energy and number of participants.
 
     With radio tails, each server's last round is left out, since no later round cuts its tails short.
 
     Args:
-        tables: the table of rounds of each federation. cells: the cells with a server.
+        tables: the rounds of each federation. cells: the cells with a server.
     """
     energies_j, participants = list[float](), list[int]()
-    for table in tables:
-        with table.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+    for rows in tables:
         some = rows[:-cells] if any(float(row["energy_tail_j"]) for row in rows) else rows
         energies_j += [float(row["energy_j"]) for row in some or rows]
         participants += [int(row["participants"]) for row in some or rows]

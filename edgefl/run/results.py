@@ -94,13 +94,13 @@ class _Directory(PathView):
         """Write the report: one HTML file with text, tables, charts and a replay. A notebook shows the file.
 
         Args:
-            out: file of the report, or None for report.html in this directory.
+            out: file of the report, .html or .htm, or None for report.html in this directory.
 
         Returns:
             Path of the report: `webbrowser.open(results.report().as_uri())` opens the report.
 
         Raises:
-            EdgeflError: no run is completed, or the report cannot be written.
+            EdgeflError: no run is completed, the file's name has another ending, or the report cannot be written.
         """
         from edgefl.analysis.html import write_report
 

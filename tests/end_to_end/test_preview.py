@@ -133,6 +133,28 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     assert f"{time} and {energy}" in told
 
 
+def test_connecting_and_devices_without_a_link_are_told_with_their_joules(tmp_path: Path) -> None:
+    """Far indoors some devices of a weak cell have no link; the first round's joules include connecting."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "weak",
+            "seed": 3,
+            "cell": {"radius_m": 400},
+            "devices": {"count": 20, "indoor_share": 0.8},
+            "radio": {"budget": {"server_power_dbm": 20}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
+        }
+    )
+    preview = make_preview(scenario, "cpu")
+    rounds = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "rounds.csv")
+    later_j, out = (rounds.energy_j - rounds.energy_tail_j).iloc[1], rounds.out_of_coverage.max()
+    assert 1 < out < 20
+    (told,) = (note for note in preview.notes if "of connecting" in note)
+    assert told.endswith(f"s and {later_j:.3g} J plus radio tails")
+    assert f"{out} devices had no link when a round began, and took no part in it" in preview.notes
+
+
 @pytest.mark.parametrize(
     ("rounds", "counted", "told"),
     [

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis import load_runs
-from edgefl.analysis.figures.energy import energy_figure
+from edgefl.analysis import load_runs, report_costs
+from edgefl.analysis.figures.energy import battery_words, energy_figure
+from edgefl.analysis.html.energy import energy
 from edgefl.analysis.measures.energy import SHARES, energy_by_class, energy_of_all
 
 Write = Callable[..., Path]
@@ -55,6 +56,22 @@ def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
     assert (everything.devices, everything.energy_j, everything.total_j) == (3, 142.25, 146.25)
     assert everything.device_j == 142.25 / 3
     assert math.isnan(everything.battery_percent)
+
+
+def test_a_share_above_a_battery_is_marked_as_recharged(write_run: Write) -> None:
+    """Two devices with a battery of 100 J use 150 J, of which 125 J were recharged, and 50 J."""
+    rows = [
+        {"class": "solar", "compute_j": 150.0, "recharged_j": 125.0, "left_j": 75.0},
+        {"class": "plain", "compute_j": 50.0, "recharged_j": 0.0, "left_j": 50.0},
+    ]
+    runs = load_runs(ledger_of(write_run, rows))
+    of = energy_by_class(runs).set_index("class")
+    assert battery_words(of.loc["solar"]).endswith("150 % of the device's own battery (recharged)")
+    assert battery_words(of.loc["plain"]).endswith("50.0 % of the device's own battery")
+    assert "<td>150 (recharged)</td><td>50.0</td>" in energy(runs)
+    shown = next(one for title, one in report_costs(runs).tables if title.startswith("Energy per device"))
+    row = shown.loc["share of the device's battery (%)"]
+    assert row[["solar", "plain"]].tolist() == ["150 (recharged)", "50.0"]
 
 
 def test_without_classes_and_circuits_there_is_one_row(write_run: Write) -> None:

@@ -100,7 +100,8 @@ def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write
     assert report_network(root).sentences == [
         "Broken participations: 1 because the device left the cell.",
         "Wasted: 5.00 J because the device left the cell.",
-        "When a round began, 1.00 devices had no link on average; in no round, for this or another reason: 7.",
+        "When 1 of 1 round began, some devices had no link, at most 1 device; in no round, for this or another"
+        " reason: 7.",
     ]
 
 

@@ -54,6 +54,17 @@ def test_amounts_have_three_significant_digits(value: float, text: str) -> None:
     assert formatting.amount(value) == formatting.with_spread(value, float("nan")) == text
 
 
+def test_a_mean_near_zero_has_the_digits_of_its_spread() -> None:
+    noise = 1.11e-14
+    assert formatting.with_spread(noise, 1.0678568) == formatting.with_spread(-noise, 1.0678568) == "0 ± 1.07"
+    assert formatting.with_spread(0.0, 1.0678568) == "0 ± 1.07"
+    assert formatting.with_spread(0.02, 1.0678568) == "0.02 ± 1.07"
+    assert formatting.with_spread(1.5, 1.0678568) == "1.50 ± 1.07"
+    assert formatting.with_spread(-0.01, 1.0, 1) == "0.0 ± 1.0", "no minus before a zero"
+    assert formatting.with_interval(noise, -1.0678568, 1.0678568) == "0 (-1.07–1.07)"
+    assert formatting.with_interval(1.5, 9.36e-14, 30.0) == "1.50 (0–30.0)"
+
+
 def test_lists_of_labels_are_shortened() -> None:
     assert formatting.compact_labels("0 1 2 3 7 8") == "0–3, 7, 8"
     assert formatting.compact_labels("sports world") == "sports, world"

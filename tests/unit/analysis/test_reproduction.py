@@ -168,6 +168,9 @@ def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
     assert text.startswith((PAPERS / "preface.md").read_text().rstrip())
     assert f"| `{STUDY}` | fedprox | 8 of 32 | seed 100 | 0.00 | 2 of 2 | 12 of 12 |" in text
     assert main(["papers", "--runs", str(tmp_path / "nothing")]) == 2
+    (tmp_path / "mine.yaml").write_text("name: mine\n")
+    assert main(["papers", "--runs", folder, "--out", str(tmp_path / "mine.yaml")]) == 2
+    assert (tmp_path / "mine.yaml").read_text() == "name: mine\n"
 
 
 def read_again(text: str) -> list[Reproduction]:

@@ -9,7 +9,7 @@ import pytest
 
 from edgefl.analysis import compare_settings, report_choice
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.settings import figures
+from edgefl.analysis.reports.settings import figures, report
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
@@ -54,6 +54,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
+    assert "by 35.0 points (median; 2 seeds: no test)." in text
     assert "It is behind at alpha 0.3, session 3: other leads by 10.0" in text
     assert "**70.0 ± 0.0**" in text
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
@@ -62,6 +63,24 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     # count only the first round, which is 0.1 below each mean
     first = compare_settings(root, sessions=[2], first_rounds=1).table
     assert first["ours_mean"].tolist() == pytest.approx([0.6, 0.8])
+
+
+def test_leads_are_counted_with_their_certainty(write_run: Write) -> None:
+    """The first lead is the same with each seed, the second is not; the third setting trains the same models."""
+    runs = {}
+    for seed, off in ((1, -0.2), (2, 0.1), (3, 0.2)):
+        for setting in ("0.3", "0.7"):
+            runs[setting, "ours", seed] = [0.5, 0.7 + seed / 100]
+            runs[setting, "other", seed] = [0.5, 0.6 + seed / 100]
+        runs["0.9", "ours", seed], runs["0.9", "other", seed] = [0.5, 0.5 + off], [0.5, 0.4]
+    settings = compare_settings(write_grid(write_run, runs))
+    (said,) = report(settings).verdicts
+    assert said.endswith(
+        "by 10.0 points (median; 3 seeds: 2 of these leads are clear (paired 95 % interval))."
+    )
+    assert settings.table["lead_clear"].tolist() == [True, True, False]
+    (note,) = settings.notes
+    assert note == "these settings trained the same models and are not independent: alpha 0.3 = alpha 0.7"
 
 
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:

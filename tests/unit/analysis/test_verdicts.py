@@ -125,6 +125,18 @@ def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
     assert second.endswith("give a lower target to compare their costs.")
 
 
+def test_each_further_target_has_a_sentence(write_run: Write) -> None:
+    slow = [(20.0, 5.0, 0.85), (22.0, 5.0, 0.85), (20.0 / 1.1, 5.0, 0.85)]
+    verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
+    again, missed, all_missed = compare(LAST[0], target=[0.8, 0.6, 0.88, 0.99]).verdicts[-3:]
+    assert again == (
+        "60 % accuracy: ours reaches it in every session; slow needs 2.0 times the time and 1.0 times the energy"
+        " (not clear) of ours."
+    )
+    assert missed == "88 % accuracy: ours reaches it in every session; slow misses it in 3 of 3 sessions."
+    assert all_missed == "99 % accuracy: missed in all sessions of all variants."
+
+
 def test_without_training_a_round_is_compared(write_run: Write) -> None:
     (only,) = verdicts(write_run, {"ours": [(10.0, 5.0, 0.0)] * 2, "wide": [(5.0, 5.0, 0.0)] * 2})
     # in both pairs, the latencies are 5 and 10 s

@@ -138,7 +138,7 @@ def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value
         Npz(path="c.npz").load()
     cells = "\n".join(f"{number[0]},{number[3]},{k % 2}" for k, number in enumerate(x))
     Path("a.csv").write_text(f"a,b,kind\n{cells}\n")
-    with refused_at("a.csv", f"column 'b' has '{value}' in sample {row + 1}"):
+    with refused_at("a.csv", f"column 'b' has '{value}' instead of a finite number in sample {row + 1}"):
         Csv(path="a.csv").load()
 
 

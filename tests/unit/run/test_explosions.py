@@ -12,7 +12,15 @@ import pytest
 from edgefl import load_scenario, simulate
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
-from edgefl.run.counts import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, explosions
+from edgefl.run.counts import (
+    HOPELESS_S,
+    HUGE_LOSS,
+    LONG_S,
+    TIMES_IF_HOPELESS,
+    TIMES_THE_MEDIAN,
+    Extremes,
+    explosions,
+)
 from edgefl.scenario.scenario import Scenario
 from tests.tables import sections
 
@@ -65,7 +73,8 @@ def told(extremes: Extremes) -> list[str]:
 @pytest.mark.parametrize(
     ("slowest_s", "others_s", "is_told"),
     [
-        (HOPELESS_S + 1, HOPELESS_S, True),  # no server waits this long, however long rounds are
+        (HOPELESS_S + 1, HOPELESS_S / TIMES_IF_HOPELESS, True),
+        (HOPELESS_S + 1, HOPELESS_S, False),  # a band or a model for which all links are slow
         (HOPELESS_S - 1, HOPELESS_S - 1, False),  # large models
         (LONG_S + 1, LONG_S / TIMES_THE_MEDIAN, True),
         (LONG_S + 1, 1.0, False),
@@ -82,8 +91,22 @@ def test_an_overlong_transfer_is_noted(slowest_s: float, others_s: float, is_tol
     assert len(found) == is_told
     if is_told:
         assert f"the uplink of device 11 took {slowest_s:,.0f} s in session 1, train round 4" in found[0]
+        usual = f"{others_s:,.0f} s" if others_s >= 100 else f"{others_s:.3g} s"
+        assert f"while the median uplink of the round's other devices took {usual}: its link" in found[0]
         assert "rounds.deadline_s" in found[0]
         assert "radio.preset: nr" in found[0]
+
+
+def test_the_only_transfer_of_a_round_is_compared_with_other_rounds() -> None:
+    extremes = Extremes()
+    extremes.see(row(1, 9754.0))
+    extremes.see_columns(DeviceRound, parts(1, [8889.0]))
+    assert not told(extremes), "its own round is no comparison"
+    for number in (2, 3):
+        extremes.see(row(number, 50.0))
+        extremes.see_columns(DeviceRound, parts(number, [40.0]))
+    (note,) = told(extremes)
+    assert "took 8,889 s in session 1, train round 1, while the median round takes 50 s: its link" in note
 
 
 def test_a_round_of_hours_by_a_radio_without_a_floor(tmp_path: Path) -> None:

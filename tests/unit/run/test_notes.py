@@ -313,6 +313,11 @@ def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> N
     (note,) = _without_coverage(lost, 40, indoors=True)
     assert note.startswith("out of coverage: on average 1 device of a cell")
     assert "and 1 of 4 rounds (25.0%) ended with a timeout" in note
+    once = Counts(uncovered=[1, 0, 2, 0], rounds=Counter({0: 4}), timers=1)
+    (note,) = _without_coverage(once, 40, indoors=True)
+    assert note.startswith(
+        "out of coverage: a device of a cell when 2 of 4 rounds began, at most 2; no round"
+    )
     in_two = Counts(uncovered=[2] * 4, rounds=Counter({0: 2, 1: 2}))
     assert_matches(list(_without_coverage(in_two, 40, indoors=True)), "out of coverage: on average 2 devices")
     many = Counts(uncovered=[19_978, 19_979], rounds=Counter({0: 2}))

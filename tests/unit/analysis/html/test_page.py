@@ -1,9 +1,13 @@
-"""Test that a page about several runs names the run that its scenario and provenance come from."""
+"""Test that a page names the run that its scenario comes from, and that it replaces no file of another kind."""
 
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import edgefl
 from edgefl import simulate
+from edgefl.analysis.commands.line import main
 from edgefl.analysis.html import write_report
 
 RUN: dict[str, Any] = {
@@ -25,3 +29,19 @@ def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path
     assert folded == [0, 1], "tables of several runs fold; the first run's are open"
     assert both.count("Shown for the run a.") == 2  # next to the scenario and next to the provenance
     assert "Shown for the run b." not in both
+
+
+def test_a_report_replaces_no_file_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = simulate({**RUN, "seed": 1}, tmp_path / "run", device="cpu")
+    table = tmp_path / "run" / "rounds.csv"
+    before = table.read_bytes()
+    assert main(["report", str(run), "--out", str(table)]) == 2
+    assert f"--out {table}: give a name that ends in .html or .htm" in capsys.readouterr().err
+    for write in (run.report, lambda out: edgefl.report(run, out)):
+        with pytest.raises(edgefl.EdgeflError, match=r"ends in \.html or \.htm"):
+            write(table)
+    assert table.read_bytes() == before
+    assert main(["report", str(run), "--out", str(tmp_path / "page.HTM"), "--quiet"]) == 0
+    assert (tmp_path / "page.HTM").is_file()
