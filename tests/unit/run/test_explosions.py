@@ -106,7 +106,10 @@ def test_the_only_transfer_of_a_round_is_compared_with_other_rounds() -> None:
         extremes.see(row(number, 50.0))
         extremes.see_columns(DeviceRound, parts(number, [40.0]))
     (note,) = told(extremes)
-    assert "took 8,889 s in session 1, train round 1, while the median round takes 50 s: its link" in note
+    assert (
+        "took 8,889 s in session 1, train round 1, while the median round takes 50 s: the device's link"
+        in note
+    )
 
 
 def test_a_round_of_hours_by_a_radio_without_a_floor(tmp_path: Path) -> None:
