@@ -1,4 +1,4 @@
-"""Measure the effect of each law of the radio preset nr, and write docs/radio.md, or only some of its sections.
+"""Measure the effect of each feature of the radio preset nr, and write docs/radio.md, or only some of its sections.
 
 python docs/radio.py [laws] [quickstart] [city_day]    whole runs: ten minutes on two idle cores
 """
@@ -46,13 +46,13 @@ that the scenario sets takes precedence: `radio.tdd: null` removes the frame, an
 and show means over seeds with their standard errors.
 """
 LAWS_HEAD = """\
-## Effect of leaving out a law
+## Effect of leaving out one feature
 
 35 devices walk and 35 drive among seven sites 500 m apart, with 100 MHz and a load of 0.3 in the neighbouring cells.
 The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
-reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "without it" says
-what replaces this law. The last two columns divide the time and energy of the whole preset by the row's time and
-energy, for the same seeds: if the ratio is above 1, the law costs time or energy. Time and energy (of the cell's
+reestablished, so that devices can finish their part. Each row leaves out one feature of the preset; "without it" says
+what replaces this feature. The last two columns divide the time and energy of the whole preset by the row's time and
+energy, for the same seeds: if the ratio is above 1, the feature costs time or energy. Time and energy (of the cell's
 devices) are per round and cell. A round ends when its slowest device has finished. Two rows cover a different set of
 devices: without reestablishment, a link failure ends the device's part of the round; if devices must always transmit
 on their whole share, fewer devices have coverage, and the round does not wait for devices without coverage.
@@ -136,14 +136,14 @@ def measured(data: Data, seed: int) -> tuple[float, float, float]:
 
 
 def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int] = SEEDS) -> str:
-    """Measure the whole preset, the preset without each of its laws in turn, and the preset `journal`."""
+    """Measure the whole preset, the preset without each of its features in turn, and the preset `journal`."""
     variants = [data("nr"), *(changed(data("nr"), law.without) for law in LAWS), data("journal")]
     jobs = [(variant, seed) for variant in variants for seed in seeds]
     found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)
     titles = [
         ("none: all of `nr`", "", ""),
         *((law.name, _keys(law), law.source) for law in LAWS),
-        ("all laws: the journal's radio", "`radio.preset`", "J, Table I"),
+        ("all features: the journal's radio", "`radio.preset`", "J, Table I"),
     ]
     rows = [
         [*title, *(_with_error(each[:, i]) for i in (0, 1)), f"{each[:, 2].mean():.1%}"]
@@ -151,7 +151,7 @@ def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int]
         for title, each in zip(titles, found, strict=True)
     ]
     head = (
-        "law left out",
+        "feature left out",
         "keys",
         "source",
         "time, s",
