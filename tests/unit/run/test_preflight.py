@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from edgefl import studies
@@ -202,6 +204,33 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
 def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: tuple[str, ...]) -> None:
     changes = [f"learning.partition={{name: iid, label_sets: {sets}}}", change, "sessions.count=4"]
     with refused_at("learning.partition", *nouns):
+        prepare(scenario.load(digits, changes), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "held", "tested"),
+    [([0, 1, 2, 2], [3, 3], "0, 1, 2", "3"), (list("abcd"), list("ABAB"), "a, b, c, d", "A, B")],
+)
+def test_labels_without_a_test_sample(
+    train: list[Any], test: list[Any], held: str, tested: str, digits: Path
+) -> None:
+    """A session whose labels no test sample has is refused before the run, with the labels of the file."""
+    x = np.zeros((40, 4), np.float32)
+    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
+    np.savez(digits.parent / "a.npz", **labels)
+    digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+    for check in (validation.check, partial(simulate, out="out", device="cpu")):
+        with refused_at("learning.dataset", f"labels {held} that a session", f"have the labels {tested}:"):
+            check(digits)
+    assert not Path("out").exists()
+
+
+def test_labels_without_a_validation_sample(digits: Path) -> None:
+    changes = [
+        "learning.partition={name: iid, label_sets: [[0, 1], [8, 9]]}",
+        "learning.evaluation.validation=0.00333",
+    ]
+    with refused_at("learning.evaluation.validation", "no validation sample", "a larger share"):
         prepare(scenario.load(digits, changes), device="cpu")
 
 
