@@ -48,7 +48,7 @@ def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, 
 def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> None:
     file = digits.with_name("study.yaml")
     file.write_text(STUDY % "radio.slot_s: 0.01")
-    with refused_at("radio", "wrong seed 1", "study.yaml:7"):
+    with refused_at("radio.slot_s", "wrong seed 1", "study.yaml:7"):
         validation.check(file)
     with refused_at("", "wrong seed 1"):
         studies.run(studies.plan(file), "out", studies.StudyOptions(device="cpu", jobs=1))
