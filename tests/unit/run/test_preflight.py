@@ -241,6 +241,30 @@ def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None
     assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
 
 
+@pytest.mark.parametrize(
+    ("rounds", "connects"), [("{deadline_s: 0.02}", True), ("{deadline_s: 0.3, every_s: 60}", False)]
+)
+def test_a_deadline_below_the_access_time_is_noted(
+    rounds: str, connects: bool, digits: Path, tmp_path: Path
+) -> None:
+    """Access alone takes 0.36 s with a setup, and more than 0.02 s without; after a minute devices set up again."""
+    workload = ["learning=null", "workload={payload_bits: 1000, flops_per_sample: 1}", f"rounds={rounds}"]
+    cell = scenario.load(digits, workload)
+    (note,) = prepare(cell, device="cpu").notes
+    first_s, *later_s = [float(number) for number in re.findall(r"([\d.]+) s(?:,|$| in)", note)]
+    assert cell.radio.access is not None
+    assert first_s > cell.radio.access.setup_s
+    # both numbers are rounded to three digits
+    assert later_s == [pytest.approx(first_s - cell.radio.access.setup_s, abs=6e-4)] * connects
+    done = simulate(cell, tmp_path / "run", device="cpu")
+    assert "completed" not in set(done.devices.outcome)
+    above = f"rounds.deadline_s={later_s[0] + 0.01 if connects else first_s + 0.01}"
+    assert not any(
+        "deadline_s" in note
+        for note in prepare(scenario.load(digits, [*workload, above]), device="cpu").notes
+    )
+
+
 DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]
 
 
