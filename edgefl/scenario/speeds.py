@@ -40,5 +40,7 @@ def doppler_speeds_m_s(movement: Movement, fleet: Fleet, radio: RadioSettings) -
         f"{name} moves at {speed_m_s:,.4g} m/s, but slots of {radio.slot_s:g} s at"
         f" {radio.carrier_hz / 1e9:g} GHz need less than {limit_m_s:.3g} m/s, so that the fading of consecutive slots"
         f" is correlated: {remedy}{further}",
-        ("radio", "slot_s") if key and key not in mobility.model_fields_set else (*place, *filter(None, [key])),
+        ("radio", "slot_s")
+        if key and key not in mobility.model_fields_set
+        else (*place, *filter(None, [key])),
     )
