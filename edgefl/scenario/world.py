@@ -270,7 +270,7 @@ class World:
         if settings is None:
             return None
         rates = read(settings, shipped.data(settings.path))
-        rates.check(self.count, self.layout.cells)
+        rates.check(self.count, self.layout)
         return rates
 
     def radio(self, env: simpy.Environment) -> Radio:
