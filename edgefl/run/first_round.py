@@ -37,7 +37,7 @@ Members = Callable[
 LONGEST_S = 1e9  # some 30 years; a device that computes longer in a round must be a mistake
 
 
-class Lengths(NamedTuple):
+class _Lengths(NamedTuple):
     """Times, s, of a round at the links' mean SNR, without waiting for DRX cycles.
 
     first_s: time of the fastest device in round 1, in which devices connect. later_s, slowest_s: times of the fastest
@@ -59,7 +59,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
     """
     own, members, network = world.sections, world.members, simulation.network
-    empty, lengths = list[str](), list[Lengths]()
+    empty, lengths = list[str](), list[_Lengths]()
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
         _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
@@ -103,7 +103,7 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 def _check_first_round(
     own: OwnSections, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> Lengths:
+) -> _Lengths:
     """Return the lengths of a cell's first round and of later rounds with the same participants."""
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
@@ -126,7 +126,7 @@ def _check_first_round(
         if not radio.air.dynamic and len(links):  # in a dynamic band, transfers depend on each other
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     if not len(links):
-        return Lengths(math.inf, math.inf, max(computes_s))
+        return _Lengths(math.inf, math.inf, max(computes_s))
     compute_s = np.array(computes_s)[np.searchsorted(np.unique(fleet.of), fleet.of[list(links.devices)])]
     lasts_s = compute_s.copy()
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
@@ -137,7 +137,7 @@ def _check_first_round(
         access("downlink", both_bits[0], np.full(len(links), silent_s)) + lasts_s + up_s
         for silent_s in (math.inf, _shortest_pause_s(own.rounds))
     )
-    return Lengths(float(first_s.min()), float(later_s.min()), float(later_s.max()))
+    return _Lengths(float(first_s.min()), float(later_s.min()), float(later_s.max()))
 
 
 def _shortest_pause_s(rules: RoundSettings) -> float:
@@ -184,7 +184,7 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return np.asarray(np.ceil(taken_s / air.slot_s) * air.slot_s)
 
 
-def _notes_of_lengths(own: OwnSections, lengths: Sequence[Lengths]) -> list[str]:
+def _notes_of_lengths(own: OwnSections, lengths: Sequence[_Lengths]) -> list[str]:
     """Note rounds too short for any update, and runs of more than MANY_ROUNDS rounds."""
     if not lengths:
         return []

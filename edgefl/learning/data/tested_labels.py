@@ -1,4 +1,4 @@
-"""The labels of test and validation samples, to refuse sessions whose models could not be tested."""
+"""Check that the labels of a session occur among the test and validation samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
