@@ -46,6 +46,11 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
     return j0(slot_turn(speed_m_s, carrier_hz=carrier_hz, slot_s=slot_s))
 
 
+def speed_limit_m_s(*, carrier_hz: float, slot_s: float) -> float:
+    """Return the speed at which the fading's phase shift in a slot reaches J0's first zero; see `slot_turn`."""
+    return FIRST_BESSEL_ZERO / (2.0 * math.pi * doppler_hz(1.0, carrier_hz=carrier_hz) * slot_s)
+
+
 def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
     """Return the largest phase shift of the fading in a slot, 2 pi f_d tau in rad.
 
@@ -68,7 +73,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
         )
     turn = 2.0 * math.pi * doppler_hz(speed_m_s, carrier_hz=carrier_hz) * slot_s
     if turn >= FIRST_BESSEL_ZERO:
-        limit_m_s = speed_m_s * FIRST_BESSEL_ZERO / turn
+        limit_m_s = speed_limit_m_s(carrier_hz=carrier_hz, slot_s=slot_s)
         raise ValueError(
             f"speed_m_s {speed_m_s:g} is too fast for slots of {slot_s:g} s at {carrier_hz:g} Hz: "
             f"rho = J0(2 pi f_d tau) is positive below {limit_m_s:.3g} m/s only; use slot_s below "

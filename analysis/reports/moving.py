@@ -185,7 +185,9 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
     hour = (begin_h + end_h) / 2 if at_hour is None else at_hour
     hour += HOURS * (hour < begin_h)
     if not begin_h <= hour <= end_h:
-        raise ValueError(f"no hour {hour:g} in the run, which lasts from {begin_h:g} to {end_h:g}")
+        raise ValueError(
+            f"no hour {hour:g} in the run, which lasts from hour {begin_h:.3g} to hour {end_h:.3g}"
+        )
     return float((hour - begin_h) / HOURS * day.clock.day_s)
 
 

@@ -43,7 +43,8 @@ def study(
     Args:
         base: a study (file, or dict with the keys of a study file); or a scenario (object, file or dict) to run with
             `variants`.
-        variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
+        variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}, or as in
+            `Scenario.with_`: {"wide": dict(radio__bandwidth_hz=2e8)}.
         seeds: seeds with which each variant runs; by default the seeds of the study file, or the scenario's seed. If
             given for a study file, only these seeds are run, and the study's question is not answered.
         reference: the variant with which other variants are compared, or None for the first variant.
@@ -100,6 +101,12 @@ def _whole(seeds: object) -> tuple[int, ...]:
     raise EdgeflError(f"seeds: give a list of whole numbers, such as [1, 2], got {clipped(repr(seeds))}")
 
 
+def _dotted(overrides: Overrides) -> dict[str, Any]:
+    """Return overrides with dotted keys, in which a key of Python keywords has two underscores for each dot."""
+    keys = {key: str(key) for key in overrides}
+    return {key if "." in key else key.replace("__", "."): overrides[own] for own, key in keys.items()}
+
+
 def _failed(shown: Showing, failure: "studies.Failed") -> None:
     shown.failed(failure.label)
     shown.note(f"failed: {failure}{failure.trace and chr(10)}{failure.trace}")
@@ -140,7 +147,7 @@ def _planned(
         own = {
             "seeds": list(seeds) or [scenario.seed],
             "reference": reference or next(iter(variants or {})),
-            "variants": {name: dict(overrides or {}) for name, overrides in (variants or {}).items()},
+            "variants": {name: _dotted(overrides or {}) for name, overrides in (variants or {}).items()},
             **({} if question is None else {"question": dict(question)}),
         }
     content = {"name": scenario.name, "seeds": [scenario.seed], **own, "scenario": "scenario.yaml"}

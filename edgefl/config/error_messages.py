@@ -179,7 +179,9 @@ def _message(
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
     if error["type"] != "strict":  # the message of a strict error already contains the value
-        remedy = _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error)
+        remedy = (
+            _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error, field)
+        )
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
 

@@ -1,8 +1,12 @@
 """Units at the end of keys' names, and suggestions for numbers in a different unit, such as MHz or per cent."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import ge, gt, le, lt
 from typing import Any
+
+from pydantic.fields import FieldInfo
 
 UNITS = {
     "per_km2": "1/km²",
@@ -34,11 +38,14 @@ UNITS = {
 PREFIXES = {
     "hz": {"GHz": 1e9, "MHz": 1e6, "kHz": 1e3},
     "m": {"km": 1e3},
-    "s": {"h": 3600.0, "min": 60.0, "ms": 1e-3},
+    "s": {"h": 3600.0, "min": 60.0, "ms": 1e-3, "us": 1e-6},
     "w": {"kW": 1e3, "mW": 1e-3},
     "j": {"Wh": 3600.0, "kJ": 1e3},
     "bits": {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3},
 }
+WRITTEN = (0.01, 1e6)  # range of the numbers that a user writes in a unit of choice
+MOST_APART = 2.0  # maximum distance, in orders of magnitude, between a suggested number and the default
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {"ge": ge, "gt": gt, "le": le, "lt": lt}
 _WITH_UNIT = re.compile(r"\s*([-+]?\d[\d_.]*(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]+)\s*")
 
 
@@ -52,11 +59,12 @@ def without_unit(key: str) -> str:
     return next((key.removesuffix(f"_{suffix}") for suffix in UNITS if key.endswith(f"_{suffix}")), key)
 
 
-def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
+def unit_slip(place: Sequence[str], error: Mapping[str, Any], field: FieldInfo | None = None) -> str:
     """Suggest a number in the key's unit for a number that seems to be in a different unit; '' if unsure.
 
     Args:
-        place: place of the key with the number. error: pydantic's error about this key.
+        place: place of the key with the number. error: pydantic's error about this key. field: the key's limits and
+            default, if known.
     """
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""
@@ -64,13 +72,43 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
         return with_unit(place[-1], given) if place else ""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
-    if error["type"] == "less_than_equal" and context.get("le") == 1 and 1 < given <= 100:
-        return f": it is a share, so write {given / 100:g} for {given:g} %"
-    if error["type"] == "greater_than_equal" and unit in PREFIXES and given > 0:
-        for name, factor in reversed(PREFIXES[unit].items()):
-            if factor > 1 and given * factor >= context["ge"]:
-                return f": {given:g} {name} is {yaml_number(given * factor)}"
-    return ""
+    if unit not in PREFIXES:
+        share = error["type"] == "less_than_equal" and context.get("le") == 1 and 1 < given <= 100
+        return f": it is a share, so write {given / 100:g} for {given:g} %" if share else ""
+    if not WRITTEN[0] <= given <= WRITTEN[1]:
+        return ""
+    limits = [context, *(_limit(one) for one in (field.metadata if field else ()))]
+    default = field.default if field and isinstance(field.default, int | float) else None
+    numbers = {
+        name: given * factor
+        for name, factor in sorted(PREFIXES[unit].items(), key=lambda one: abs(math.log(one[1])))
+        if (factor > 1) == error["type"].startswith("greater_than") and _within(given * factor, limits)
+    }
+    if default:
+        numbers = {name: number for name, number in numbers.items() if _apart(number, default) <= MOST_APART}
+    if not numbers:
+        return ""
+    name = min(numbers, key=lambda one: _apart(numbers[one], default) if default else 0.0)
+    return f": {given:g} {name} is {yaml_number(float(f'{numbers[name]:.4g}'))}"
+
+
+def _limit(one: Any) -> dict[str, Any]:
+    return {kind: getattr(one, kind) for kind in COMPARISONS if hasattr(one, kind)}
+
+
+def _within(number: float, limits: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a number meets limits such as {'ge': 0}."""
+    return all(
+        compare(number, limit[kind])
+        for limit in limits
+        for kind, compare in COMPARISONS.items()
+        if isinstance(limit.get(kind), int | float)
+    )
+
+
+def _apart(number: float, default: float) -> float:
+    """Return by how many orders of magnitude two numbers differ."""
+    return abs(math.log10(number / default)) if default > 0 else 0.0
 
 
 def with_unit(key: str, text: str) -> str:

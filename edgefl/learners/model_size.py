@@ -14,6 +14,7 @@ from edgefl.learning import memory
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.data.tested_labels import tested_labels
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.objective import task_of
@@ -77,7 +78,7 @@ def _sized(
     task = task_of(settings, data)
     if task.per_position:
         return None  # the model's outputs are only known once it is built
-    data, _ = split_off(data, settings.evaluation.validation, task.kinds(data.train.y))
+    data, validation = split_off(data, settings.evaluation.validation, task.kinds(data.train.y))
     if settings.local.augmentation:
         Augmentation().check(data.train.x.shape[1:])
     size = settings.model.size(data.train.x.shape[1:], data.num_classes)
@@ -98,6 +99,7 @@ def _sized(
             world.streams,
             inputs,
             members.populations,
+            tested=tested_labels(settings.evaluation, task, data, validation),
         ),
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,

@@ -141,6 +141,20 @@ class Mobility(Component):
         placed._places = places
         return placed
 
+    def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
+        """Return the parameter that sets the devices' highest speed, or '', and a remedy for too high speeds.
+
+        Args:
+            place: the model's key in the scenario.
+        """
+        speeds = {
+            name: value
+            for name in type(self).model_fields
+            if "speed" in name and isinstance(value := getattr(self, name), int | float)
+        }
+        key = max(speeds, key=speeds.__getitem__, default="")
+        return key, f"lower {place}.{key} (now {speeds[key]:g})" if key else "make the devices slower"
+
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
         """Return the radius of the disc in which devices are placed at the start, m."""

@@ -21,6 +21,7 @@ PLACE = ("devices", "mobility", "path")
 RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
+TOWN_KM = 30.0  # devices within so many metres probably move in a town, with coordinates in kilometres
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
@@ -62,7 +63,9 @@ class Trace(Mobility):
         description="path of a file or folder, or a pattern such as taxis/*.csv, relative to the scenario's file"
     )
     columns: dict[Role, str | Annotated[int, Field(ge=1, le=10_000)]] = Field(
-        {}, description="columns of tables by name or number: {t: NAME, id: NAME, lon: NAME, lat: NAME}"
+        {},
+        description="columns of tables by name or number: {t: NAME, id: NAME, x: NAME, y: NAME}, in s"
+        " and m, or lon and lat, in degrees, instead of x and y",
     )
     geo: bool | None = Field(
         None,
@@ -121,6 +124,20 @@ class Trace(Mobility):
     def start_all(self) -> "_Recorded":
         return self._moving(self._read(None))
 
+    def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
+        return "path", (
+            f"set {place}.scale: {self.scale / 1000:g} if x and y are in millimetres, or time_scale:"
+            f" {self.time_scale * 60:g} if t is in minutes"
+        )
+
+    def _faster(self, extent_m: float) -> str:
+        """Return a remedy for too low speeds; in a small area, coordinates are probably in kilometres."""
+        of_positions = f"scale: {self.scale * 1000:g} if x and y are in kilometres"
+        of_times = f"time_scale: {self.time_scale / 1000:g} if t is in milliseconds"
+        first, second = (of_positions, of_times) if extent_m < TOWN_KM else (of_times, of_positions)
+        within_m = float(f"{extent_m:.2g}")
+        return f"all positions lie within {within_m:g} m, so set devices.mobility.{first}, or {second}"
+
     @property
     def _origin(self) -> tuple[float, float] | None:
         """The geographic location of [0, 0] (longitude, latitude), if known."""
@@ -163,11 +180,12 @@ class Trace(Mobility):
         fastest_m_s = _fastest_m_s(rows, counts)
         if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
+            remedy = self.slower()[1]
             if fastest_m_s < WALK_M_S:
                 found = f"no device is faster than {fastest_m_s:.2g} m/s"
+                remedy = self._faster(float(np.ptp(rows[:, 1:], axis=0).max()))
             self.places.notes.append(
-                f"{self.path}: {found}; x and y must be in metres, and t in seconds (for milliseconds set"
-                " devices.mobility.time_scale: 0.001)"
+                f"{self.path}: {found}; x and y must be in metres, and t in seconds: {remedy}"
             )
         if self.max_gap_s is None and movement.gaps:
             self.places.notes.append(

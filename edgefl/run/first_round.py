@@ -2,23 +2,26 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edgefl.channel.many_links import static_power
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
+from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.sessions import TimedPolicy
-from edgefl.engine.settings import DeviceSettings
+from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
@@ -34,6 +37,18 @@ Members = Callable[
 LONGEST_S = 1e9  # some 30 years; a device that computes longer in a round must be a mistake
 
 
+class _Lengths(NamedTuple):
+    """Times, s, of a round at the links' mean SNR, without waiting for DRX cycles.
+
+    first_s: time of the fastest device in round 1, in which devices connect. later_s, slowest_s: times of the fastest
+    and the slowest device in later rounds, still connected unless the pause between rounds is too long.
+    """
+
+    first_s: float
+    later_s: float
+    slowest_s: float
+
+
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
@@ -44,7 +59,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
     """
     own, members, network = world.sections, world.members, simulation.network
-    empty, lengths = list[str](), list[tuple[float, float]]()
+    empty, lengths = list[str](), list[_Lengths]()
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
         _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
@@ -88,8 +103,8 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 def _check_first_round(
     own: OwnSections, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> tuple[float, float]:
-    """Return the times, s, of the fastest and the slowest device in a cell's first round, at the links' mean SNR."""
+) -> _Lengths:
+    """Return the lengths of a cell's first round and of later rounds with the same participants."""
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
     task = own.learning.local if own.learning else own.workload
@@ -103,17 +118,63 @@ def _check_first_round(
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
-        links = opened.links.at(opened.in_sync())  # leave out links that carry no bits, which would fail
-        computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
+        rows = opened.in_sync()
+        links = opened.links.at(rows)  # leave out links that carry no bits, which would fail
+        fleet = rounds.simulation.fleet
+        computes_s = _computes_s(work, fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
         if not radio.air.dynamic and len(links):  # otherwise transfers depend on each other
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
-    moves_s = np.zeros(len(links))
+    if not len(links):
+        return _Lengths(math.inf, math.inf, max(computes_s))
+    compute_s = np.array(computes_s)[np.searchsorted(np.unique(fleet.of), fleet.of[list(links.devices)])]
+    lasts_s = compute_s.copy()
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
-        moves_s += _transfers_s(radio.air, links, direction, bits)
-    some = len(links) > 0
-    fastest_s = min(computes_s) + (float(moves_s.min()) if some else math.inf)
-    return fastest_s, max(computes_s) + (float(moves_s.max()) if some else 0.0)
+        lasts_s += _transfers_s(radio.air, links, direction, bits)
+    access = partial(_access_s, rounds, opened, rows)
+    up_s = access("uplink", both_bits[1], compute_s)
+    first_s, later_s = (
+        access("downlink", both_bits[0], np.full(len(links), silent_s)) + lasts_s + up_s
+        for silent_s in (math.inf, _shortest_pause_s(own.rounds))
+    )
+    return _Lengths(float(first_s.min()), float(later_s.min()), float(later_s.max()))
+
+
+def _shortest_pause_s(rules: RoundSettings) -> float:
+    """Return the shortest time, s, for which devices are silent between two rounds."""
+    if rules.every_s is None or rules.deadline_s is None:
+        return rules.pause_s
+    return max(rules.pause_s, rules.every_s - rules.deadline_s)
+
+
+def _access_s(
+    rounds: Rounds,
+    opened: RadioRound,
+    rows: Sequence[int],
+    direction: Direction,
+    bits: int,
+    silent_s: FloatArray,
+) -> FloatArray:
+    """Return each link's shortest access time, s [rows], after a silence of at least silent_s [rows]."""
+    air, devices = opened.air, rounds.simulation.devices
+    if air.settings.access is None:
+        return np.zeros(len(rows))
+    rates = [None] * len(rows)
+    if direction == "uplink" or opened.broadcast is None:
+        rates = opened.rates_bit_s[direction][rows].tolist()
+    slots = []
+    for row, least_s, rate in zip(rows, silent_s.tolist(), rates, strict=True):
+        connection = devices[opened.links.devices[row]].draws.connection
+        since_s = (
+            least_s if least_s >= connection.release_s else 0.0
+        )  # with luck, the device listens in its DRX cycle
+        slots.append(
+            lead_of(air.settings.access, air.slot_s, direction, bits, since_s, connection, rate).slots
+        )
+    lead = np.array(slots) * np.float64(air.slot_s)
+    return (
+        lead if rates[0] is not None else np.full(len(rows), lead.max())
+    )  # a broadcast waits for all devices
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
@@ -123,16 +184,17 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return np.asarray(np.ceil(taken_s / air.slot_s) * air.slot_s)
 
 
-def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) -> list[str]:
+def _notes_of_lengths(own: OwnSections, lengths: Sequence[_Lengths]) -> list[str]:
     """Note rounds too short for any update, and runs of more than MANY_ROUNDS rounds."""
     if not lengths:
         return []
     notes, rules, end_s = [], own.rounds, own.latest_end_s
-    fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
-    if rules.deadline_s is not None and fastest_s > rules.deadline_s:
+    first_s, later_s, round_s = map(min, zip(*lengths, strict=True))
+    if rules.deadline_s is not None and rules.deadline_s < later_s:
+        later = f", in which it connects, and {later_s:.3g} s in later rounds" if later_s < first_s else ""
         notes.append(
             f"rounds.deadline_s {rules.deadline_s:g}: almost no update can arrive in time; the fastest device of"
-            f" the first round needs about {fastest_s:.3g} s"
+            f" the first round needs about {first_s:.3g} s{later}"
         )
     many = end_s / max(round_s, SHORTEST_ROUND_S)
     at_once = rules.every_s is None and not rules.pause_s

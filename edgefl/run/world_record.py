@@ -90,7 +90,7 @@ def record(
             raise EdgeflError(f"{name} {seconds}: give seconds, at least {SHORTEST_S}")
     out = without_tilde(Path(out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise EdgeflError(f"{out}: is not empty; give a new folder")
+        raise EdgeflError(f"{out}: {'is not empty' if out.is_dir() else 'is a file'}; give a new folder")
     if tables == "parquet":
         parquet.require()
     with scenario.naming_places():

@@ -39,6 +39,7 @@ from edgefl.rng import Streams
 from edgefl.scenario.federation_settings import sizes
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.speeds import doppler_speeds_m_s
 
 # s between two checks of whether devices have crossed the edge of the only cell; a car moves 3 m meanwhile
 EDGE_TICK_S = 0.1
@@ -269,7 +270,7 @@ class World:
         if settings is None:
             return None
         rates = read(settings, shipped.data(settings.path))
-        rates.check(self.count, self.layout.cells)
+        rates.check(self.count, self.layout)
         return rates
 
     def radio(self, env: simpy.Environment) -> Radio:
@@ -287,7 +288,7 @@ class World:
                 device_power_w=power_w,
                 device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
                 device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
-                speeds_m_s=self.movement.doppler_speeds_m_s(),
+                speeds_m_s=doppler_speeds_m_s(self.movement, self.fleet, settings),
                 gains=BehindWalls(self.gains, walls) if (walls := self.walls(env)) else self.gains,
                 streams=self.streams,
                 reading_s=self.handover.measurement_interval_s,

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edgefl.config import registry
 from edgefl.config.component import AnyComponent, build, parameters_of
+from edgefl.config.error_messages import dotted, flat, in_short
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
 
@@ -82,7 +83,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         made = build(component, parameters)
     except ValueError as error:
         raise ContractError(
-            f"{name} cannot be instantiated: pass valid values to check(): {error}"
+            f"{name} cannot be instantiated: pass valid values to check(): {_told(error, component)}"
         ) from error
     _check_parameters(name, made)
     _check_yaml(name, kind, made)
@@ -100,6 +101,17 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         raise ContractError(
             f"{name} fails its check with {type(error).__name__}: {error}; the traceback shows which result is wrong"
         ) from error
+
+
+def _told(error: ValueError, component: type[AnyComponent]) -> str:
+    """Return an error about a component's parameters in the words of an error about a scenario."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    faults = flat(error.errors(), parameters_of(component))
+    lines = (
+        f"{dotted(fault.place)}: {fault.message()}" if fault.place else fault.message() for fault in faults
+    )
+    return in_short(lines, len(faults))
 
 
 def _kind_of(component: type[AnyComponent]) -> str:
@@ -141,7 +153,7 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
     try:
         again = build(cls, given)
     except ValueError as error:
-        raise ContractError(f"{name}: a default is outside its bounds: {error}") from error
+        raise ContractError(f"{name}: a default is outside its bounds: {_told(error, cls)}") from error
     must(again == made, f"{name}: validating its parameters again changes them; make validators idempotent")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.augmentation import Augmentation
+from edgefl.learning.data.tested_labels import TestedLabels
 from edgefl.learning.datasets import Split
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
@@ -32,6 +32,7 @@ class SplitInMemory:
         task: the task that the targets belong to.
         kinds: kind of each sample, [n]; by default the sample's label.
         augmentation: how local training augments samples; None: samples are not augmented.
+        tested: labels of these samples with their names, for errors about missing labels, or None.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class SplitInMemory:
         kinds: np.ndarray | None = None,
         augmentation: Augmentation | None = None,
         count: int | None = None,
+        tested: TestedLabels | None = None,
     ) -> None:
+        self.tested = tested
         self.augmentation = augmentation
         self.task = task
         self.kinds = None if kinds is None else torch.from_numpy(kinds).to(torch_device)
@@ -141,16 +144,10 @@ class SplitInMemory:
         """Return the indices of the samples with one of these labels."""
         key = tuple(labels)
         if key not in self._labels:
+            (self.tested or TestedLabels(self.labels)).require(key)
             wanted = torch.tensor(key, device=self.y.device)
             kinds = self.y[: self.count] if self.kinds is None else self.kinds
-            rows = torch.isin(kinds, wanted).nonzero().squeeze(1)
-            if not len(rows):
-                raise EdgeflError(
-                    f"no test sample has one of the labels {list(key)} that a session's devices hold: choose a data "
-                    "set with test samples of all labels, or a partition with other labels",
-                    ("learning", "dataset"),
-                )
-            self._labels[key] = rows
+            self._labels[key] = torch.isin(kinds, wanted).nonzero().squeeze(1)
         return self._labels[key]
 
 

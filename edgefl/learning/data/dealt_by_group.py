@@ -7,6 +7,7 @@ import numpy as np
 
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.data.tested_labels import TestedLabels
 from edgefl.learning.datasets import SamplesByGroup
 from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
@@ -124,8 +125,9 @@ def device_data_of(
     inputs: PartitionInputs,
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
+    tested: Sequence[TestedLabels] = (),
 ) -> DeviceData:
     """Deal all training samples to devices together, or one group per device if samples are generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
-    return DeviceData(partition, labels, devices, streams, inputs, populations)
+    return DeviceData(partition, labels, devices, streams, inputs, populations, tested)

@@ -7,6 +7,7 @@ import numpy as np
 
 from edgefl.config.answers import wrong
 from edgefl.errors import about
+from edgefl.learning.data.tested_labels import TestedLabels
 from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
 
@@ -22,9 +23,10 @@ class DeviceData:
         devices: number of devices of the run, present or not.
         inputs: the devices' positions and the samples' groups, for partitions that need them.
         populations: device ids of each population, ascending; with at most one population, all devices belong to it.
+        tested: labels of samples on which models are tested; a session without any of these labels is an error.
 
     Raises:
-        EdgeflError: the partition cannot divide these data.
+        EdgeflError: the partition cannot divide these data, or models of a session could not be tested.
     """
 
     def __init__(
@@ -35,7 +37,9 @@ class DeviceData:
         streams: Streams,
         inputs: PartitionInputs,
         populations: Sequence[range] = (),
+        tested: Sequence[TestedLabels] = (),
     ) -> None:
+        self._tested = tested
         self._partition = partition
         self._labels = labels
         self._devices = devices
@@ -86,6 +90,10 @@ class DeviceData:
             raise wrong(assign, dealt, wanted)
         if dealt and np.bincount(np.concatenate(dealt).astype(np.int64)).max(initial=0) > 1:
             raise wrong(assign, dealt, f"each sample once: of {devices} devices, some hold the same sample")
+        if self._tested and sum(map(len, dealt)):
+            held = np.unique(self._labels[np.concatenate(dealt).astype(np.int64)]).tolist()
+            for one in self._tested:
+                one.require(held)
         return dealt
 
     @property

@@ -69,6 +69,7 @@ class Data:
     num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
     label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.
+    source: a user's file and its targets as stored, such as `a.npz: y is float64 [600]`, for messages; or empty.
     """
 
     train: Split
@@ -79,6 +80,17 @@ class Data:
     label_names: tuple[str, ...]
     group_names: tuple[str, ...] = ()
     by_group: SamplesByGroup | None = None
+    source: str = ""
+
+    @property
+    def splits(self) -> dict[str, Split]:
+        """The samples for training and for testing, by name."""
+        return {"training": self.train, "test": self.test}
+
+    def targets_of(self, name: str) -> str:
+        """Return a phrase for messages on the type and shape of a split's targets."""
+        y = self.splits[name].y
+        return self.source or f"the {name} targets are {y.dtype} {list(y.shape)}"
 
     @classmethod
     def unscaled(

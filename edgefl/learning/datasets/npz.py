@@ -3,6 +3,7 @@
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,10 @@ class Npz(Dataset):
         named = [(f"x{part} of {self.path}", x) for part, x in zip(parts, inputs, strict=True)]
         groups, group_names = self._groups(arrays, parts)
         train, test = divided(named, numbers, groups, self.test_share, "npz")
-        return complete(train, test, names, group_names, self.scale)
+        y = f"y{parts[0]}"
+        shape, kind = headers[y]
+        data = complete(train, test, names, group_names, self.scale)
+        return replace(data, source=f"{self.path}: {y} is {kind} {list(shape)}")
 
     def _unreadable(self, error: Exception) -> EdgeflError:
         return EdgeflError(
@@ -79,6 +83,13 @@ class Npz(Dataset):
             raise EdgeflError(
                 f"{self.path} lacks {', '.join(lacking)}; its arrays are {', '.join(headers) or 'none'}"
             )
+        first, *others = (f"y{part}" for part in parts)
+        for other in others:
+            if (headers[first][1].kind == "f") != (headers[other][1].kind == "f"):
+                raise EdgeflError(
+                    f"{self.path}: {first} is {headers[first][1]}, but {other} is {headers[other][1]}: convert labels"
+                    " by y.astype(int), or the values of a regression by y.astype(float)"
+                )
         for part in parts:
             (x_shape, x_type), (y_shape, y_type) = headers[f"x{part}"], headers[f"y{part}"]
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")

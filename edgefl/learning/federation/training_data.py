@@ -11,6 +11,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.sample_pool import SamplePool
+from edgefl.learning.data.tested_labels import TestedLabels, tested_labels
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.drifting import both_concepts
@@ -71,8 +72,12 @@ class TrainingData:
             augmentation.check(self.inputs.shape)
         self.train = self._in_memory(settings, data, data.train, augmentation)
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
-        self.test = self._in_memory(settings, data, data.test)
-        self.validation = None if validation is None else self._in_memory(settings, data, validation)
+        self._tested = tested_labels(settings.evaluation, self.task, data, validation)
+        of = {one.use: one for one in self._tested}
+        self.test = self._in_memory(settings, data, data.test, tested=of.get("test"))
+        self.validation = None
+        if validation is not None:
+            self.validation = self._in_memory(settings, data, validation, tested=of.get("validation"))
 
     def dealt(
         self, partition: Partition, inputs: PartitionInputs, streams: Streams, populations: Sequence[range]
@@ -88,10 +93,16 @@ class TrainingData:
             inputs,
             populations,
             self.pool,
+            self._tested,
         )
 
     def _in_memory(
-        self, settings: LearningSettings, data: Data, split: Split, augmentation: Augmentation | None = None
+        self,
+        settings: LearningSettings,
+        data: Data,
+        split: Split,
+        augmentation: Augmentation | None = None,
+        tested: TestedLabels | None = None,
     ) -> SplitInMemory:
         kinds = None if self.task.of_classes else self.task.kinds(split.y)
         return SplitInMemory(
@@ -103,6 +114,7 @@ class TrainingData:
             kinds,
             augmentation,
             count=len(split.y),
+            tested=tested,
         )
 
 

@@ -22,7 +22,7 @@ class Classification(Task):
     of_classes: ClassVar = True
 
     def check(self, data: Data) -> None:
-        for name, split in (("training", data.train), ("test", data.test)):
+        for name, split in data.splits.items():
             y = split.y
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
                 several = y.ndim > 1
@@ -32,9 +32,10 @@ class Classification(Task):
                     if several
                     else "for numbers choose learning.task: regression"
                 )
+                if not several and np.array_equal(y, np.rint(y)):
+                    instead = f"convert whole numbers by y.astype(int); {instead}"
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"
-                    f" integer of at least 0 ({instead})"
+                    f"{data.targets_of(name)}: classes need one label per sample, an integer or a word ({instead})"
                 )
             if len(y) and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
                 raise EdgeflError(

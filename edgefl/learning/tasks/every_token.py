@@ -28,11 +28,11 @@ class EveryToken(Task):
     per_position: ClassVar = True
 
     def check(self, data: Data) -> None:
-        for name, split in (("training", data.train), ("test", data.test)):
+        for name, split in data.splits.items():
             x, y = split.x, split.y
             if not np.issubdtype(y.dtype, np.integer) or y.ndim != 2 or y.shape != x.shape:
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples are {list(x.shape)}:"
+                    f"{data.targets_of(name)}, and the samples are {list(x.shape)}:"
                     " every_token needs one integer per token; targets and samples must both be of shape [n, length]"
                     " (for one target per text choose learning.task: next_token)"
                 )

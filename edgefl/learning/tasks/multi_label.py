@@ -22,11 +22,11 @@ class MultiLabel(Task):
     score: ClassVar = "f1"
 
     def check(self, data: Data) -> None:
-        for name, split in (("training", data.train), ("test", data.test)):
+        for name, split in data.splits.items():
             y = split.y
             if y.ndim != 2 or y.dtype != np.float32 or not np.isin(y, (0, 1)).all():
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: multi_label needs [n, L] float32, 1 if a"
+                    f"{data.targets_of(name)}: multi_label needs [n, L] float32, 1 if a"
                     " sample has a label and 0 if not"
                 )
             if y.shape[1] != data.num_classes:

@@ -32,12 +32,12 @@ class Regression(Task):
     _edges: tuple[float, ...] = PrivateAttr(())
 
     def check(self, data: Data) -> None:
-        for name, split in (("training", data.train), ("test", data.test)):
+        for name, split in data.splits.items():
             y = split.y
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.floating):
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: regression needs one number per sample,"
-                    " float32 (for labels choose learning.task: classification)"
+                    f"{data.targets_of(name)}: regression needs one number per sample,"
+                    " float32: convert integers by y.astype(float) (for labels choose learning.task: classification)"
                 )
             require_finite(y, f"the {name} targets")
         if data.num_classes != 1:

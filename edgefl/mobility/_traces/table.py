@@ -26,7 +26,8 @@ _COMMON = {
 COMMON = {role: names.split() for role, names in _COMMON.items()}
 WANTED = (
     "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or list them:"
-    " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, with numbers from 1 if there is no header"
+    " columns: {t: NAME, id: NAME, x: NAME, y: NAME}, with lon and lat instead of x and y for degrees, and numbers"
+    " from 1 if there is no header"
 )
 DATE = r"\d{4}[-/]\d\d?[-/]\d\d?[ T]\d"
 # https://www.microsoft.com/en-us/research/publication/t-drive-trajectory-data-sample/: id, time, longitude, latitude

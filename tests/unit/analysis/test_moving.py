@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,18 @@ def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     assert (times_s < 7200).mean() == pytest.approx(share, abs=1 / moving.FRAMES)
 
 
+def test_an_hour_outside_a_short_run_has_few_digits() -> None:
+    clock = SimpleNamespace(hours=lambda time_s: time_s / 3600)
+    day: Any = SimpleNamespace(clock=clock, times_s=np.array([0.0, 589.5]))
+    with pytest.raises(ValueError, match=r"no hour 5 in the run, which lasts from hour 0 to hour 0\.164$"):
+        moving._time_s(day, 5.0)
+
+
 def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
     path = run(write_run)
     with pytest.raises(ValueError, match="no rounds of cell 7; cells with a federation: 0"):
         draw_moving(path, tmp_path / "town.png", cell=7)
-    with pytest.raises(ValueError, match="no hour 12 in the run, which lasts from 6 to 10"):
+    with pytest.raises(ValueError, match=r"no hour 12 in the run, which lasts from hour 6 to hour 10$"):
         draw_moving(path, tmp_path / "town.png", at_hour=12)
     with pytest.raises(ValueError, match=r"town\.txt: end the name with \.png"):
         draw_moving(path, tmp_path / "town.txt")

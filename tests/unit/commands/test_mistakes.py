@@ -49,6 +49,12 @@ a shape without a name | radio: | areas: {geojson: {path: town.geojson}}\nradio:
 a file for a shape | radio: | areas:\n  geojson: town.geojson\nradio: | 7 | areas.geojson: must be a mapping of keys to values, got 'town.geojson'; a name is missing: write areas: {NAME:
 a class without a name |   count: 4\n |   count: 4\n  classes: {share: 0.5}\n | 5 | devices.classes.share: must be a mapping of keys to values, got 0.5; a name is missing: write
 megahertz | 20.0e+6 | 20 | 7 | must be >= 100000, got 20: 20 MHz is 20.0e+6
+gigahertz | 20.0e+6 | 20.0e+6\n  carrier_hz: 3.5 | 8 | got 3.5: 3.5 GHz is 3.5e+9
+milliseconds | radio: | handover: {time_to_trigger_s: 1280}\nradio: | 6 | must be <= 5.12, got 1280: 1280 ms is 1.28
+microseconds | 20.0e+6 | 20.0e+6\n  slot_s: 500 | 8 | must be <= 0.01, got 500: 500 us is 0.0005
+no slot in minutes | 20.0e+6 | 20.0e+6\n  slot_s: 8.0e-6 | 8 | must be >= 0.00001, got 8e-06 (slot length
+no round in minutes | radio: | rounds: {every_s: 0.0005}\nradio: | 6 | must be >= 0.001, got 0.0005 (a round
+kilometres | radio: | layout: {rings: 1, isd_m: 0.5123456}\nradio: | 6 | must be >= 20, got 0.5123456: 0.512346 km is 512.3
 a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
 another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
 percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, so write 0.8 for 80 %

@@ -21,6 +21,7 @@ from edgefl.learning.federation.cell_building import refuse_outputs
 from edgefl.learning.local import cost
 from edgefl.learning.models.factory import Factory
 from edgefl.learning.tasks.classification import Classification
+from edgefl.learning.tasks.regression import Regression
 from edgefl.scenario.data_loading import Loaded
 from tests.refusals import refused_at
 from tests.tables import sections
@@ -104,6 +105,11 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ({"x": X, "y": X[:, :, None]}, {}, "y is float32 [20, 4, 1]: y needs one label per sample"),
         ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], but y has 2 labels"),
         ({"x": X, "y": Y * 0}, {}, "there is only one class, '0'"),
+        (
+            {"x_train": X, "y_train": Y, "x_test": X, "y_test": Y / 1},
+            {},
+            "y_train is int64, but y_test is float64: convert labels by y.astype(int)",
+        ),
         ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups must name one group per sample"),
         (
             {"x": X, "y": np.array([object()] * 20)},
@@ -276,3 +282,20 @@ def test_samples_of_two_shapes_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x[:, :3], y_test=y)
     with refused_at("learning.dataset", [4], [3]):
         Loaded(download=False)(Npz(path=tmp_path / "a.npz"))
+
+
+@pytest.mark.parametrize(
+    ("y", "remedy"), [(Y / 1 - 1, "convert whole numbers by y.astype(int)"), (X[:, 0], "")]
+)
+def test_labels_saved_as_floats_are_refused_with_their_file(y: np.ndarray, remedy: str) -> None:
+    np.savez("a.npz", x=X, y=y)
+    if not remedy:
+        y[0] = 0.5
+    with refused_at("", "a.npz: y is float", "[20]: classes need one label", remedy, "task: regression"):
+        Classification().check(Npz(path="a.npz").load())
+
+
+def test_numbers_saved_as_integers_are_refused_with_their_file() -> None:
+    np.savez("a.npz", x_train=X, y_train=Y, x_test=X, y_test=Y)
+    with refused_at("", "a.npz: y_train is int64 [20]: regression needs", "y.astype(float)"):
+        Regression().check(Npz(path="a.npz").load())

@@ -41,15 +41,34 @@ def start(model: Trace, devices: int) -> Movement:
 
 
 @pytest.mark.parametrize(
-    ("unit_m", "unit_s", "noted"), [(1.0, 1.0, 0), (1000.0, 1.0, 1), (1.0, 0.001, 1), (0.001, 1.0, 1)]
+    ("unit_m", "unit_s", "remedy"),
+    [
+        (1.0, 1.0, ""),
+        (
+            1000.0,
+            1.0,
+            "within 1 m, so set devices.mobility.scale: 1000 if x and y are in kilometres, or time_scale",
+        ),
+        (
+            1.0,
+            0.001,
+            "within 1000 m, so set devices.mobility.time_scale: 0.001 if t is in milliseconds, or scale: 1000",
+        ),
+        (
+            0.001,
+            1.0,
+            "in seconds: set devices.mobility.scale: 0.001 if x and y are in millimetres, or time_scale: 60",
+        ),
+    ],
 )
-def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: float, noted: int) -> None:
-    """If km, ms or mm make a walk too slow for a pedestrian or too fast for a train, one note names the units."""
+def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: float, remedy: str) -> None:
+    """If km, ms or mm make a walk too slow for a pedestrian or too fast for a train, a note names the right units."""
     rows = [(0, 0, 0.0), (60, 0, 80.0), (0, 1, 1000.0), (60, 1, 1000.0)]
     text = "t,id,x,y\n" + "".join(f"{t / unit_s:g},{id_},{x / unit_m:g},0\n" for t, id_, x in rows)
     model = Trace(path=str(write(text)))
     start(model, 2)
-    assert sum("m/s; x and y must be in metres" in note for note in model.places.notes) == noted
+    noted = [note for note in model.places.notes if "m/s; x and y must be in metres" in note]
+    assert [remedy in note for note in noted] == [True] * bool(remedy)
 
 
 def walk(path: Path, devices: int, times: list[float], **parameters: object) -> list[list[list[float]]]:
@@ -296,7 +315,7 @@ def test_number_of_devices(write: Write) -> None:
 
 CSV_FAULTS = {
     "t,id,x\n0,a,1\n": ":1: none of the columns t, id, x is y; name the columns in the first line t,id,x,y",
-    "a b\n1 2\n": ":1: none of the columns a, b is t; .* columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}",
+    "a b\n1 2\n": ":1: none of the columns a, b is t; .* columns: {t: NAME, id: NAME, x: NAME, y: NAME}, with lon",
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
     "t,id,lon\n0,a,1\n": ":1: none of the columns t, id, lon is lat",

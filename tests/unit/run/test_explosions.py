@@ -92,7 +92,10 @@ def test_an_overlong_transfer_is_noted(slowest_s: float, others_s: float, is_tol
     if is_told:
         assert f"the uplink of device 11 took {slowest_s:,.0f} s in session 1, train round 4" in found[0]
         usual = f"{others_s:,.0f} s" if others_s >= 100 else f"{others_s:.3g} s"
-        assert f"while the median uplink of the round's other devices took {usual}: the device's link" in found[0]
+        assert (
+            f"while the median uplink of the round's other devices took {usual}: the device's link"
+            in found[0]
+        )
         assert "rounds.deadline_s" in found[0]
         assert "radio.preset: nr" in found[0]
 

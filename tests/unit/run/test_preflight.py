@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from edgefl import studies
@@ -46,7 +48,7 @@ def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, 
 def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> None:
     file = digits.with_name("study.yaml")
     file.write_text(STUDY % "radio.slot_s: 0.01")
-    with refused_at("radio", "wrong seed 1", "study.yaml:7"):
+    with refused_at("radio.slot_s", "wrong seed 1", "study.yaml:7"):
         validation.check(file)
     with refused_at("", "wrong seed 1"):
         studies.run(studies.plan(file), "out", studies.StudyOptions(device="cpu", jobs=1))
@@ -205,11 +207,62 @@ def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: t
         prepare(scenario.load(digits, changes), device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("train", "test", "held", "tested"),
+    [([0, 1, 2, 2], [3, 3], "0, 1, 2", "3"), (list("abcd"), list("ABAB"), "a, b, c, d", "A, B")],
+)
+def test_labels_without_a_test_sample(
+    train: list[Any], test: list[Any], held: str, tested: str, digits: Path
+) -> None:
+    """A session whose labels no test sample has is refused before the run, with the labels of the file."""
+    x = np.zeros((40, 4), np.float32)
+    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
+    np.savez(digits.parent / "a.npz", **labels)
+    digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+    for check in (validation.check, partial(simulate, out="out", device="cpu")):
+        with refused_at("learning.dataset", f"labels {held} that a session", f"have the labels {tested}:"):
+            check(digits)
+    assert not Path("out").exists()
+
+
+def test_labels_without_a_validation_sample(digits: Path) -> None:
+    changes = [
+        "learning.partition={name: iid, label_sets: [[0, 1], [8, 9]]}",
+        "learning.evaluation.validation=0.00333",
+    ]
+    with refused_at("learning.evaluation.validation", "no validation sample", "a larger share"):
+        prepare(scenario.load(digits, changes), device="cpu")
+
+
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
     """A downlink and an uplink take at least two slots of 0.5 ms, so a shorter deadline is noted."""
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
     assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
     assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
+
+
+@pytest.mark.parametrize(
+    ("rounds", "connects"), [("{deadline_s: 0.02}", True), ("{deadline_s: 0.3, every_s: 60}", False)]
+)
+def test_a_deadline_below_the_access_time_is_noted(
+    rounds: str, connects: bool, digits: Path, tmp_path: Path
+) -> None:
+    """Access alone takes 0.36 s with a setup, and more than 0.02 s without; after a minute devices set up again."""
+    workload = ["learning=null", "workload={payload_bits: 1000, flops_per_sample: 1}", f"rounds={rounds}"]
+    cell = scenario.load(digits, workload)
+    (note,) = prepare(cell, device="cpu").notes
+    first_s, *later_s = [float(number) for number in re.findall(r"([\d.]+) s(?:,|$| in)", note)]
+    assert cell.radio.access is not None
+    assert first_s > cell.radio.access.setup_s
+    # both numbers are rounded to three digits
+    assert later_s == [pytest.approx(first_s - cell.radio.access.setup_s, abs=6e-4)] * connects
+    done = simulate(cell, tmp_path / "run", device="cpu")
+    assert "completed" not in set(done.devices.outcome)
+    above = f"rounds.deadline_s={later_s[0] + 0.01 if connects else first_s + 0.01}"
+    assert not any(
+        "deadline_s" in note
+        for note in prepare(scenario.load(digits, [*workload, above]), device="cpu").notes
+    )
 
 
 DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]

@@ -162,8 +162,11 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
     assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # the end of presence
-    with refused_at("", out):
+    with refused_at("", out, "is not empty"):
         edgefl.record(original, out)
+    (tmp_path / "file").touch()
+    with refused_at("", "file: is a file"):
+        edgefl.record(original, tmp_path / "file")
     endless = original.model_copy(update={"duration_s": None})
     with refused_at(""):
         edgefl.record(endless, tmp_path / "endless")

@@ -172,8 +172,8 @@ radio.propagation.line_of_sight | spatial | radio={preset: journal, propagation:
 radio.carrier_hz | 500000000 | radio.carrier_hz=3.5
 radio.slot_s | 0.01 | radio.slot_s=0.5
 radio.scheduler | fair | radio.scheduler=fair
-radio | 10 | radio.slot_s=0.01
-radio | 140 | devices.mobility={name: static, doppler_speed_m_s: 140}
+radio.slot_s | 10 | radio.slot_s=0.01
+devices.mobility.doppler_speed_m_s | 140 | devices.mobility={name: static, doppler_speed_m_s: 140}
 devices.density_per_km2 | no device | devices={density_per_km2: 1e-9}
 radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: {shadowing: spatial, shadowing_std_db: 4}}
 radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000

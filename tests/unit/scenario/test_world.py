@@ -1,11 +1,13 @@
 """Test the physical world of a scenario: sites, federations, and gains."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from edgefl.channel.path_loss.umi import UMi
+from edgefl.engine.clock import Clock
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
@@ -170,3 +172,24 @@ def test_who_is_absent_or_beyond_the_border_is_not_measured() -> None:
     assert np.isneginf(power_db[[0, 2]]).all()
     assert np.array_equal(power_db[[1, 3]], made.gains.power_db(places_m[[1, 3]]))
     assert np.isfinite(power_db[[1, 3]]).all()
+
+
+def test_a_device_too_fast_for_the_slots_is_refused_at_the_key_of_its_speed(tmp_path: Path) -> None:
+    """J0's argument 2 pi v fc tau / c must be below 2.405: v below 65.6 m/s at 3.5 GHz and 0.5 ms."""
+    static = {"name": "static", "doppler_speed_m_s": 66.0}
+    for keys, place in (
+        ({"mobility": static}, "mobility"),
+        ({"classes": {"a": {"mobility": static}}}, "classes.a.mobility"),
+    ):
+        with refused_at(
+            f"devices.{place}.doppler_speed_m_s", "device 0 moves", "now 66", "radio.slot_s below 0.000497"
+        ):
+            world(devices={"count": 2, **keys}).radio(Clock())
+    (tmp_path / "mm.csv").write_text("t,id,x,y\n0,ann,0,0\n0,bob,0,0\n1,ann,0,0\n1,bob,1000,0\n")
+    trace = {"name": "trace", "path": str(tmp_path / "mm.csv")}
+    remedies = "scale: 0.001 if x and y are in millimetres, or time_scale: 60 if t is in minutes"
+    with refused_at(
+        "devices.mobility.path", "mm.csv: device 1 (id bob) moves at 1,000 m/s", remedies
+    ) as refusal:
+        world(devices={"count": 2, "mobility": trace}).radio(Clock())
+    assert "radio.slot_s" not in str(refusal.value), "no slot is short enough for wrong units"

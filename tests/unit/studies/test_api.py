@@ -204,7 +204,8 @@ def test_a_study_varies_a_scenario_file(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "base.yaml").write_text(dump(edgefl.load_scenario(SMALL)))
     monkeypatch.chdir(tmp_path)
     variants = {"wide": {"radio.bandwidth_hz": 2.0e7}, "as it is": {}}
-    found = edgefl.study("base.yaml", variants, seeds=[1, 2], out="out", jobs=1)
+    keywords = {"wide": {"radio__bandwidth_hz": 2.0e7}, "as it is": {}}
+    found = edgefl.study("base.yaml", keywords, seeds=[1, 2], out="out", jobs=1)
     named = edgefl.load_scenario("base.yaml")
     same = edgefl.study(named, variants, seeds=[1, 2], out="same", jobs=1)
     assert found.rounds.equals(same.rounds)

@@ -241,8 +241,11 @@ def test_an_instance_is_refused_with_the_remedy() -> None:
 
 
 def test_what_cannot_be_made_says_what_is_missing() -> None:
-    with refused_at("", "Schedule", "check()", "rounds", kind=ContractError):
+    with refused_at("", "Schedule", "check()", "rounds: is missing; add it", kind=ContractError) as refusal:
         check(Schedule)
+    with refused_at("", "rounds: must be >= 1, got 0", kind=ContractError):
+        check(Schedule, count=1, rounds=0)
+    assert "pydantic" not in str(refusal.value)
 
 
 def test_a_small_worlds_own_components_keep_their_contracts() -> None:

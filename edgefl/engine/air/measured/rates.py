@@ -13,6 +13,7 @@ import numpy as np
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.config import foreign_files, table_files
+from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.settings import OTHERS, RATES, MeasuredSettings
 from edgefl.errors import EdgeflError, quoted
@@ -107,23 +108,26 @@ class MeasuredRates:
         if usual_s > LONG_GAP_S and usual_s % MINUTE_S:
             yield f"radio.measured: rows of a device are typically {usual_s:,g} s apart: times must be in seconds"
 
-    def check(self, devices: int, cells: int) -> None:
+    def check(self, devices: int, layout: LayoutSettings) -> None:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
             EdgeflError: the numbers differ; the message names the key and the number in the table.
         """
-        for place, named, has, there in (
-            (("devices", "count"), "devices", devices, len(self.devices)),
-            (("layout",), "cells", cells, len(self.cells)),
-        ):
-            if has != there:
-                remedy = (
-                    f"set devices.count: {there}"
-                    if named == "devices"
-                    else f"set layout.sites {there} places"
-                )
-                raise EdgeflError(f"{has} {named}, but radio.measured has {there}: {remedy}", place)
+        known, wanted = len(self.devices), len(self.cells)
+        if devices != known:
+            raise EdgeflError(
+                f"{devices} devices, but radio.measured has {known}: set devices.count: {known}",
+                ("devices", "count"),
+            )
+        if layout.cells != wanted:
+            # the first key that sets the number of cells, or the table if the scenario has no such key
+            given = [key for key in ("sites", "rings", "sectors") if key in layout.model_fields_set]
+            raise EdgeflError(
+                f"the number of cells is {layout.cells}, but radio.measured has {wanted}: set layout.sites:"
+                f" [[x, y], ...] with {wanted} places",
+                ("layout", given[0]) if given else PLACE,
+            )
 
 
 def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:

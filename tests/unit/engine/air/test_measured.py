@@ -195,7 +195,12 @@ def test_a_wrong_table_names_the_line(tmp_path: Path, table: str, nouns: tuple[s
 
 def test_numbers_that_do_not_fit(tmp_path: Path) -> None:
     document = replayed(tmp_path, CELLS, layout={"sites": [[0, 0], [500, 0], [900, 0]]})
-    with refused_at("layout", "3 cells", "has 2"):
+    with refused_at("layout.sites", "cells is 3", "has 2", "with 2 places"):
+        prepare(scenario.load(document))
+    del document["layout"]  # an error must not be placed at a section that the scenario lacks
+    with refused_at(
+        "radio.measured.path", "cells is 1", "has 2", "layout.sites: [[x, y], ...] with 2 places"
+    ):
         prepare(scenario.load(document))
     document = replayed(tmp_path, CELLS, layout={"sites": [[0, 0], [500, 0]]})
     document["devices"]["count"] = 3

@@ -1,0 +1,65 @@
+"""Check that the labels of a session occur among the test and validation samples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from edgefl.errors import EdgeflError, clipped
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.settings import EvaluationSettings
+from edgefl.learning.tasks import Task
+
+SHOWN = 8  # maximum number of labels in a message
+
+
+@dataclass(frozen=True)
+class TestedLabels:
+    """The labels of samples on which models are tested.
+
+    labels: the samples' labels, or their kinds by the task, [n].
+    names: names of the labels, for messages; labels without a name are shown as numbers.
+    use: what the samples are used for.
+    """
+
+    labels: np.ndarray
+    names: Sequence[str] = ()
+    use: Literal["test", "validation"] = "test"
+
+    def require(self, held: Sequence[int]) -> None:
+        """Check that at least one sample has one of the labels that the devices of a session hold.
+
+        Raises:
+            EdgeflError: no sample has one; the error names the labels as the data set does.
+        """
+        if np.isin(self.labels, held).any():
+            return
+        key, remedy = "dataset", "give the data set test samples with the training samples' labels"
+        if self.use == "validation":
+            key, remedy = "evaluation.validation", "set a larger share"
+        raise EdgeflError(
+            f"no {self.use} sample has one of the labels {self._named(held)} that a session's devices hold;"
+            f" {self.use} samples have the labels {self._named(np.unique(self.labels).tolist())}: {remedy}, or the"
+            " partition other labels",
+            ("learning", *key.split(".")),
+        )
+
+    def _named(self, labels: Sequence[int]) -> str:
+        """List a few labels as the data set names them."""
+        named = [self.names[label] if label < len(self.names) else str(label) for label in labels[:SHOWN]]
+        more = len(labels) - len(named)
+        return clipped(", ".join(named)) + (f" and {more} more" if more else "")
+
+
+def tested_labels(
+    evaluation: EvaluationSettings, task: Task, data: Data, validation: Split | None
+) -> list[TestedLabels]:
+    """Return the labels of the samples on which each session is tested by label, one entry per use."""
+    names = data.label_names if task.of_classes else ()
+    test = TestedLabels(task.kinds(data.test.y), names)
+    if evaluation.tested_on == "labels":
+        further = [] if validation is None else [TestedLabels(task.kinds(validation.y), names, "validation")]
+        return [test, *further]
+    by_group = data.test.groups is not None and data.train.groups is not None
+    return [] if by_group and not evaluation.metrics else [test]
