@@ -21,7 +21,7 @@ PLACE = ("devices", "mobility", "path")
 RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
-TOWN_KM = 30.0  # devices within so many metres probably move in a town, with coordinates in kilometres
+TOWN_KM = 30.0  # if all coordinates lie within this range, they are probably kilometres in a town
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 

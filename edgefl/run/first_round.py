@@ -165,16 +165,13 @@ def _access_s(
     slots = []
     for row, least_s, rate in zip(rows, silent_s.tolist(), rates, strict=True):
         connection = devices[opened.links.devices[row]].draws.connection
-        since_s = (
-            least_s if least_s >= connection.release_s else 0.0
-        )  # with luck, the device listens in its DRX cycle
-        slots.append(
-            lead_of(air.settings.access, air.slot_s, direction, bits, since_s, connection, rate).slots
-        )
-    lead = np.array(slots) * np.float64(air.slot_s)
-    return (
-        lead if rates[0] is not None else np.full(len(rows), lead.max())
-    )  # a broadcast waits for all devices
+        # unless released, a device may happen to listen in its DRX cycle
+        since_s = least_s if least_s >= connection.release_s else 0.0
+        lead = lead_of(air.settings.access, air.slot_s, direction, bits, since_s, connection, rate)
+        slots.append(lead.slots)
+    access_s = np.array(slots) * np.float64(air.slot_s)
+    broadcast = rates[0] is None  # a broadcast waits for all devices
+    return np.full(len(rows), access_s.max()) if broadcast else access_s
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
