@@ -34,7 +34,7 @@ TESTED = {  # quantity tested against the reference -> whether each session of a
 }
 
 
-def spread(name: str, values: pd.Series) -> dict[str, float]:
+def _spread(name: str, values: pd.Series) -> dict[str, float]:
     """Average one value per seed: NAME_mean, _std and _ci, half the 95 % interval of the mean.
 
     With one seed, or with infinite values, the spread is unknown (NaN).
@@ -72,7 +72,7 @@ class Costs:
             for variant in variants:
                 if len(own := here[here["variant"] == variant]):
                     row = dict(zip(self.at, point, strict=True)) | {"variant": variant, "seeds": len(own)}
-                    rows.append(row | {k: v for name in names for k, v in spread(name, own[name]).items()})
+                    rows.append(row | {k: v for name in names for k, v in _spread(name, own[name]).items()})
         columns = [f"{name}_{ending}" for name in names for ending in endings]
         return pd.DataFrame(rows, columns=[*self.at, "variant", "seeds", *columns])
 

@@ -190,7 +190,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
     elif result is None:
         one = paper(name)
         console.print(f"{one.authors}: {one.title}", style="bold")
-        _print(console, "result", contents(one))
+        _print(console, "result", _contents(one))
     else:
         found = paper(name).result(result)
         for line in sentences(found):
@@ -208,7 +208,7 @@ def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
     console.print(table)
 
 
-def contents(one: Paper) -> pd.DataFrame:
+def _contents(one: Paper) -> pd.DataFrame:
     """List a paper's results, each with its state."""
     rows = {result.name: [result.state, result.shows or f"{result.same} has it"] for result in one.results}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["state", "shows"])

@@ -290,9 +290,9 @@ def round_columns(
     Args:
         starts_s: start of each device's part, or None if all parts began with the round.
     """
-    mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
+    mean_s = total(_ends_s(columns, start_s)) / len(columns["device"]) - start_s
     if starts_s is not None and any(began_s != start_s for began_s in starts_s):
-        pairs = zip(starts_s, ends_s(columns, -math.inf), strict=True)
+        pairs = zip(starts_s, _ends_s(columns, -math.inf), strict=True)
         mean_s, start_s = total(max(0.0, b - a) for a, b in pairs) / len(starts_s), -math.inf
     return {
         # if all devices end at once, rounding of the sum must not make the mean exceed the maximum
@@ -310,7 +310,7 @@ def round_energies(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {"energy_j": total(sums.values()), **sums}
 
 
-def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
+def _ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
     """Return [parts] the time at which each participant finished or left, but no earlier than the round's start."""
     last: list[float | None] = columns["uplink_end_s"]
     if None in last:

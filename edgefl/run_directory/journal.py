@@ -87,7 +87,7 @@ class Journal:
         self.notes: list[str] = []
         self._snapshots = Snapshots(directory / FOLDER, every)
         path = self.path = directory / FILE
-        recovered = recover(path, circumstances, self._snapshots)
+        recovered = _recover(path, circumstances, self._snapshots)
         self._recorded = deque(recovered.entries)  # entries whose answers have not been used yet
         for note in recovered.notes:
             self._note(note)
@@ -241,7 +241,7 @@ def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
             yield entry, line
 
 
-def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> _Recovered:
+def _recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> _Recovered:
     """Read the usable part of a journal and its snapshots for a resumed run.
 
     Raises:

@@ -57,12 +57,12 @@ class Loaded:
         """Return the checksum of a data set's samples, computed on the first call."""
         known = next((its for one, its in self._checksums if one == dataset), None)
         if known is None:
-            known = checksum(self(dataset))
+            known = _checksum(self(dataset))
             self._checksums.append((dataset, known))
         return known
 
 
-def checksum(data: "Data") -> str:
+def _checksum(data: "Data") -> str:
     """Compute a checksum of a data set's samples, labels and groups, and of the scaling of its samples."""
     digest = hashlib.sha256()
     for split in (data.train, data.test):

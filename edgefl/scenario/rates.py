@@ -12,7 +12,7 @@ def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s
     # a run with a duration may end before the rate reaches 0
     if learning is None or duration_s is not None or sessions.count is None:
         return
-    least, count = shortest(sessions), sessions.count
+    least, count = _shortest(sessions), sessions.count
     if not share(learning, least, sessions.longest, of_run=least * count):
         first = next(
             number
@@ -37,7 +37,7 @@ def share(learning: LearningSettings, round_: int, longest: int | None, *, of_ru
     return learning.local.lr_schedule.share(power, floor, round_=round_, progress=progress, of_run=of_run)
 
 
-def shortest(sessions: SessionPolicy) -> int:
+def _shortest(sessions: SessionPolicy) -> int:
     """Return the minimum number of rounds in a session under a session policy."""
     if isinstance(sessions, Schedule):
         return sessions.rounds

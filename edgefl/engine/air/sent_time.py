@@ -54,7 +54,7 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
     return union
 
 
-def in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
+def _in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
     """Yield the part of each interval that earlier intervals do not cover."""
     until_s = -math.inf
     for start_s, end_s in sorted(intervals):
@@ -105,7 +105,7 @@ def _served_s(opened: RadioRound, downlinks: Sequence[Span], billed: SentTime | 
     frame, sent_s = opened.air.carriers["downlink"].frame, 0.0
     for site in {at for at, _ in pieces}:
         sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
-        for start_s, end_s in in_turn(sent) if billed is None else billed.take(site, sent):
+        for start_s, end_s in _in_turn(sent) if billed is None else billed.take(site, sent):
             on = OnTime(frame, opened.air.slot_s, opened.air.next_slot(start_s))
             sent_s += on.airtime_s(start_s, end_s)
     return sent_s

@@ -22,13 +22,13 @@ compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @compiled
-def panels(columns):
+def _panels(columns):
     """Return the number of panels that hold `columns` columns, 16 per panel."""
     return (columns + LANES - 1) // LANES
 
 
 @compiled
-def rows_of(count):
+def _rows_of(count):
     """Return the number of rows, with padding, of a panel that holds `count` rows."""
     return (count + 9) // 10 * 10 + 1
 
@@ -60,7 +60,7 @@ def _gather(x, samples, mean, scale, line, into, distance):
         sample = x[samples[b] % len(x)]
         for i in range(len(sample)):
             line[i] = (float32(sample[i]) - mean[i]) * scale[i]
-        for panel in range(panels(len(sample))):
+        for panel in range(_panels(len(sample))):
             copy(line.ctypes.data + panel * ROW, into.ctypes.data + BYTES * (panel * distance + b * LANES))
 
 
@@ -92,7 +92,7 @@ def _carry(row, dims, table, work, back):
     for layer in range(last + 1):
         inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
         weights = row[place : place + inputs * outputs].reshape(outputs, inputs)
-        distance = LANES * rows_of(outputs if layer == last else inputs)
+        distance = LANES * _rows_of(outputs if layer == last else inputs)
         for o in range(outputs):
             for i in range(inputs):
                 if layer == last:
@@ -117,14 +117,14 @@ def _forward(size, distance, dims, table, model, work):
     base, last = work.ctypes.data, len(dims) - 2
     for layer in range(last):
         weights, bias, a, _, c = table[layer]
-        rows = ROW * rows_of(dims[layer])
-        for panel in range(panels(dims[layer + 1])):
+        rows = ROW * _rows_of(dims[layer])
+        for panel in range(_panels(dims[layer + 1])):
             into = base + BYTES * (c + panel * distance)
             for i in range(size):
                 copy(base + BYTES * (model + bias) + panel * ROW, into + i * ROW)
-            for begin in range(0, panels(dims[layer]), AT_ONCE):
+            for begin in range(0, _panels(dims[layer]), AT_ONCE):
                 w = base + BYTES * (model + weights) + panel * rows + begin * LANES * ROW
-                some = min(AT_ONCE, panels(dims[layer]) - begin)
+                some = min(AT_ONCE, _panels(dims[layer]) - begin)
                 for i in range(0, size, 5):
                     left = base + BYTES * (a + begin * distance) + i * ROW
                     _five(left, LANES, 1, distance, some, LANES, w, into + i * ROW)
@@ -132,11 +132,11 @@ def _forward(size, distance, dims, table, model, work):
             for i in range(len(hidden)):
                 hidden[i] = float32(0.0) if hidden[i] <= float32(0.0) else hidden[i]
     weights, _, a, c, _ = table[last]
-    rows, width = LANES * rows_of(dims[last + 1]), LANES * panels(dims[last + 1])
+    rows, width = LANES * _rows_of(dims[last + 1]), LANES * _panels(dims[last + 1])
     for i in range(0, size, 5):
         for j in range(0, dims[last + 1], 2):
             w, into = base + BYTES * (model + weights) + j * ROW, base + BYTES * (c + i * width + j)
-            _five_dots(base + BYTES * a + i * ROW, distance, w, rows, panels(dims[last]), into, width)
+            _five_dots(base + BYTES * a + i * ROW, distance, w, rows, _panels(dims[last]), into, width)
 
 
 @compiled
@@ -145,15 +145,15 @@ def _behind(layer, size, distance, dims, table, model, work):
     base, last = work.ctypes.data, len(dims) - 2
     weights, _, a, errors, _ = table[layer]
     into = table[layer - 1, 3]
-    rows = rows_of(dims[layer + 1] if layer == last else dims[layer])
-    for panel in range(panels(dims[layer])):
+    rows = _rows_of(dims[layer + 1] if layer == last else dims[layer])
+    for panel in range(_panels(dims[layer])):
         there = into + panel * distance
         if layer == last:
             work[there : there + size * LANES] = float32(0.0)
         for i in range(0, size, 5):
             c = base + BYTES * there + i * ROW
             if layer == last:
-                width = LANES * panels(dims[layer + 1])
+                width = LANES * _panels(dims[layer + 1])
                 left = base + BYTES * (errors + i * width)
                 w = base + BYTES * (model + weights) + panel * rows * ROW
                 _five(left, width, 1, 0, 1, dims[layer + 1], w, c)
@@ -161,7 +161,7 @@ def _behind(layer, size, distance, dims, table, model, work):
             for j in range(0, LANES, 2):
                 w = base + BYTES * (model + weights) + (panel * LANES + j) * ROW
                 left = base + BYTES * errors + i * ROW
-                _five_dots(left, distance, w, LANES * rows, panels(dims[layer + 1]), c + BYTES * j, LANES)
+                _five_dots(left, distance, w, LANES * rows, _panels(dims[layer + 1]), c + BYTES * j, LANES)
         hidden = work[a + panel * distance : a + panel * distance + size * LANES]
         behind = work[there : there + size * LANES]
         for i in range(len(hidden)):
@@ -176,21 +176,21 @@ def _descend(layer, size, distance, dims, table, model, velocity, work, momentum
     inputs, outputs = dims[layer], dims[layer + 1]
     u, w = base + BYTES * (velocity + weights), base + BYTES * (model + weights)
     if layer == last:
-        width = LANES * panels(outputs)
-        for panel in range(panels(inputs)):
-            right, rows = base + BYTES * (a + panel * distance), panel * rows_of(outputs) * ROW
+        width = LANES * _panels(outputs)
+        for panel in range(_panels(inputs)):
+            right, rows = base + BYTES * (a + panel * distance), panel * _rows_of(outputs) * ROW
             for o in range(0, outputs, 5):
                 left, at = base + BYTES * (errors + o), rows + o * ROW
                 _five_steps(left, 1, width, 0, 1, size, right, u + at, w + at, momentum, decay, lr)
     else:
         width = LANES
-        for panel in range(panels(outputs)):
-            right, rows = base + BYTES * (errors + panel * distance), panel * rows_of(inputs) * ROW
+        for panel in range(_panels(outputs)):
+            right, rows = base + BYTES * (errors + panel * distance), panel * _rows_of(inputs) * ROW
             for i in range(0, inputs, 4):
                 left = base + BYTES * (a + i // LANES * distance + i % LANES)
                 at = rows + i * ROW
                 _four_steps(left, 1, LANES, 0, 1, size, right, u + at, w + at, momentum, decay, lr)
-    for panel in range(panels(outputs)):
+    for panel in range(_panels(outputs)):
         for o in range(LANES):
             total = float32(0.0)
             begin = errors + o + (panel * LANES if layer == last else panel * distance)
@@ -221,7 +221,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
     last = len(dims) - 2
     size_of_model = table[last + 1, 0]
     received, velocity, model, end = work[:size_of_model], size_of_model, 2 * size_of_model, 3 * size_of_model
-    distance = LANES * rows_of(samples.shape[2])
+    distance = LANES * _rows_of(samples.shape[2])
     into, z = work[table[0, 2] :], work[table[last, 3] :]
     bias = work[model + table[last, 1] :][: dims[last + 1]]
     line = work[end:]
@@ -235,7 +235,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
             some = samples[k, step, :size]
             _gather(x, some, mean, scale, line, into, distance)
             _forward(size, distance, dims, table, model, work)
-            _errors(z, LANES * panels(dims[last + 1]), bias, y[some], weights[k, step, :size])
+            _errors(z, LANES * _panels(dims[last + 1]), bias, y[some], weights[k, step, :size])
             for layer in range(last, -1, -1):
                 if layer:
                     _behind(layer, size, distance, dims, table, model, work)
@@ -254,18 +254,18 @@ def workspace(dims, batch):
     for layer in range(last + 1):
         across, along = (dims[layer + 1], dims[layer]) if layer == last else (dims[layer], dims[layer + 1])
         table[layer, 0] = place
-        place += LANES * panels.py_func(along) * rows_of.py_func(across)
+        place += LANES * _panels.py_func(along) * _rows_of.py_func(across)
         table[layer, 1] = place
-        place += LANES * panels.py_func(dims[layer + 1])
+        place += LANES * _panels.py_func(dims[layer + 1])
     table[last + 1, 0] = place
     # the memory begins with the received model, the velocity, the local model, and a sample
-    place = 3 * place + LANES * panels.py_func(dims[0])
+    place = 3 * place + LANES * _panels.py_func(dims[0])
     for layer in range(last + 1):
-        rows = LANES * rows_of.py_func(batch)
+        rows = LANES * _rows_of.py_func(batch)
         if not layer:
-            table[0, 2], place = place, place + rows * panels.py_func(dims[0])
+            table[0, 2], place = place, place + rows * _panels.py_func(dims[0])
         for column in (3, 4):
-            table[layer, column], place = place, place + rows * panels.py_func(dims[layer + 1])
+            table[layer, column], place = place, place + rows * _panels.py_func(dims[layer + 1])
         if layer < last:
             table[layer + 1, 2] = table[layer, 4]
     memory = np.zeros(place + LANES, np.float32)
