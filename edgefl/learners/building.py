@@ -97,7 +97,7 @@ def build(
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Build a learner for each server; also return entries for run.json on model and machine, and the `Training`.
+    """Build a learner for each server; also return run.json's entries about model and machine, and the `Training`.
 
     Args:
         sizes: federation (or an empty name) -> stand-ins for its learners, or None to build its learners.
@@ -112,7 +112,7 @@ def build(
         if world.alone is None:
             raise EdgeflError(
                 "an external learner requires one federation per cell, but here several federations share the "
-                "cells: leave out federations, or use no external learner",
+                "cells: remove federations, or do not use an external learner",
                 ("federations",),
             )
         made, said = outside_learners.build(world, outside)

@@ -18,8 +18,8 @@ A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has th
     restore(arrays, facts)          restore the state from which `state` returned these values
     stages()                        the stages of the open session, from the current one on
 
-Each method is called between rounds; a round that was trained but not aggregated is trained again. Without these
-methods an unfinished run starts over, and run.json says so.
+Each method is called between rounds; after resuming, a round that was trained but not aggregated is trained again.
+Without these methods an unfinished run starts over, and run.json says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -92,7 +92,7 @@ class OutsideLearner:
         if some and len(some) < len(RESUMABLE):
             raise self._where.wrong(
                 f"has {' and '.join(some)}; a learner that can resume runs has all of {', '.join(RESUMABLE)}, and "
-                "any other learner has none of these"
+                "any other learner must have none of these methods"
             )
         self.resumable = bool(some)
         # whether training depends on simulated time; if so, a replay compares the times. True unless the learner

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # at run time, settings must not load PyTorch
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "scales gradients down",
-    "local.augmentation": "trains on changed samples, unlike the loss",
+    "local.augmentation": "changes the samples of local steps, but not those of the theorem's loss",
     "privacy": "clips updates and adds noise to them",
     "uplink_codec": "sends a compressed update instead of the exact one",
     "downlink_codec": "makes devices start from a model other than the global one",

@@ -144,7 +144,7 @@ class Updates(_AtARate):
 
 
 class Members(Protocol):
-    """The devices of a session as an algorithm sees them, through the vectors that they keep."""
+    """The devices of a session, as the algorithm accesses them: through the vectors that the devices keep."""
 
     def mean(self, name: str) -> Tensor:
         """Return the mean [M] of a kept vector, weighted by data size; a device without this vector counts as 0."""

@@ -8,7 +8,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Fadas(FedAdam):
-    """Step by AMSGrad along the mean change Delta of a buffer of updates; limit the step if an update is very stale.
+    """Take an AMSGrad step along the mean change Delta of buffered updates; limit it if an update is very stale.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2, u+ = max(u, v+),
     w+ = w + eta m+ / (sqrt(u+) + tau). eta is server_lr; if the largest staleness among the updates exceeds

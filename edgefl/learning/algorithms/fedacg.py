@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAcg(FedAvg):
-    """Move the model by server momentum to w + lambda m, from which local training starts and to which it is pulled.
+    """Move the model by server momentum to w + lambda m, where local training starts; pull local models towards it.
 
     Kim et al., FedACG, CVPR 2024: the local loss contains beta/2 |w_k - (w + lambda m)|^2; the server takes
     m+ = lambda m + Delta and w+ = w + m+, where Delta is the mean change from w + lambda m. (So w+ is the mean of the

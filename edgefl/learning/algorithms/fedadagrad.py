@@ -9,7 +9,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAdagrad(AdaptiveServer):
-    """Step by Adagrad along the mean change Delta: v+ = v + Delta^2.
+    """Take an Adagrad step along the mean change Delta: v+ = v + Delta^2.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
     Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. Each session resets m and v.

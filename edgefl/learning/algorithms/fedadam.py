@@ -7,7 +7,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAdam(AdaptiveServer):
-    """Step by Adam along the mean change Delta: v+ = beta2 v + (1 - beta2) Delta^2.
+    """Take an Adam step along the mean change Delta: v+ = beta2 v + (1 - beta2) Delta^2.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
     Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. Each session resets m and v.

@@ -14,8 +14,8 @@ class FedDrift(Clustered):
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
     remembers its lowest loss over all models from its last participation. If its lowest loss has risen by more than
-    delta, the device has a new concept. All such devices in the next `window` rounds, including this one, train the
-    same new model, which starts as the first session's opening model. In the paper all devices take part in each
+    delta, the device has a new concept. All such devices of this round and the following `window` - 1 rounds train
+    the same new model, which starts as the first session's opening model. In the paper all devices take part in each
     round, and drift is detected once per time step of many rounds, so that one drift leads to one new model. Once
     there are `models` models, a device with a new concept trains the model with the lowest loss. Models are never
     merged (FedDrift merges them, FedDrift-Eager does not).

@@ -28,7 +28,7 @@ class Fedl(Algorithm):
     device; they are computed without dropout, and with fixed batch statistics. Two vectors are sent in each
     direction, which `learning.cost.payload` counts; `learning.cost.booked: all` counts the passes for gradients.
 
-    A session's first round has no G, and therefore takes plain SGD steps, as in the authors' code. In this code, a
+    A session's first round has no G, and therefore takes plain SGD steps, as in the authors' code. There, a
     round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
     40, and 0.2 to 4 for full batches. With mini-batches the correction is not 0 at the optimum.
 

@@ -8,13 +8,13 @@ from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
-    """Step as Adam, with the denominator reduced by the disparity d of Delta^2 and v; stop local training early.
+    """Take an Adam step with its denominator reduced by the disparity d of Delta^2 and v; stop local training early.
 
     Panchal et al., FLASH, ICML 2023, algorithm 1. Server, per coordinate, from the mean change Delta:
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
     beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
     w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
-    In print, line 21 lacks its minus sign, which is in the proofs (equation 92). The proofs also assume sqrt(v) - d
+    Line 21 is printed without the minus sign that equation 92 of the proofs has. The proofs also assume sqrt(v) - d
     to be positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
     value until the model first moves. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
@@ -25,8 +25,8 @@ class Flash(FedAdam):
 
     Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on the held-out
     samples fell by less than gamma / e, and after `learning.local.epochs` at the latest.
-    `learning.local.early_stopping`, which works with all algorithms, is this rule with another gamma. The paper sums
-    the loss over samples; the mean, used here, does not depend on the number of samples.
+    `learning.local.early_stopping`, which works with all algorithms, is this rule with a different gamma. The paper
+    sums the loss over samples; the mean, used here, does not depend on the number of samples.
 
     With disparity = 0, d is omitted, and the server is FedAdam's.
     """

@@ -20,7 +20,7 @@ class RandK(FeedbackCodec):
     """Send a share of the values of a change, drawn for each device and round.
 
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The values are sent uncompressed;
-    both ends draw their indices from a 64-bit seed. With error feedback the codec is a contraction with a mean
+    both ends derive the indices from a 64-bit seed. With error feedback the codec is a contraction with a mean
     squared error of (1 - share) times the change's squared norm. Without feedback, values are divided by the
     share, which is unbiased with omega = 1 / share - 1. With share 1, results are as without a codec, bit for bit.
     """

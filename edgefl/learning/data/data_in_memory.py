@@ -89,7 +89,7 @@ class SplitInMemory:
 
         Args:
             count: number n of samples.
-            make: returns inputs [n, ...] and targets [n, ...] of the same shape and type as before.
+            make: returns inputs [n, ...] and targets [n, ...] of the same shapes and types as the current samples.
         """
         self.count, self._make = count, make
         self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # free memory for the new samples

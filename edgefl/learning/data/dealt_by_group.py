@@ -24,7 +24,7 @@ class DealtByGroup(DeviceData):
 
     Args:
         pool: the samples, or None if there is no training and only sizes are needed.
-        kept: [devices] share of its samples that each device keeps; None: each device keeps all its samples.
+        kept: [devices] share of each device's samples that the device keeps; None: devices keep all samples.
     """
 
     def __init__(

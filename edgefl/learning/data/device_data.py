@@ -16,7 +16,7 @@ class DeviceData:
     """The training samples that a partition deals to devices, once or, if the partition requires it, in each session.
 
     Several populations keep their data: if the partition deals samples again in each session, population g
-    permanently has the samples of session g. (A partition that never changes deals to all devices together.)
+    permanently has the samples of session g. (A partition that deals only once deals to all devices together.)
 
     Args:
         labels: labels of the training data [samples].

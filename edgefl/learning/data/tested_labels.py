@@ -18,7 +18,7 @@ SHOWN = 8  # maximum number of labels in a message
 class TestedLabels:
     """The labels of samples on which models are tested.
 
-    labels: the samples' labels, or their kinds by the task, [n].
+    labels: the samples' labels, or the samples' kinds as the task defines them, [n].
     names: names of the labels, for messages; labels without a name are shown as numbers.
     use: what the samples are used for.
     """

@@ -1,7 +1,7 @@
 """Data sets, which provide training samples for devices, and test samples.
 
 To add a data set, add a module here that defines one `Dataset`. `_files` has the base class of data sets with
-published files, which it finds, downloads and verifies.
+published files; the base class finds, downloads and verifies these files.
 """
 
 from abc import abstractmethod
@@ -47,7 +47,7 @@ class SamplesByGroup(Protocol):
     """Training samples that are generated or read on demand, group by group.
 
     sizes: number of training samples of each group, at least 1, [groups] int64.
-    content: checksum of everything that the data set's parameters leave open; empty if they determine all samples.
+    content: checksum of everything that the data set's parameters do not determine; empty if they determine all.
     """
 
     sizes: np.ndarray

@@ -33,7 +33,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     """Yield (path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
 
     Each archive is read once, because a `.tar.gz` can only be read from its beginning. In an archive, a file's name
-    may have the suffix `.gz` in addition, and the file may be in a different folder.
+    may have an additional suffix `.gz`, and the file may be in a different folder.
 
     Raises:
         one of the exceptions UNREADABLE: a file or archive is damaged, or an archive lacks the file.

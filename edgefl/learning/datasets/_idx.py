@@ -46,7 +46,7 @@ def parse_idx(content: bytes) -> np.ndarray:
         raise ValueError(f"IDX type code 0x{code:02x}, expected 0x{IDX_UINT8:02x} (unsigned bytes)")
     start = 4 + 4 * dimensions
     if dimensions == 0 or len(content) < start:
-        raise ValueError(f"the IDX header of {dimensions} dimensions is cut off or empty")
+        raise ValueError(f"the IDX header of {dimensions} dimensions is cut off, or states no dimension")
     shape = tuple(int(size) for size in np.frombuffer(content, ">u4", count=dimensions, offset=4))
     if len(content) - start != prod(shape):
         raise ValueError(f"{len(content) - start} bytes of data do not fit the IDX dimensions {shape}")

@@ -31,7 +31,7 @@ class Csv(Dataset):
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
     test_path: Path | None = Field(
-        None, description="CSV file of test samples in the same columns; null: a share of path is split off"
+        None, description="CSV file of test samples in the same columns; null: samples of path are split off"
     )
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share of the samples split off for testing if there is no test_path"
@@ -60,7 +60,7 @@ class Csv(Dataset):
         heads = [(path, head, rows) for path, rows in parts]
         features = [column for column in range(len(head)) if column not in (label, group)]
         if not features:
-            raise EdgeflError(f"{self.path} has no column of numbers besides {', '.join(head)}")
+            raise EdgeflError(f"{self.path} has only the columns {', '.join(head)}: add columns of numbers")
         if self.targets == "labels":
             y, names = labelled([row[label] for _, rows in parts for row in rows])
         else:

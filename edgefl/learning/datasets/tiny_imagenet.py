@@ -27,8 +27,8 @@ class TinyImagenet(FileDataset):
     Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
     channel. The labels follow the sorted WordNet numbers, as in torchvision. Models are tested on the published
     validation images, because the published test images have no labels. Source: Le and Yang, Stanford CS231N, 2015,
-    read from folders or directly from the .zip; decoding all JPEGs takes about half a minute per start. Needs Pillow,
-    which comes with matplotlib. Left out: bounding boxes, augmentation.
+    read from folders or directly from the .zip; decoding all JPEGs takes about half a minute at every start. Needs
+    Pillow, which comes with matplotlib. Left out: bounding boxes, augmentation.
     """
 
     FILES = FileSet(

@@ -20,7 +20,7 @@ DRIFTED = "drifted"  # column of rounds.csv
 
 
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
-    """Append the same n samples after the drift to a split of n samples: sample n + i is sample i after the drift.
+    """Append drifted copies of a split's n samples to the split: sample n + i is sample i after the drift.
 
     If the drift does not change the inputs, they are stored only once.
     """

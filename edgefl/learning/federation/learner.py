@@ -44,7 +44,7 @@ class TorchLearner:
         sites_m: [cells, 2] positions of the base stations, for partitions and drifts by location.
         cell: number of the cell, for drifts that are limited to some cells.
         populations: device ids of each population that keeps its data; if empty, all devices are one population.
-        kept: [devices] share of its dealt training samples that each device keeps; by default 1.
+        kept: [devices] share of each device's dealt training samples that the device keeps; by default 1.
 
     Attributes:
         federation: the models of the cell, and the progress of the cell's session.

@@ -129,8 +129,8 @@ class Trainer:
             drops: whether updates that are not finite are dropped.
             concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
                 each device trains on the concept that it has at the moment.
-            foretell: function called before training; arguments: the round, still without scalars, and its number. It
-                is not called if training may change more than scalars, such as which updates are finite.
+            foretell: function called before training with the round, still without scalars, and the round's number;
+                not called if training may change more than scalars, for example which updates are finite.
 
         Raises:
             Divergence: a local model is not finite, and the server does not drop it.

@@ -25,7 +25,7 @@ class UpdateRule:
     clip_norm: float | None = None
 
     def clipped(self, grads: Tensor) -> Tensor:
-        """Scale gradients [k, M] in place down to the maximum norm `clip_norm`; return the gradients."""
+        """Scale gradients [k, M] down, in place, to the maximum norm `clip_norm`; return the gradients."""
         if self.clip_norm is None:
             return grads
         norms = grads.square().sum(1).sqrt_().add_(SHORTEST)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """Base class of recurrent layers other than `nn.RNNBase`, by which `batching.choose` recognises them."""
+    """Base class by which `batching.choose` recognises recurrent layers other than `nn.RNNBase`."""
 
 
 class _HandedDropout(nn.Module):

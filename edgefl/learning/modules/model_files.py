@@ -212,8 +212,8 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
     strange = [name for name in given if name not in fitting]
     if (lacking or strange) and not partial:
         raise EdgeflError(
-            f"{path}: the file does not fit the model. Lacking in the file: {_some(lacking, own)}. Lacking or"
-            f" different in the model: {_some(strange, given)}. Different in the file:"
+            f"{path}: the file does not fit the model. Missing from the file: {_some(lacking, own)}. Missing"
+            f" from the model, or different there: {_some(strange, given)}. Different in the file:"
             f" {_some([name for name in strange if name in own], own)}. Choose the model that the file belongs to, or"
             " set partial: true to load only the tensors that fit"
         )

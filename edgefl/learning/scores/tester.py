@@ -107,7 +107,7 @@ class ModelTester:
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
-        A session often opens with the previous session's last model.
+        The cache can save a test when a session opens with the previous session's last model.
 
         Args:
             model: the model's vector [M + Q], which is never changed in place.

@@ -19,7 +19,7 @@ _UPDATES = "updates charged"
 
 
 def release_of(settings: LearningSettings, layout: ModelLayout, devices: DeviceStates) -> Release:
-    """Return the object that releases a federation's updates, unchanged unless its settings enable privacy."""
+    """Return the object that releases a federation's updates, unchanged unless the settings enable privacy."""
     return _PrivateRelease(settings.privacy, layout, devices) if settings.privacy else Release()
 
 

@@ -29,7 +29,7 @@ class Release:
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns as if these updates were released, and the step after which each is filled.
+        """Return the account's columns as if these updates were released, and after which step each column is filled.
 
         Args:
             trained: whether each device took at least one local step, [k] bool.

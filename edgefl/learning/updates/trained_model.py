@@ -55,7 +55,7 @@ class TrainedModel:
         starting: devices that were present at the session's start, and from which no update has arrived yet.
         waiting: device -> the device's trained update that has not been aggregated, in order of training.
         version: number of aggregations so far, which identifies the model that an update started from.
-        tiers: the latest model of each tier, or None without tiers, or before a tier makes a model in this session.
+        tiers: the latest model of each tier; None without tiers, and until a tier has made a model in this session.
     """
 
     def __init__(

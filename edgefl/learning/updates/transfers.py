@@ -136,7 +136,7 @@ class Transfers:
         """Return the bits that a device would receive and send in its first round.
 
         Args:
-            like: any model of this shape, [M]; its values do not matter.
+            like: any model [M]; its values do not matter.
             state: the server's state.
         """
         vectors = self._algorithm.expected_down(state)

@@ -16,7 +16,7 @@ class Continuous(WarmStart):
 
     The local loss is cross-entropy + coefficient x KL(q || p): p and q are softmax outputs over the previous
     session's classes only, p of the model in training, q of the previous session's last model (in evaluation mode).
-    After the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022,
+    Based on the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022,
     which also mixes the labels of new classes into q. With coefficient 0 this is `previous`.
 
     With `classes: all`, q and p are over all classes, and a session started by `learning.after_pilot: restart`

@@ -160,7 +160,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index to drop: a session without gradient, the oldest, or the older of the closest two."""
+        """Return the index to drop: a session without a gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
