@@ -186,7 +186,7 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
 
 @pytest.mark.parametrize("taps", [1, 2])
 def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
-    """With caps, too, the a_m^2 sum to Var f; the more often links exceed the cap, the more is in orders beyond 256."""
+    """With caps, too, the a_m^2 sum to Var f; the more often links exceed the cap, the more is beyond order 256."""
     snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
     variance, squares = _capped_terms(snr, cap, taps)
     _, late = _late_terms(snr, cap, taps)
