@@ -30,7 +30,7 @@ OWN_PARTS = ("my_algorithm", "my_mobility", "my_model")
 
 @pytest.hookimpl(tryfirst=True)  # marks must be set before -m selects tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that `make quick` and `make test` leave out, by the measured cost of each test."""
+    """Mark, by their measured cost, the tests that `make quick` and `make test` leave out."""
     always = {item.nodeid for item in items if item.get_closest_marker("always")}
     marks = costs.marks_of([item.nodeid for item in items], costs.read(), always)
     for item in items:

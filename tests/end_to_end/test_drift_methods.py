@@ -78,7 +78,7 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
 
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """HypCluster's devices receive all models and send one; the column `cluster` has that model's number."""
+    """HypCluster's devices receive all models and send one; the column `cluster` is the number of the model sent."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"

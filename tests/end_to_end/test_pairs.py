@@ -111,7 +111,7 @@ def made(chosen: Chosen) -> Any:
 
 
 def problem(chosen: Chosen) -> str | None:
-    """Return the error of loading a scenario, or None without an error."""
+    """Return the error of loading a scenario, or None if there is no error."""
     try:
         made(chosen)
     except EdgeflError as error:

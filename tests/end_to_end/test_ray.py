@@ -77,7 +77,7 @@ def test_as_in_one_process_and_reported_round_by_round(
 
 
 class Killer(threading.Thread):
-    """A thread that kills each run's process a few rounds after its start, up to a number of kills."""
+    """A thread that kills each run's process a few rounds after its start, up to a given number of kills."""
 
     def __init__(self, out: Path, most: int, runs: str = "*/*", again: bool = False) -> None:
         super().__init__(daemon=True)

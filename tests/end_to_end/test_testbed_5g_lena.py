@@ -92,7 +92,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
-    """Means agree within 20 % and two standard errors (1.3 for a round), and rings' shares in time within 0.15."""
+    """A round's uploads in time (std 1.3) agree within 20 %, a ring's share within 0.15, plus two standard errors."""
     seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():

@@ -44,7 +44,7 @@ def test_pis_transfer_as_fast_as_measured(tmp_path: Path) -> None:
 
 
 def test_a_pi_alone_downloads_by_hand(tmp_path: Path) -> None:
-    """A download takes 27 round trips, setup, TCP slow start, and its bits at CQI 8 with two layers in TDD slots."""
+    """A download takes 27 round trips, setup, TCP slow start, and the time for its bits (CQI 8, two layers, TDD)."""
     rate = 2 * 3.3223 * 0.86 * 0.97 / 1.01 * 273 * 12 * 14 / 0.5e-3 * (7 + 6 / 14) / 10
     # TCP sends windows of 10, 20, ... 320 segments, each in less time than the round trip to its acknowledgement
     slow_start_s = 6 * 0.02 - 63 * 10 * 1460 * 8 / rate

@@ -1,4 +1,4 @@
-"""Compare fading with the law of h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
+"""Compare fading with the process h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n], e ~ CN(0, 1).
 
 Standard errors are for the correlated process: the powers |h|^2 have autocorrelation rho^(2k) and hence
 long-run variance (1 + rho^2) / (1 - rho^2).

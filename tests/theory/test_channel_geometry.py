@@ -24,7 +24,7 @@ def distance_to_uniform(probabilities: np.ndarray) -> float:
 
 
 def critical(count: int) -> float:
-    """Return the critical value of the statistic, by Kolmogorov's limit law."""
+    """Return the critical value of the statistic, by Kolmogorov's limiting distribution."""
     return float(special.kolmogi(SIGNIFICANCE)) / math.sqrt(count)
 
 

@@ -256,7 +256,7 @@ def test_every_site_has_its_own_view() -> None:
 def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula(
     mode: str, share: float
 ) -> None:
-    """Each site is in line of sight by 38.901's formula, and two at once by the bivariate normal distribution."""
+    """One site is in sight with 38.901's probability, and two at once with the bivariate normal distribution's."""
     worlds, apart_m = 120, 150.0
     # the sample has 37 places, two sites a cell's width apart, and the fields of 120 worlds
     steps = np.array([(x, y) for x in range(-3, 4) for y in range(-3, 4) if abs(x + y) <= 3], float)

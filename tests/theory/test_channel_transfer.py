@@ -84,7 +84,7 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
 def test_renewal_spreads_too_widely_below_its_limit(
     coherence_times: int, at_least: float, at_most: float
 ) -> None:
-    """At 0 dB and 10 m/s, renewal and slot-exact standard deviations have a ratio near 1 at `auto`'s limit."""
+    """At 0 dB and 10 m/s, standard deviations by renewal and by slot have a ratio near 1 at `auto`'s limit."""
     snr, rho, count = 1.0, slot_correlation(10.0, **RADIO), 3000
     assert STANDARD_ERRORS / math.sqrt(count) < 0.1, "the ratio's error must be small"
     bits = payload(coherence_times / (1 - rho), snr)

@@ -65,7 +65,7 @@ def changes(
     line_of_sight: LineOfSight = "always",
     **rules: float,
 ) -> list[Any]:
-    """Return all handovers; `correlation` is between the shadowing of sites, or None without shadowing."""
+    """Return all handovers; `correlation` is that of the shadowing of two sites, or None for no shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -138,7 +138,7 @@ def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
 
 
 def test_how_many_stays_are_short_by_geometry_alone() -> None:
-    """With three sectors per site, 500 m apart, cells are rhombi of side 289 m: stays are short by any handover rule.
+    """With three sectors per site, 500 m apart, cells are rhombi of side 289 m: every handover rule has short stays.
 
     With h handovers per border, a device makes (h - 1) / 2 visits per border to a cell within another cell's area;
     these are (h - 1) / (2 h) of its stays.

@@ -1,4 +1,4 @@
-"""Test a commute's laws in closed form: the share of devices at work, and path lengths along streets. Fixed seeds."""
+"""Compare commutes with closed forms: the share of devices at work, and path lengths along streets. Fixed seeds."""
 
 import math
 from typing import Any

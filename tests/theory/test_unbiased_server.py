@@ -11,7 +11,7 @@ DRAWS, ERRORS = 400, 3.0
 
 
 def test_the_expectation_is_the_mean_of_all_participants() -> None:
-    """Averaged over arrivals, the weighted mean is unbiased, to 3 standard errors, and the plain mean is not."""
+    """Averaged over arrivals, the weighted mean is unbiased, within 3 standard errors, and the plain mean is not."""
     algorithm = FedAvg()
     one, _ = track(algorithm)
     rows = one.train(ALL, plan(algorithm, ALL, 1), LR, []).round.rows.double().numpy().copy()

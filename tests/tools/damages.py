@@ -1,4 +1,4 @@
-"""Damage a run's files in ways in which a disk, a person or another program might."""
+"""Damage a run's files as a disk, a person or another program might."""
 
 import json
 import os

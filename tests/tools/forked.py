@@ -1,7 +1,7 @@
 """Run edgefl commands in processes that start at once, forked from a process with PyTorch loaded.
 
-Loading takes three seconds of CPU, which tests of killed or stopped processes avoid. Otherwise the processes are as
-in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
+Loading takes three seconds of CPU time, which tests of killed or stopped processes save. Otherwise the processes
+are as in a terminal: they have an id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
 """
 
 import multiprocessing

@@ -165,7 +165,7 @@ def tried(mutant: Mutant) -> tuple[str, str]:
 
 @lru_cache
 def _usual_s(group: tuple[str, ...]) -> float | None:
-    """Return the CPU time in s of tests without a mutant, or None above a group's limit."""
+    """Return the CPU time in s of tests without a mutant, or None if it exceeds a group's limit."""
     code, _, took_s = run_pytest(group, limit_s=LIMIT_S)
     return None if code == SLOW else took_s
 

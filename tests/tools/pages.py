@@ -127,7 +127,7 @@ def _do(block: Block, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> None:
-    """Run a command; edgefl's commands run in this process: a new process takes seconds to load PyTorch."""
+    """Run a command; an edgefl command runs in this process, as a new process takes seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
     if behind := re.fullmatch(r"cd (\w+) && (.*)", command):

@@ -146,7 +146,7 @@ def grouped(rows: Sequence[Row], column: str) -> Mapping[Any, list[Row]]:
 
 
 def by(rows: Sequence[Row], key: Callable[[Row], Any]) -> Mapping[Any, list[Row]]:
-    """Group rows by a key, in their order."""
+    """Group rows by a key, and keep their order."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)

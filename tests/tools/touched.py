@@ -23,8 +23,8 @@ class Feature:
 
     Args:
         words: regular expression of the names that code uses for the feature.
-        own: parts of paths to its own packages.
-        most: largest allowed number of files outside its packages that name it.
+        own: parts of the paths to the feature's own packages.
+        most: largest allowed number of files that name the feature outside these packages.
     """
 
     words: str

@@ -67,7 +67,7 @@ MOST_ROOMS, MOST_FLOORS = 21, 13
 
 
 def modules_of(folder: Path, package: str = "") -> dict[str, Path]:
-    """Return the files of a folder's modules by dotted name; package: its name, unless it is the folder's name."""
+    """Return the files of a folder's modules by dotted name; package: the package's name if not the folder's."""
     names = {}
     for file in sorted(folder.rglob("*.py")):
         parts = (package or folder.name, *file.relative_to(folder).with_suffix("").parts)

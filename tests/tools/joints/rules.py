@@ -43,7 +43,7 @@ def _finite(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str
 
 
 def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """Check, without training, that devices moved the payload each way if they completed, and otherwise no more."""
+    """Check, in runs without training, that completed devices moved the payload each way, and others no more."""
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}

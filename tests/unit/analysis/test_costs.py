@@ -23,8 +23,8 @@ COLUMNS = ["session", "round", "phase", "device", "cell", *STEPS, "access_s", *S
 def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     """Write a run of two devices, with a pilot, a probe and two training rounds in three sessions.
 
-    In session 2, from 20 s and 30 s on, device 1 downloads for 1 s, computes for 2 s, waits 0.5 s (0.4 s of it for
-    access), and uploads for 3 s; device 2 uploads a second longer, and does not complete round 2.
+    In session 2, whose rounds begin at 20 s and 30 s, device 1 downloads for 1 s, computes for 2 s, waits 0.5 s
+    (0.4 s of it for access), and uploads for 3 s; device 2 uploads a second longer, and does not complete round 2.
     """
     rounds = [
         {"session": 1, "round": 1, "phase": "pilot", "participants": 2, "completed": 2},
@@ -187,7 +187,7 @@ def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> Non
 
 
 def test_a_row_has_one_unit_and_equal_seeds_have_no_spread() -> None:
-    """0.4 mJ and 0.02 mJ of computing share a unit; for equal values of seeds, no standard deviation is shown."""
+    """0.4 mJ and 0.02 mJ of computing share a unit; if all seeds have equal values, no deviation is shown."""
     frames = {
         name: pd.DataFrame(
             {"compute_j": [joules, 1.5 * joules], "energy_j": 1.0, "wasted_j": 0.0, "devices": 12}

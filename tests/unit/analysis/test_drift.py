@@ -77,7 +77,7 @@ def test_figures_by_hand() -> None:
 
 
 def test_a_mean_of_rounds_is_back_earlier() -> None:
-    """The mean of 10 rounds from r on is 4.5 steps above round r, so it reaches 0.69 before individual rounds do."""
+    """The mean of rounds r to r + 9 is 4.5 steps above round r, so it reaches 0.69 before individual rounds do."""
     found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
     means = [np.minimum(DIP + 0.02 * np.arange(r, r + 10), FINAL).mean() for r in range(40)]
     assert found["recovery_rounds"] == next(r for r, mean in enumerate(means) if mean >= FINAL - 0.01) < 30

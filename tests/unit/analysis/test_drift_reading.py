@@ -40,7 +40,7 @@ def test_a_window_averages_over_its_tested_rounds() -> None:
 def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
     """Accuracy rises by 0.02 per round to 0.7 in round 30: means of 5 rounds gain 0.1 until later rounds reach 0.7.
 
-    Of the 5 rounds from r + 5 on, the first is 0.02 (30 - r - 5) below 0.7, and so on.
+    Of rounds r + 5 to r + 9, the first is 0.02 (30 - r - 5) below 0.7, and so on.
     """
     accuracy = linear_recovery(30)[FIRST - 1 :]
 
@@ -83,7 +83,7 @@ def test_by_samples() -> None:
 
 @pytest.mark.parametrize("recorded", [0, 10])
 def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
-    """If `record.devices` keeps no round or every tenth, means are from rounds.csv: 0.5, 0.9, and 0.6 if weighted."""
+    """If `record.devices` keeps no or every tenth round, means are from rounds.csv: 0.5, 0.9, and 0.6 if weighted."""
     rounds, _ = run_of(linear_recovery(30), sudden())
     keys = ["variant", "seed", "cell", "session", "round", "phase"]
     rounds = rounds.assign(

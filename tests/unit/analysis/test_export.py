@@ -166,7 +166,7 @@ def unmasked(checksum: bytes) -> int:
 
 
 def test_tensorboard_has_the_rounds_and_totals(runs: Path) -> None:
-    """The event file has valid checksums, by its format's description, and the values of rounds and totals."""
+    """The event file has checksums as its format describes them, and the values of rounds and totals."""
     from edgefl.analysis.export import to_tensorboard
 
     assert to_tensorboard.crc32c(b"123456789") == 0xE3069283, "the check value of CRC-32C, RFC 3720"

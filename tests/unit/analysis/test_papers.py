@@ -35,7 +35,7 @@ def test_every_table_and_figure_is_listed(name: str) -> None:
 
 @pytest.mark.parametrize(("one", "result"), RESULTS, ids=lambda each: each.name)
 def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> None:
-    """Scripts, scenarios and tables named by a result exist, and results have numbers, requirements, or a reason."""
+    """Scripts, scenarios and tables named by a result exist; results have numbers, needs, or a reason for neither."""
     if result.state == "same":
         name, _, rest = result.same.partition(" ")
         assert paper(name).result(rest).state != "same"

@@ -139,7 +139,7 @@ def test_a_studys_table_is_found_by_its_name() -> None:
 
 
 def test_a_rounds_costs_are_compared_by_their_names(write_run: Writer) -> None:
-    """Latency and energy of a round are compared by name with Table VII, for SVHN 6.89 s and 77.7 J."""
+    """A round's latency and energy are compared by name with Table VII: 6.89 s and 77.7 J for SVHN."""
     rounds = [
         {"session": 1, "round": t, "latency_mean_s": 7.0 + t, "energy_j": 70.0, "latency_s": 20.0}
         for t in (1, 2)

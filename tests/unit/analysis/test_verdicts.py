@@ -51,7 +51,7 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
 
 
 def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:
-    """Ratios 2 and 1/2 are shown as a range, as Student's interval, 2^(+-12.7062), would be 0.00015 to 6,700."""
+    """Ratios 2 and 1/2 are shown as a range, because Student's interval, 2^(+-12.7062), is 0.00015 to 6,700."""
     other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
     _, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
     assert second == (

@@ -67,7 +67,7 @@ def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Schedu
 
 
 def test_what_a_group_leaves_goes_to_the_others() -> None:
-    """a has 125 bits a slot while b has 375, and 500 from slot 40 on, when b has moved its 15,000 bits."""
+    """a has 125 bits a slot and b 375 until b has moved its 15,000 bits in 40 slots; then a has 500."""
     band = band_of(EqualShare(), [1.0, 3.0])
     band.add("a", 10_000, slot=0, **STATIC)
     band.add("b", 15_000, slot=0, **STATIC)

@@ -110,7 +110,7 @@ def test_the_power_of_parts_has_the_correlation_of_gauss_markov_fading(correlati
 
 @pytest.mark.parametrize("correlation", [0.9, 0.999, 0.99999, 0.9999999])
 def test_power_changes_as_little_as_it_should(correlation: float) -> None:
-    """After k slots E (g_k - g_0)^2 = 2 (1 - rho^2k) / L; rounding errors would show where it is smallest."""
+    """After k slots E (g_k - g_0)^2 = 2 (1 - rho^2k) / L; rounding errors would show where this is smallest."""
     links, apart = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE // 2
     power = power_of_many(links, np.zeros(len(links), dtype=int), 5 * PAGE)
     for lag in (1, 2, 4):

@@ -177,7 +177,7 @@ def repeating(monkeypatch: pytest.MonkeyPatch) -> GaussianFields:
 
 
 def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
-    """Fields have a period along both axes of their grid, which is turned by the angle of tangent 0.618."""
+    """Fields have a period along both axes of their grid, which is turned by the angle whose tangent is 0.618."""
     stack, positions_m = FieldStack([repeating]), places(300)
     period_m = repeating.period * repeating.spacing_m
     turn = np.arctan((np.sqrt(5) - 1) / 2)

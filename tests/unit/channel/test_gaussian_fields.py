@@ -75,7 +75,7 @@ def test_correlation_falls_exponentially(correlation_m: float, lag: float, too_h
 
 @pytest.mark.parametrize("lag", [0.1, 0.25, 0.5, 1.0, 1.5])
 def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
-    """The exact correlation is as close to a Gaussian as GaussianFields states; a rough field's is far from it."""
+    """A smooth field's correlation is as close to a Gaussian as GaussianFields states, and a rough field's is not."""
     fields, rough = (
         GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=200.0, stream=0, law=law)
         for law in ("gaussian", "exponential")

@@ -1,4 +1,4 @@
-"""Test that large-scale gain is a function of the position, and sums path loss, state and shadowing."""
+"""Test that large-scale gain is a function of the position, and combines path loss, line of sight and shadowing."""
 
 import math
 from typing import Any

@@ -186,7 +186,7 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
 
 @pytest.mark.parametrize("taps", [1, 2])
 def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
-    """This holds with caps, too. The more often a link exceeds the cap, the more of Var f is in orders beyond 256."""
+    """With caps, too, the a_m^2 sum to Var f; the more often links exceed the cap, the more is beyond order 256."""
     snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
     variance, squares = _capped_terms(snr, cap, taps)
     _, late = _late_terms(snr, cap, taps)
@@ -199,7 +199,7 @@ def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
 @pytest.mark.parametrize("parts", [2, 5, 11])
 @pytest.mark.parametrize("rho", [0.5, 0.967])
 def test_rate_moments_over_parts_are_those_of_simulated_parts(parts: int, rho: float) -> None:
-    """The long-run variance equals the variance over batches of simulated parts, much longer than their memory."""
+    """The long-run variance equals that over batches of simulated slots much longer than the memory of fading."""
     snr, batches, slots = 10.0, 1500, 600
     steps, rng = Steps(layers=2, parts=parts), np.random.default_rng(3)
     noise = rng.standard_normal((slots, 2 * parts, batches)) / math.sqrt(2.0)

@@ -139,7 +139,7 @@ class InEverySlot(Scheduler):
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), InEverySlot()], ids=["held", "by slot"])
 def test_neighbours_send_as_many_shares_as_are_in_use(scheduler: Scheduler) -> None:
-    """With SNR 3 and interference of 2 per share of other flows, the SINR on a share b is 3 / (1 + 2 K) / b."""
+    """With SNR 3 and interference 2 K while K flows share the band, the SINR on a share b is 3 / (1 + 2 K) / b."""
     link = LinkFading(1, 1.0)
     snr = 3.0 / float(link.power(0, 1)[0])
     band = band_of(scheduler)

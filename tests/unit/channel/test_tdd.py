@@ -68,7 +68,7 @@ def test_autocorrelation_by_its_definition(weights: tuple[float, ...]) -> None:
 def test_on_time_adds_up_slot_by_slot(
     weights: tuple[float, ...], first_slot: int, whole: int, part: float
 ) -> None:
-    """On-time counts whole slots from the boundary of first_slot, and part of the next slot."""
+    """`OnTime` adds the weights of whole slots from first_slot, and part of the next slot's weight."""
     slot_s = 0.5e-3
     on = OnTime(Frame(weights), slot_s, first_slot)
     expected = sum(weights[(first_slot + n) % len(weights)] for n in range(whole))

@@ -1,4 +1,4 @@
-"""Test that machine-readable commands write one document, or lines, to standard output, and nothing else."""
+"""Test that commands write one JSON document, or bare lines with -q, to standard output, and nothing else."""
 
 import json
 from pathlib import Path

@@ -61,7 +61,7 @@ here = 1
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a folder, but not the current one, with a user's components; scenarios may not run code."""
+    """Make a folder with a user's components, and another current folder; scenarios may not run code."""
     (tmp_path / "somewhere").mkdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -183,7 +183,7 @@ def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch
 def test_a_part_that_changes_itself_is_blamed_by_file_and_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A scenario is frozen with all its components, so what happens once cannot change what happens later."""
+    """A scenario is frozen with all its components, so a component that changes itself at the start is refused."""
     assert code_of("validate", "--allow-code", scenario(folder, "mine_only:Changes")) == 2
     line = PARTS.splitlines().index("        self.doppler_speed_m_s = 1.0") + 1
     blamed = f"{folder / 'mine_only.py'}:{line} start: AttributeError: doppler_speed_m_s cannot be assigned"

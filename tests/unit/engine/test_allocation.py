@@ -127,7 +127,7 @@ def test_least_energy_against_an_optimiser(n: int, slack: float) -> None:
 
 
 def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
-    """Return the least energy that a general optimiser finds from an allocation."""
+    """Return the least energy that a general optimiser finds when it starts from an allocation."""
     n = len(window_s)
 
     def power(v: np.ndarray) -> np.ndarray:
@@ -220,7 +220,7 @@ def in_turns_j(of: Uploads, end_s: float) -> float:
 
 
 def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
-    """As the amplifier power P falls, the energy approaches the energy at full power: within P x sending time."""
+    """As the amplifier power P falls, the least energy approaches that for P = 0, to within P x sending time."""
     of = replace(uploads(4, 5), send_w=np.full(4, 0.5))
     soonest = least_time(of, np.zeros(4))
     none = least_energy(replace(of, amplifier_w=np.zeros(4)), np.zeros(4), soonest, 2 * soonest[0])
@@ -235,8 +235,8 @@ def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
 def test_nobody_would_swap_share_or_time() -> None:
     """At the optimum no device gains from trading share or time, for links of -10 to 50 dB and any slack.
 
-    A little more share saves the same energy for all devices below full power, and at most this energy for other
-    devices. A little more time saves no energy, except for devices at their highest clock.
+    A slightly larger share saves the same energy for all devices below full power, and at most this energy for other
+    devices. A slightly longer time saves no energy, except for devices at their highest clock.
     """
     rng = np.random.default_rng(11)
     for n in rng.integers(2, 60, 150):

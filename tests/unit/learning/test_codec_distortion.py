@@ -1,4 +1,4 @@
-"""Test codecs' error bounds: the worst change reaches them, and error feedback requires bounds to damp by."""
+"""Test codecs' error bounds: the worst change reaches them, and error feedback requires them for its damping."""
 
 import math
 from typing import Any
@@ -72,7 +72,7 @@ def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
-    """Feedback damps rows (bits stay equal) and stores the rest; QSGD and FedPAQ damp by the change's variance."""
+    """Feedback damps rows, not bits, and stores the rest; QSGD and FedPAQ damp by the change's variance."""
     cls = registry.get("codecs", name)
     if not issubclass(cls, FeedbackCodec):
         return

@@ -89,7 +89,7 @@ N, STANDARD_ERRORS = 20_000, 4.5  # the largest of 100 normal numbers exceeds 4.
 
 
 def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Tensor:
-    """Check, to standard errors, that E Q = v and that E |Q - v|^2 is the sum of variances; return the draws."""
+    """Check, within standard errors, that E Q = v and that E |Q - v|^2 is the sum of variances; return the draws."""
     drawn = encode(one, v.expand(N, -1), Sizes((tuple(v.shape),)), streams(N)).rows.double()
     error = (drawn.mean(0) - v.double()).abs().numpy()
     assert (error <= STANDARD_ERRORS * np.sqrt(variance / N) + ROUNDING).all()

@@ -114,7 +114,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
 
 
 def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
-    """Each concept has one model; the old concept's model is unchanged, and serves again when it recurs."""
+    """Each concept has one model; the old concept's model is unchanged, and serves again when the concept recurs."""
     cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
     for _ in range(8):
         assert cell.clusters() == [0] * DEVICES

@@ -107,7 +107,7 @@ def test_each_device_has_exactly_its_number_of_labels(partition: ByWeight) -> No
 
 
 def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
-    """With 2 of 10 labels per device, 50 devices are 10 per label; each has 2 x 200 / 10 = 40 samples."""
+    """With 2 of 10 labels per device, each label has 10 of 50 devices, and each device 2 x 200 / 10 = 40 samples."""
     labels = np.repeat(np.arange(10), 200)
     dealt = LabelCount(labels_per_device=2).assign(labels, 50, 1, Streams(SEED))
     assert {len(held) for held in dealt} == {40}

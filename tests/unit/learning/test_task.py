@@ -102,7 +102,7 @@ def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
 
 
 def test_several_labels_by_hand() -> None:
-    """F1 is 2/3 for predicting {a, b} for {a}, 0 for {} for {b}, and 1 for {} for {}; losses are means."""
+    """F1 is 2/3 if {a, b} is predicted for {a}, 0 if {} for {b}, and 1 if {} for {}; losses are means."""
     outputs = torch.tensor([[1.0, 2.0], [-1.0, -1.0], [-3.0, -1.0]])
     y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     several = task("multi_label")

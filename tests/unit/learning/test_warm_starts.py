@@ -162,7 +162,7 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
 
 
 def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
-    """The weights of similarity are a softmax of the distances 0, 5 and 1."""
+    """The weights of `similarity` are the softmax of -scale times the distances 0, 5 and 1."""
     raw = [math.exp(-scale * distance) for distance in (0.0, 5.0, 1.0)]
     mu = [value / sum(raw) for value in raw]
     weights = dict(zip((2, 3, 4), mu, strict=True))

@@ -65,7 +65,7 @@ def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
 
 
 def test_gaps_of_a_trace_lead_nowhere(tmp_path: Path) -> None:
-    """A device is absent in a gap of its trace, so with the default limit to gaps it does not pass the cell."""
+    """A device is absent in a gap of its trace, so with the default limit on gaps it does not pass the cell."""
     passing = traced(tmp_path, "t,id,x,y\n0,a,-9000,0\n1,a,-8990,0\n400,a,9000,0\n401,a,9010,0\n")
     passing["mobility"]["max_gap_s"] = 1e9
     assert not outside(notes(passing, duration_s=401))
@@ -158,7 +158,7 @@ def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None
 
 
 def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
-    """A device that moves from 4,800 to 5,200 m from its only site at 40 m/s is out of range from 5 s on.
+    """A device that moves from 4,800 to 5,200 m from its only site at 40 m/s is out of range after 5 s.
 
     Range is checked every 0.2 s. A second device stays in range. The site at -8,500 m reaches neither device.
     """

@@ -174,7 +174,7 @@ def journaled(training: Training, journal: Journal) -> dict[int, Any]:
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
-    """Return a run that was killed at its end, and what its engine has seen."""
+    """Return the directory of a run that was killed at its end, and everything that its servers have seen."""
     directory = tmp_path_factory.mktemp("run")
     rows, _ = run(directory, every=EVERY)
     return directory, rows

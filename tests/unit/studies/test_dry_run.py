@@ -78,7 +78,7 @@ def test_similar_cases_share_a_probe_when_time_is_up(
 
 
 def test_loading_is_counted_once(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first probe starts in 100 s, with 90 s to load PyTorch and data, which count once; runs start in 10 s."""
+    """The first probe starts in 100 s: 90 s to load PyTorch and data, counted once, and 10 s as in each run."""
     starts_s = itertools.chain([100.0], itertools.repeat(10.0))
     monkeypatch.setattr(
         "edgefl.studies.dry_run.probe", lambda run: replace(EACH, start_wall_s=next(starts_s))

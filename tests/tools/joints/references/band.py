@@ -1,7 +1,7 @@
 """Derive exact transfers, rounds and energies, slot by slot, for a band that few devices share in a TDD frame.
 
 Links are so strong that every slot has the highest rate, so a share b of a band W carries b W cap bits per second
-while its direction is served. A transfer begins with a slot and ends with the slot in which its last bit arrives.
+while its direction is served. A transfer begins and ends at borders of slots: it ends with the slot of its last bit.
 """
 
 from collections.abc import Mapping, Sequence

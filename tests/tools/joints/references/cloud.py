@@ -1,6 +1,6 @@
 """Derive runs of a cloud over cells: when cells exchange models, which models the cloud averages, and the means.
 
-Devices do not move, and all devices of a cell take part in its rounds. A transfer takes the next slot.
+Devices do not move, and all devices of a cell take part in its rounds. Each transfer takes one slot, the next.
 """
 
 import heapq
@@ -27,7 +27,7 @@ class Tie(Exception):
 
 @dataclass
 class Done:
-    """A cell's round; version: the cloud's model at its end; waited_s: time to get it; value: the cell's model."""
+    """A cell's round; version: the cloud's model at its end; waited_s: wait for it; value: the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction

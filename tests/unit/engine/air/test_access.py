@@ -67,7 +67,7 @@ def waited_s(rows: list[DeviceRound], rounds: list[Round]) -> list[tuple[float, 
 
 
 def awake_after_s(silent_s: float) -> float:
-    """Return how much longer a device that has been silent for silent_s sleeps; it wakes for 8 ms of each 160 ms."""
+    """Return the remaining sleep in s of a device silent for silent_s, which wakes for 8 ms of each 160 ms."""
     if silent_s < 0.01:
         return 0.0
     for begins_s in (0.01 + 0.16 * cycle for cycle in itertools.count()):

@@ -1,4 +1,4 @@
-"""Test devices narrower than the band: shares in a round, hand-derived transfer times, and refused settings."""
+"""Test devices with less bandwidth than the cell: shares in a round, hand-derived times, and refused settings."""
 
 import math
 from typing import Any

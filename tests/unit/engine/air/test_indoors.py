@@ -40,7 +40,7 @@ def wall_db(walls: str) -> float:
 
 
 def loss_db(walls: str) -> float:
-    """Return the sum of wall loss, indoor loss and normal term in the square that is 3rd east and 2nd north."""
+    """Return the sum of wall loss, indoor loss and normal term in the square 3rd to the east and 2nd to the north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
     drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
@@ -122,7 +122,7 @@ def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_share_of_the_buildings_is_coated_and_stays_so(share: float) -> None:
-    """Coating keeps a building's indoor distance and normal draw: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
+    """A coated building keeps its indoor distance and normal draw: its loss is 26.85 +- 6.5 dB, not 12.70 +- 4.4."""
     count = 4000
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     coats = Coats(np.full(count, share), 3.5e9, UniformDraws(Streams(SEED), count, ("coated",)))

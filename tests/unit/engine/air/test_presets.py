@@ -223,7 +223,7 @@ OWN = {"array_gain_db": 24.0, "nlos_array_gain_db": 14.0, "server_power_dbm": 37
 
 
 def test_nr_has_nothing_of_its_own_in_fr2() -> None:
-    """One error names all missing keys; with these keys, or at 7.125 GHz, or with preset journal, all is valid."""
+    """One error names all missing keys; FR2 is valid with these keys or preset journal; 7.125 GHz needs none."""
     lacking = [*(f"radio.budget.{key}" for key in OWN), "devices.power"]
     with refused_at("radio.carrier_hz", *lacking, "blockage"):
         scenario(radio=FR2)

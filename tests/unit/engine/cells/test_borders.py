@@ -1,4 +1,4 @@
-"""Test which cell borders devices cross: on given paths, and by Buffon's law on straight ones."""
+"""Test the crossings of cell borders: on given paths, and their number on straight paths (Buffon's formula)."""
 
 import math
 

@@ -285,7 +285,7 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
 
 
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
-    """Return a network whose two devices prefer cell 0, and cell 1 from 1 s on; the second is absent for a while."""
+    """Return a network whose two devices prefer cell 0 until 1 s and then cell 1; device 1 is absent for a while."""
     env = simpy.Environment()
 
     def places_m(time_s: float) -> list[list[float]]:

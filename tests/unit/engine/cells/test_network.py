@@ -142,7 +142,7 @@ def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
 
 
 def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
-    """Cell 1 is better from 0.4 s on, and cell 2 is best from 1.0 s on: when the work ends, the target is cell 2."""
+    """Cell 1 is better from 0.4 s, and cell 2 is best from 1.0 s: when the work ends, the target is cell 2."""
 
     def powers_db(time_s: float) -> list[float]:
         return [0.0, 10.0 if time_s > 0.39 else -10.0, 15.0 if time_s > 0.99 else -10.0]

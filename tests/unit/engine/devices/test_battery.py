@@ -94,7 +94,7 @@ def test_a_full_battery_stores_no_more() -> None:
 
 
 def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
-    """200 full batteries at rest store 0 J up to rounding, and no negative energy such as -1e-16 J."""
+    """200 full batteries at rest take in 0 J up to rounding, and never a negative energy such as -1e-16 J."""
     rng = np.random.default_rng(1)
     for capacity_j, recharge_w, time_s in rng.uniform(0.1, 10.0, size=(200, 3)):
         battery = Battery(capacity_j, recharge_w, 0.5)
@@ -124,7 +124,7 @@ def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() ->
 
 
 def test_a_battery_empties_in_the_slot_in_which_its_frame_begins() -> None:
-    """A load of 1 W from a quarter of a slot of 1 s on empties a battery of 0.5 J at three quarters of the slot."""
+    """A load of 1 W that begins after a quarter of a 1 s slot empties a battery of 0.5 J after three quarters."""
     on = OnTime(Frame((1.0, 0.0)), 1.0, 2)
     battery = Battery(0.5, recharge_w=0.0, return_share=0.5)
     battery.drain(2.0, 0.0)

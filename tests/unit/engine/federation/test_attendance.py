@@ -36,7 +36,7 @@ def weak(**options: Any) -> SmallWorld:
 def test_who_has_lost_the_link_is_in_every_round(
     pause_s: float, after_s: float, connecting: int, deadline_s: float | None
 ) -> None:
-    """A round lasts until T310 or its deadline ends; the next round begins LATENCY_S or a pause later."""
+    """A round lasts until T310 expires or its deadline passes; the next round begins LATENCY_S or a pause later."""
     # with T311 the device searches for a cell until the deadline
     patience = {"monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}}
     small = weak(rules={"pause_s": pause_s, "deadline_s": deadline_s}, radio=patience)

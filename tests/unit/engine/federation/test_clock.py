@@ -1,4 +1,4 @@
-"""Compare times of rounds on a grid, of pauses, of the server, and of runs of a given duration with a derivation.
+"""Compare the times of rounds with a derivation: on a grid, with pauses, server time, or a given run duration.
 
 A device at 50 m has a link that never changes: each round takes the same LATENCY_S, derived in `test_server`.
 """

@@ -81,7 +81,7 @@ def test_tails_that_are_expected_are_those_that_are_booked() -> None:
 
 
 def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
-    """Expected energies in DDDSU include waiting slots, in which TR 38.840 has a third of the receive power."""
+    """Expected energies in DDDSU include waiting slots, for which TR 38.840 states a third of the receive power."""
     decider = Asked()
     power = {"name": "tr38840"}
     world(decider, devices={"power": power}, radio={"tdd": {"pattern": "DDDSU"}}).run()

@@ -1,7 +1,7 @@
 """Test at times derived by hand how a device recovers from link failures: to another cell, the same cell, or none.
 
 Two sites, 251 m apart, send with -22 dBm: a device receives 11 m from a site, but not 240 m away. Device 0 starts
-11 m from site 0 and leaves at 0.3 s. Its gain is read every 0.2 s: from 0.4 s on nothing is received, at 1.4 s the
+11 m from site 0 and leaves at 0.3 s. Its gain is read every 0.2 s: after 0.4 s nothing is received, at 1.4 s the
 link fails, and from then on the device tries the strongest cell every 0.4 s. The fading of a device with Doppler
 speed 0 never changes: a slot carries W log2(1 + snr |h|^2) tau bits.
 """
@@ -250,7 +250,7 @@ def test_without_a_deadline_the_part_is_over_with_t311() -> None:
 
 
 def test_who_has_given_up_selects_the_strongest_cell() -> None:
-    """With 0.1 uW and 40 dB of interference no site hears the device: 1 s of T310 and 3 s of T311 from slot 1 on."""
+    """With 0.1 uW and 40 dB of interference, no site hears the device: from slot 1, T310 takes 1 s, T311 3 s."""
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
@@ -322,7 +322,7 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; only the end of the transfer starts a tail, which lasts 10 s."""
+    """The base power of 3.52 W is drawn without a break; only the end of the transfer starts a tail, of 10 s."""
     small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
     assert row(small).energy_tail_j == pytest.approx(10.0)

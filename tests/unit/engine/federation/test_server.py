@@ -420,7 +420,7 @@ def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power: str) -> None:
-    """Devices receive while their share is sent, so their energies and the server's are proportional."""
+    """The server's energy is its power times the sum of devices' airtimes (`full`), or times the longest airtime."""
     radio = {"sharing": sharing, "budget": {"power_over_share": power}, "tdd": {}}
     world = World([50.0, 240.0], radio=radio).run()
     airtimes_s = [row.energy_rx_j / RX_W for row in world.rows.of[DeviceRound]]

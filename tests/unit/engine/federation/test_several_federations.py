@@ -1,7 +1,7 @@
 """Derive the rounds of two federations on one band by hand.
 
 On 10 MHz with a cap of 1 bit/s/Hz, which every link reaches, a slot of 0.5 ms carries 5,000 bits, so that a model
-of 3 Mbit takes 600 slots alone. A device computes for 0.08 s, which are 160 slots.
+of 3 Mbit takes 600 slots alone. A device computes for 0.08 s, or 160 slots.
 """
 
 from collections.abc import Mapping

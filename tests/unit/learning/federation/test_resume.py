@@ -89,7 +89,7 @@ def arrived(ids: list[int]) -> list[int]:
 
 
 def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> Iterator[Stop]:
-    """Play all sessions, or the sessions from a stop on, and yield each stop; log all answers of the learner."""
+    """Play all sessions, or the rest of them after a stop, and yield each stop; log all answers of the learner."""
     learner = cell.one
     for number in range(at.session if at else 1, sessions + 1):
         resumed = at if at and number == at.session else None
@@ -163,7 +163,7 @@ def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> N
 
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
 def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
-    """If data stay with devices, their kept vectors count in the next session, even for a device that joins late."""
+    """If data stay with devices, their kept vectors are used in the next session, even if a device joins late."""
     standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "cost": {"payload": "exchanged"}}
     goes_on_after_any_round(settings(algorithm, "previous", **standing), 5, {0})
 

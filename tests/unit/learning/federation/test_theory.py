@@ -41,7 +41,7 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
 
 
 def test_noise_is_that_without_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For D from 300 to 600, the noise sigma^2 (1 - B/D) / B with B = 8 and 16 has ratio 2 (1 - 8/D) / (1 - 16/D)."""
+    """For D = 300 to 600, noise sigma^2 (1 - B/D) / B at B = 8 is 2 (1 - 8/D) / (1 - 16/D) times that at B = 16."""
     monkeypatch.setattr(theory, "SAMPLES", 1000)
     measure = ("learning.partition=iid", "learning.theory=1", "sessions.rounds=1")
     batches = (8, 16)
