@@ -17,7 +17,7 @@ WIDTH = 80  # width of a line in columns
 
 
 def closing(path: Path) -> tuple[str, str]:
-    """Return two closing lines: a completed run's seconds, joules, scores and privacy, and the next command."""
+    """Return two closing lines: a completed run's seconds, joules, scores and epsilon, and the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one entry per federation
     simulated, *scores = _reached(about, runs)
     clocks = f"{simulated} in {wall_time(about['wall_s'])} of wall time"
@@ -54,7 +54,7 @@ def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> lis
 
 
 def _epsilons(path: Path) -> list[str]:
-    """Return the largest privacy budget epsilon spent by any device, as text; empty if no noise is added."""
+    """Return the largest epsilon spent by any device, as text; empty if no noise is added."""
     column = "epsilon"
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
     private = [table for table in tables if table.is_file() and column in _columns(table)]

@@ -464,7 +464,7 @@ def test_all_devices_of_a_trace(write: Write, tmp_path: Path) -> None:
     assert world(tmp_path, trace).count == 7
     shares = ", classes: {a: {share: 0.5}, b: {}}, classes_by: ids"
     assert world(tmp_path, trace, shares).fleet.class_names() == ["a"] * 4 + ["b"] * 3
-    with pytest.raises(EdgeflError, match=r"set devices\.count: 7 or all"):
+    with pytest.raises(EdgeflError, match=r"set devices\.count: 7, or devices\.count: all"):
         _ = world(tmp_path, trace, count="8").movement
     own = ", classes: {a: {share: 0.5, mobility: static}, b: {}}"
     with pytest.raises(EdgeflError, match=r"leave classes\.a\.mobility out"):
