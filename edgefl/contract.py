@@ -208,9 +208,9 @@ class LocalRound:
             fixed in a run's first round.
         after: name of an extra column -> the step after which a device's table cell is filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (these
-            columns are empty here; `AccountingStage` fills them). Others are always filled.
-        averaged: name of an extra column -> the column with its numbers of samples. rounds.csv has the mean over
-            devices with a filled cell, their standard deviation, and the mean over samples, under `averages(name)`.
+            columns are empty here; `AccountingStage` fills them). All other columns are always filled.
+        averaged: name of an extra column -> the column with each device's number of samples. rounds.csv has the mean
+            over devices with a filled cell, the standard deviation and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 

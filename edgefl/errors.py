@@ -92,7 +92,7 @@ def about(*place: str) -> Iterator[None]:
 
 @contextmanager
 def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
-    """Move errors of the code inside a `with` block from keys below one place to the same keys below another."""
+    """Move errors of a `with` block's code from keys below one place to the same keys below another place."""
     try:
         yield
     except EdgeflError as error:

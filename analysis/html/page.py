@@ -28,7 +28,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
         out: the file to write, .html or .htm, by default report.html in the folder.
 
     Raises:
-        ValueError: no run is completed, the file has another ending, or it cannot be written.
+        ValueError: no run is completed, the file's name has a wrong ending, or the file cannot be written.
     """
     given = None if out is None else ending_in(out, ".html", ".htm")
     runs = load_runs(path, partial=None)

@@ -117,7 +117,7 @@ def _require_folder() -> None:
 
 
 def _lost(stream: TextIO) -> bool:
-    """Return whether writing to a stream fails, as on a full disk; if so, discard its remaining output."""
+    """Return whether writing to a stream fails, as on a full disk; if so, discard the stream's remaining output."""
     try:
         print(file=stream, flush=True)
     except OSError:

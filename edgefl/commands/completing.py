@@ -29,7 +29,7 @@ def settable(begun: str) -> Iterator[str]:
 
 
 def _values(field: FieldInfo) -> list[str]:
-    """Return the choices of a key: names of components, the words that it allows, or true and false."""
+    """Return the choices of a key: names of components, the allowed words, or true and false."""
     if named := named_in(field):
         return registry.names(named.kind)
     options = list(types_of(field.annotation))

@@ -196,7 +196,7 @@ def _data() -> Iterator[_Finding]:
         if offline:
             when = "not downloaded, because EDGEFL_OFFLINE forbids it"
         elif cache is None or _in_the_way(cache):
-            when = "not downloaded, because there is no folder for them (see cache)"
+            when = "not downloaded, because there is no folder for them (see the line cache)"
         else:
             when = f"downloaded into {cache} when used"
         yield _Finding("data online", f"{', '.join(offered)}: {when}")
@@ -227,7 +227,7 @@ def _folders() -> Iterator[_Finding]:
             continue
         free = shutil.disk_usage(there).free
         little = (
-            "free some space: a study takes some megabytes, and snapshots of large models take more"
+            "free some space: a study takes a few megabytes, and snapshots of large models take more"
             if free < LEAST_FREE
             else ""
         )

@@ -58,7 +58,7 @@ class Preview:
         times_s: [times] times of `tracks_m`. tracks_m: [times, devices, 2] positions, NaN while a device is absent.
         counted_s: [counts] times of the counts. population: [counts, cells] number of switched-on devices.
             serving: [devices] each device's strongest cell at the start, NaN if there is no such cell.
-        handovers_m: [n, 2] positions of handovers. borders: number of borders between cells that devices crossed.
+        handovers_m: [n, 2] positions of handovers. borders: how often devices crossed a border between cells.
             walked_s: time over which handovers and crossed borders were counted.
         snr_db: [GRID, GRID] SNR of the strongest cell, NaN outside all cells. reach_m: half the map's side.
         mix: session -> label -> total number of samples with this label over all devices.
@@ -215,7 +215,7 @@ def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
 def _tracks(
     world: World, times_s: np.ndarray, every: int, on: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return tracks [times, devices, 2], numbers of devices [counts, cells], and cells at the start [devices]."""
+    """Return tracks [times, devices, 2], device counts [counts, cells], and each device's first cell [devices]."""
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
     within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # False if absent (NaN)
     if world.scenario.layout.several:
@@ -257,7 +257,7 @@ class _Handovers(Nowhere):
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
-    """Run the network without rounds; return handover positions [n, 2], borders crossed (number), and seconds."""
+    """Run the network without rounds; return handover positions [n, 2], number of border crossings, and seconds."""
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()

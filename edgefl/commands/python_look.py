@@ -57,7 +57,7 @@ def validate(
         A description of each run, and with `plan` also of the run's costs, as lines of text.
 
     Raises:
-        EdgeflError: a file is invalid; the error names the fault and the remedy, for each invalid file.
+        EdgeflError: a file is invalid; for each invalid file, the error names the fault and the remedy.
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
@@ -120,7 +120,7 @@ def report(
         The page's path, which a notebook shows as a frame with the page.
 
     Raises:
-        EdgeflError: no run is completed, a file's name has another ending, or a file cannot be written.
+        EdgeflError: no run is completed, a file's name has a wrong ending, or a file cannot be written.
     """
     from edgefl.analysis.html import write_report
     from edgefl.analysis.reports.moving import draw_moving

@@ -118,7 +118,7 @@ def _check_first_use(strategy: Any) -> None:
 
 @dataclass(eq=False)
 class _FlowerLearner:
-    """The learner of one cell, which consists of a Flower strategy and devices that run a ClientApp."""
+    """A cell's learner, which consists of a Flower strategy and devices that run a ClientApp."""
 
     rounds: Any
     nodes: Nodes

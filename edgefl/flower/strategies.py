@@ -122,8 +122,8 @@ class _OfResults:
         answer = compat.recorddict_to_getparametersres(reply.content, keep_input=False)
         if answer.status.code != Code.OK:
             raise EdgeflError(
-                "there is no first model: pass initial=, or give the strategy initial_parameters or clients "
-                "get_parameters()"
+                "there is no first model: pass initial=, or give the strategy initial_parameters, or the "
+                "clients get_parameters()"
             )
         return answer.parameters
 

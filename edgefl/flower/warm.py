@@ -32,7 +32,7 @@ def warm_started(
     pilot model; the plain average of their models yields the gradient of this session's data, and is then discarded.
     The session starts from a mean of the saved models, weighted by their gradients' similarity to this gradient.
 
-    Inside edgefl (`edgefl.flower.learner`) the scenario defines the sessions. In Flower's own runs the next session
+    Inside edgefl (`edgefl.flower.learner`) the scenario defines the sessions. In Flower's own runs, the next session
     begins after `rounds` rounds of training, or when a share `changed_share` of the nodes connected at the start of
     the current session have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 

@@ -41,7 +41,7 @@ class _Lengths(NamedTuple):
     """Times, s, of a round at the links' mean SNR, without waiting for DRX cycles.
 
     first_s: time of the fastest device in round 1, in which devices connect. later_s, slowest_s: times of the fastest
-    and the slowest device in later rounds, still connected unless the pause between rounds is too long.
+    and slowest device in later rounds, in which devices are still connected unless the pause was too long.
     """
 
     first_s: float
@@ -229,7 +229,7 @@ def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -
         raise EdgeflError(str(error), (*section.split("."), "flops_per_sample")) from error
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
         raise EdgeflError(
-            f"a device computes for {time_s:g} s in a round and spends {energy_j:g} J on it: lower"
+            f"a device spends {time_s:g} s and {energy_j:g} J on computing in a round: lower"
             " flops_per_sample, steps or batch, or raise devices.clock_hz or devices.flops_per_cycle",
             (*section.split("."), "flops_per_sample"),
         )

@@ -217,7 +217,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Describe the bits of a downlink and an uplink transfer, once if equal; savings by codecs are ignored."""
+    """Describe the bits of a downlink and an uplink transfer, as one number if equal; ignore savings by codecs."""
     up_bits = learner.payload_bits
     if learning is None or learning.cost.payload == "model" or not up_bits:
         return f"bits per transfer: {up_bits:,}"

@@ -150,7 +150,7 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
 def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note movement in which no device crossed a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
-    never = "" if crossed else "no device ever entered, left or changed its cell"
+    never = "" if crossed else "no device ever entered or left a cell"
     # give a note only once, even if several classes have the same mobility
     said = dict.fromkeys(
         note
@@ -304,8 +304,8 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
             dbm_to_watt(kind.transmit_power_dbm) for kind, one in zip(kinds, radiated, strict=True) if one
         ]
         yield (
-            f"devices.power journal counts only radiated power: {max(watts):.2g} W while sending, where a "
-            "phone draws some 4 W; the power models tr38840 and phone_5g count what a phone draws"
+            f"devices.power journal counts only radiated power: {max(watts):.2g} W while sending, whereas a "
+            "phone draws about 4 W; the power models tr38840 and phone_5g count what a phone draws"
         )
 
 

@@ -63,7 +63,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     rounds, sessions = own.rounds, own.sessions
     if reports and rounds.overlap:
         raise EdgeflError(
-            "an external learner works round by round, but rounds of this server overlap: use synchronous",
+            "an external learner works round by round, but rounds of this server overlap: set server: synchronous",
             ("rounds", "server"),
         )
     # the schema does not check this, since in a small test world a workload may replace a learner that reports
@@ -201,7 +201,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
         if many > 1:
             yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "an additional vector in the downlink until a device's first update of a session"
+        yield "an additional vector in the downlink until a device's first update of a session arrives"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The results of a run or a study, in a directory that is a path with tables, figures and a page."""
+"""The results of a run or a study: its directory as a path object with tables, figures and a page."""
 
 import html
 import warnings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Directory(PathView):
-    """A directory of runs: a path (`results / "rounds.csv"`), with tables that are pandas data frames."""
+    """A directory of runs as a path object (`results / "rounds.csv"`), with its tables as pandas data frames."""
 
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is not a run directory
         return Path(self) / key
@@ -100,7 +100,7 @@ class _Directory(PathView):
             Path of the report: `webbrowser.open(results.report().as_uri())` opens the report.
 
         Raises:
-            EdgeflError: no run is completed, the file's name has another ending, or the report cannot be written.
+            EdgeflError: no run is completed, the file's name has a wrong ending, or the report cannot be written.
         """
         from edgefl.analysis.html import write_report
 
@@ -132,7 +132,7 @@ class _Directory(PathView):
 
 
 class Results(_Directory):
-    """A run directory, which is a path (`results / "rounds.csv"`) with tables that are pandas data frames.
+    """A run directory as a path object (`results / "rounds.csv"`), with its tables as pandas data frames.
 
     Column names end with units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
@@ -183,7 +183,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, which is a path. Its tables contain all runs, by variant (with the setting) and seed.
+    """A study's directory as a path object. Its tables contain all runs, by variant (with the setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 

@@ -63,7 +63,7 @@ class TrainingReuse:
         Args:
             here: circumstances of the borrowing run.
             training: the borrowing run's training.
-            own: identity of everything that the borrowing run's learners receive.
+            own: identity of the borrowing run's learners.
         """
         if self.lender is None:
             return None

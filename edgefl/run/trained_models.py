@@ -62,11 +62,11 @@ def load_model(
     device: int | None = None,
     served: int | None = None,
 ) -> TrainedModule:
-    """Load a model that a run has trained, from its directory.
+    """Load a model from the directory of the run that trained it.
 
     Args:
-        run: the run directory, or a federation's directory in it; `record.models` of its scenario determines what was
-            kept.
+        run: the run directory, or a federation's directory in it; the key `record.models` of the run's scenario
+            determines which models were kept.
         cell: the model's cell, by default the only cell that has a server.
         kept: which model to load: `last`, `best`, or a round's number, if `record.models` kept that model.
         device: id of a device, to load its own model or its cluster's model, or None for the global model.

@@ -24,7 +24,7 @@ UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """If the cells are empty at time 0, look for devices there until the run's end or, if unknown, for max_wait_s.
+    """If the cells are empty at time 0, look for devices in them until the run's end or, if unknown, for max_wait_s.
 
     A device may still enter a cell between two of the checked times, or later. Switches and batteries are ignored.
 

@@ -33,7 +33,7 @@ def links(
     time_s: float,
     number: int,
 ) -> Iterator[Columns]:
-    """Yield the present links of each cell, with each payload, as rows of LINK_COLUMNS.
+    """Yield rows of LINK_COLUMNS for the present links of each cell, one for each link and payload.
 
     Args:
         number: index of this measurement of the links, from 0.

@@ -37,7 +37,7 @@ class Loan:
     """Training results that a run may reuse from another run.
 
     entries: entries of the lender's journal before the first entry that might not apply to the borrower. written:
-    the line of each entry. ends: number of journal entries up to and including each entry, with omitted entries.
+    the line of each entry. ends: position of each entry in the lender's whole journal, from 1.
     snapshots: the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the
     number of reused rounds when the borrower's own learners take over.
     """

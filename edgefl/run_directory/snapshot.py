@@ -98,7 +98,7 @@ class Snapshots:
     """The snapshots of one run.
 
     Args:
-        folder: folder of the snapshots, created with the first one.
+        folder: folder of the snapshots, created with the first snapshot.
         keeps: how many of the newest snapshots to keep; None to keep all.
     """
 

@@ -158,7 +158,7 @@ def resumable(path: Path) -> dict[str, Any]:
             ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of this clock"
             raise EdgeflError(
                 f"{path}: process {pid} on {host} was still running it {ago}; resume the run there,"
-                f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
+                f' or, if you know that process {pid} has ended, write "status": "interrupted" into {path / FILE}'
             )
     return about
 

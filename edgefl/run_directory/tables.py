@@ -165,8 +165,8 @@ def refuse_late(path: Path, further: Iterable[str], known: Collection[str]) -> N
     late = [name for name in further if name not in known]
     if late:
         raise EdgeflError(
-            f"{path}: column {late[0]} is missing in the run's first round: write it from the first "
-            "round on, as None where it has no value"
+            f"{path}: column {late[0]} is missing in the run's first round: write it in every "
+            "round, with None where it has no value"
         )
 
 

@@ -76,9 +76,9 @@ def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray:
-    """Return the number of devices of each federation [federations], if they are given by share.
+    """Return the number of devices of each federation [federations], if federations set their devices by share.
 
-    The number differs by less than one device from the federation's share of all devices.
+    Each number differs by less than one device from the federation's share of all devices.
     """
     upto = np.cumsum([one.share or 0.0 for one in federations])
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)

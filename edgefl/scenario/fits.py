@@ -1,4 +1,4 @@
-"""Refuse parts of a scenario that clash, by a table of needs and of the settings that conflict with each need.
+"""Refuse parts of a scenario that clash, using a table of needs and of the settings that conflict with each need.
 
 Components declare their needs and abilities in attributes of their base classes (`Algorithm.uses`, `one_round`,
 `Decider.sets`, ...), which a user's subclass inherits. Checks that concern a single section are in that section.
@@ -20,7 +20,7 @@ OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_sel
 
 
 class _Clash(EdgeflError):
-    """An error about two parts of a scenario that clash; `code` names the table's row that refuses it."""
+    """An error about two parts of a scenario that clash; `code` names the table's row that detects the clash."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)
@@ -330,7 +330,7 @@ ROWS = (
     ),
     Row("plain_steps", "plain SGD of fully connected layers", _other_steps),
     Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
-    Row("fresh_state", "an optimiser whose state is reset for its second model", _state_kept),
+    Row("fresh_state", "an optimiser whose state is reset for a device's second model", _state_kept),
     Row(
         "epochs",
         "epochs",

@@ -102,7 +102,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} parameters"
     steps = learning.local.most
-    batches = f"the batches of {steps:,} steps of {training:,} devices"
+    batches = f"the batches of {training:,} devices for {steps:,} steps"
     return [
         Need(place or ("learning", "model"), NUMBER_BYTES * copies * numbers, models),
         Need(

@@ -174,7 +174,7 @@ def check_metres(
 def _of_sections(
     layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
 ) -> Iterator[tuple[tuple[str, ...], Points]]:
-    """Yield each key that contains places in metres, with these places; the centres of all discs form one key."""
+    """Yield each key that contains places in metres, with these places; the centres of all discs count as one key."""
     yield ("layout", "sites"), layout.sites or ()
     discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
     for name, area in areas.items():

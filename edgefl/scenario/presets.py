@@ -62,7 +62,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
         raise EdgeflError(
             "above 7.125 GHz, nr has no default for beams, site power or device power: set "
-            f"{', '.join(missing)}; nr has no blockage either",
+            f"{', '.join(missing)}; nr does not model blockage either",
             ("radio", "carrier_hz"),
         )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
@@ -94,7 +94,7 @@ def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
 
 
 def following(dotted: str) -> str:
-    """Return a phrase that names the keys on which a key's default in nr depends; '' if it depends on none."""
+    """Return a phrase that names the keys on which a key's default in nr depends; '' if there are none."""
     keys = FOLLOWS.get(dotted.removeprefix("federations."))
     return f" (it follows {keys})" if keys else ""
 

@@ -55,7 +55,7 @@ def take(directory: Path, run: Path) -> "_RunLock | None":
     A run that another machine seems to have abandoned is watched for 1.5 BEAT_S before it is locked.
 
     Returns:
-        The lock, or None if another process has the run.
+        The lock, or None if another process has claimed the run.
     """
     folder = directory / FOLDER / run
     while True:

@@ -62,7 +62,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all waiting runs need unfinished training."""
+        """Return a run to begin now, or None if no run waits or if all waiting runs need unfinished training."""
         _require_there(self._directory)
         run = self._next()
         if run is None:
@@ -198,9 +198,9 @@ class RunScheduler:
         failures = [*earlier, *self._failures]
         if failures:
             listed = "\n".join(f"  {failure}" for failure in failures)
-            others = "the others are complete"
+            others = "and the others are complete"
             if self.to_do:
-                others = f"runs under way elsewhere: {len(self.to_do)}, the others are complete"
+                others = f"other processes are executing {len(self.to_do)}, and the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             if earlier:
                 message += "\n  once the cause is gone, --retry repeats them"

@@ -92,7 +92,7 @@ class QuestionSettings(Section):
 
 
 class ChoiceSettings(Section):
-    """The choice of a value of a grid's key for each variant, made once all runs are complete."""
+    """The choice of a grid key's value for each variant, made once all runs are complete."""
 
     key: str = Field(description="axis of the grid, or its dotted key")
     by: Literal["validation", "test"] = Field(

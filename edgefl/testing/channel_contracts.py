@@ -39,7 +39,7 @@ def schedulers(scheduler: Scheduler) -> None:
         must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
         must(
             0 < shares.sum() <= 1 + ROUNDING,
-            f"shares must sum to at most the whole band, and not all be 0: {shares}",
+            f"shares must sum to at most the whole band, and must not all be 0: {shares}",
         )
         must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; use the state in Flows")
 

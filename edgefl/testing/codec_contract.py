@@ -48,14 +48,14 @@ def codecs(codec: Codec) -> None:
         left = sum(together[-1].memory.values())
         must(
             torch.allclose(sent + left, wanted, atol=ROUNDING * ROUNDS),
-            "messages and residual do not add up to all changes: the residual must be the input of compress() minus"
+            "messages and residual do not add up to the changes: the residual must be the input of compress() minus"
             " its output, damped by its distortion",
         )
     _check_distortion(codec)
 
 
 def _check_distortion(codec: Codec) -> None:
-    """Compare the distortion that a codec states with its mean error over many draws, for several changes."""
+    """Compare a codec's stated distortion with the codec's mean error over many draws, for several changes."""
     if type(codec).distortion is Codec.distortion:
         must(False, "distortion() is missing: return Unbiased(omega) or Contraction(delta)")
     names, distortion = codec.memory(LARGER), codec.distortion(LARGER)
@@ -104,7 +104,7 @@ def _kinds() -> dict[str, Tensor]:
         "a number, its negative and zeros": pair,
         "equal numbers": torch.ones(count),
         "one large number among small ones": among,
-        "numbers that decrease by a fifth": steep,
+        "numbers that decrease by a fifth at each step": steep,
         "orthogonal rows": torch.cat([torch.eye(8, 12).reshape(-1), torch.zeros(8)]),
     }
 

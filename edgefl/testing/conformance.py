@@ -104,7 +104,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
 
 
 def _told(error: ValueError, component: type[AnyComponent]) -> str:
-    """Return an error about a component's parameters in the words of an error about a scenario."""
+    """Format an error about a component's parameters like an error about a scenario."""
     if not isinstance(error, ValidationError):
         return str(error)
     faults = flat(error.errors(), parameters_of(component))

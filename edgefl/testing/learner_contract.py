@@ -87,7 +87,7 @@ def _check_alike(name: str, first: Answers, again: Answers) -> None:
     for (question, answer), (_, other) in zip(first, again, strict=True):
         must(
             answer == other,
-            f"{name}: {question}: the first learner returns {answer}, but a second learner {other}: draw from"
+            f"{name}: {question}: the first learner returns {answer}, but a second learner returns {other}: draw from"
             " Assignment.streams, keep no state in the class, and change nothing in evaluate()",
         )
 

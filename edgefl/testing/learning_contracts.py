@@ -32,7 +32,7 @@ def optimisers(optimiser: Optimiser) -> None:
         must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state: state is an argument")
     must(
         torch.allclose(together, _steps_of(optimiser, decay, 3, each=True), rtol=1e-5, atol=1e-6),
-        "step() moves differently if step numbers are given per device, [k, 1], as with state: kept",
+        "step() moves models differently if step numbers are given per device, [k, 1], as with state: kept",
     )
     weights = optimiser.weights(3, 0.5)
     if weights is not None:
@@ -178,7 +178,7 @@ def models(model: Model) -> None:
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
-    must(size in (None, counted), f"size() returned {size}, but building and running the module {counted}")
+    must(size in (None, counted), f"size() returned {size}, but the built module has {counted}")
     if model.writes_logits():
         x, (mean, scale) = 255 * torch.rand(5, *shape), (90.0, 1 / 70)
         tensors = {name: one.detach() for name, one in module.named_parameters()}

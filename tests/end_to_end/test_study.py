@@ -54,7 +54,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
         "wild/seed-4": "failed",
     }
     printed, errors = capsys.readouterr()
-    at_once, at_end = errors.split("edgefl: error: 2 of 4 runs failed, the others are complete:\n")
+    at_once, at_end = errors.split("edgefl: error: 2 of 4 runs failed, and the others are complete:\n")
     assert "edgefl: failed: wild seed 4: training diverged" in at_once
     assert re.search(
         r"edgefl: failed: nobody seed 4: .*small.yaml:\d+ rounds.max_wait_s: cell 0 has had no device",

@@ -134,7 +134,7 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
 
 
 BOTH_WAYS = "1 of 2 vectors in the downlink and 1 of 2 vectors in the uplink"
-AS_IT_BEGINS = "an additional vector in the downlink until a device's first update of a session"
+AS_IT_BEGINS = "an additional vector in the downlink until a device's first update of a session arrives"
 STOPS = "the forward passes that decide when devices stop"
 COMPARED = "the passes of the model%s compares with the trained model"
 CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one of the models in the downlink"
