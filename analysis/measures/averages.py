@@ -230,8 +230,8 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make a table of sessions with labels, kind, and each variant's opening accuracy and transition.
 
-    If the runs have a clock, there is a row per cell and session, in order of time, with the beginning and number of
-    devices in the first variant and seed that has the session. The kind of a recurring session is called `again`.
+    If the runs have a clock, there is a row per cell and session, in order of time, with start and number of devices
+    from the first run that has the session. The kind of a recurring session is called `again`.
     """
     rows = []
     begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])
