@@ -143,7 +143,7 @@ def with_metrics(
 
 
 def bounded(spells: pd.DataFrame) -> pd.DataFrame:
-    """Count the whole length of a session that missed the target as its cost to reach the target, a lower bound.
+    """Count the whole length of a session that missed the target as its cost of reaching the target, a lower bound.
 
     Returns:
         the sessions, with the additional columns `targets` (whether there is a target to reach) and `missed`.

@@ -29,7 +29,7 @@ def several_servers(info: pd.DataFrame) -> str:
 
 
 def refuse_rounds(several: str, asked: str) -> None:
-    """Raise an error if `asked`, which counts rounds, compares runs with different servers, described by `several`."""
+    """Raise an error if `asked`, which counts rounds, compares runs with different servers (`several`)."""
     if several:
         raise ValueError(f"'{asked}' counts rounds, and {several}: compare seconds or joules")
 
