@@ -36,7 +36,7 @@ class BandFlow:
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return the fading |h|^2 [count] within a block, divided by 1 + interference over noise if there is any.
 
-        Blocks from `now` on stay cached.
+        The block of slot `now` and later blocks stay cached.
 
         Args:
             others: factor by which the link's interference over noise is multiplied.

@@ -173,7 +173,7 @@ def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
 
 
 def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the random numbers [links, *parts, count] of links of one kind, from each link's first slot on."""
+    """Return the random numbers [links, *parts, count] of links of one kind, beginning at each link's first slot."""
     numbers = np.empty((len(links), *links[0].parts, count))
     at, ends = first_slots.tolist(), (first_slots + count).tolist()
     left = list(range(len(links)))

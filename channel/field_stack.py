@@ -29,7 +29,7 @@ _made: dict[Hashable, Float32Array] = {}
 def _values(
     layers: tuple[GaussianFields, ...], row: int, nodes: npt.NDArray[np.intp] | None = None
 ) -> Float32Array:
-    """Return read-only values [n, row] at nodes, which are given in the order of table rows, or at all nodes."""
+    """Return read-only values [n, row] at all nodes or at given nodes, which must be in the order of table rows."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
         _made.clear()  # freeing the old values first halves the peak memory

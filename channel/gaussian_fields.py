@@ -94,7 +94,7 @@ class GaussianFields:
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
             common: component that all fields have in common, or None if they are independent.
-            law: form in which the correlation falls with distance, `exponential` or `gaussian`.
+            law: shape of the correlation over distance, `exponential` or `gaussian`.
 
         Raises:
             ValueError: an argument is out of range.
@@ -196,7 +196,7 @@ class GaussianFields:
         return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 
     def _grid(self, key: int) -> Float32Array:
-        """Return the values [width, width] at nodes of the independent field of a key."""
+        """Return the values [width, width], at nodes, of the independent field that a key determines."""
         from scipy import fft
 
         amplitude, width = self.law.amplitude, self.width
@@ -232,7 +232,7 @@ def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
 
 @dataclass(frozen=True)
 class _NodeLaw:
-    """Filter that converts a torus of white noise to the nodes of a field."""
+    """Filter that turns white noise on a torus into the values of a field at its nodes."""
 
     amplitude: Float32Array  # [size, size // 2 + 1] over the frequencies of rfft2
     side: float  # correlation of neighbouring nodes

@@ -211,7 +211,7 @@ class Interfered:
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """Return [count] the power of the slots from first_slot on, divided by the mean power over noise."""
+        """Return [count] the power of slots beginning with first_slot, divided by the mean power over noise."""
         signal, over_noise = self.parts(first_slot, count)
         return np.asarray(signal / (1.0 + over_noise))
 

@@ -48,9 +48,9 @@ class LargeScale:
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place sees two sites at once with probability Phi2(Phi^-1(P_1), Phi^-1(P_2);
-      los_common), and each site still with P_1 or P_2. 38.901 has no such correlation: it decides line of sight
-      independently for each site (7.6.3.3), which suits links at random places rather than routes between cells, on
-      which a site that comes into sight becomes 20 to 30 dB stronger.
+      los_common), while the probability of seeing either site remains P_1 or P_2. 38.901 has no such correlation: it
+      decides line of sight independently for each site (7.6.3.3), which suits links at random places rather than
+      routes between cells, on which a site that comes into sight becomes 20 to 30 dB stronger.
 
     With wraparound, distances are measured to the nearest copy of a site, while shadowing and line of sight are
     functions of the place in the area and do not repeat.
@@ -249,7 +249,7 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D lengths exceed the model's range, and so have the loss at its end."""
+        """Return [n] whether links of these 2D lengths exceed the model's range and take the loss at its limit."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:

@@ -126,7 +126,7 @@ class Wraparound:
 
         The triangular lattice consists of a rectangular lattice and its copy shifted by half a rectangle. Rounding
         finds the nearest point of the rectangular lattice, with a remainder of at most 1/2 per axis; the nearest
-        point of the copy is then (1/2, 1/2).
+        point of the copy then lies at (1/2, 1/2).
         """
         axes -= np.rint(axes)
         np.abs(axes, out=axes)

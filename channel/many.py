@@ -172,7 +172,7 @@ def _short_page(links: Sequence[Fading]) -> int:
 
 
 def _weights(carrier: Carrier, first_slots: IntArray, count: int) -> FloatArray:
-    """Return the frame's weights [transfers, count] from each transfer's first slot on."""
+    """Return the frame's weights [transfers, count], beginning at each transfer's first slot."""
     frame = carrier.frame
     phases = np.stack([frame.weights_from(phase, count) for phase in range(frame.period)])
     return phases[first_slots % frame.period]

@@ -20,7 +20,7 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
         count: number of slots to read for each link, > 0.
 
     Returns:
-        [links, count] power from each link's first slot on.
+        [links, count] power, beginning at each link's first slot.
 
     Raises:
         ValueError: a slot is negative, or the count is not positive.

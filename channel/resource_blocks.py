@@ -31,7 +31,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     """Return a carrier's number of resource blocks; 1 ms slots have 15 kHz subcarriers, and 0.5 ms slots 30 kHz.
 
-    If the standard does not list the bandwidth or spacing, return how many fit into 95 % of the band, at least one.
+    For a bandwidth or spacing that is not listed, return how many blocks fit into 95 % of the band, at least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """

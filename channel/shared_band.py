@@ -113,18 +113,18 @@ class SharedBand:
         background: bool = False,
         expected: bool = False,
     ) -> BandFlow:
-        """Add a flow to the band from `slot` on; return it.
+        """Add a flow to the band, starting at `slot`; return the flow.
 
         Args:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
             fading: fading of the flow's link.
-            most_snr: highest mean SNR that power control allows on a resource block, > 0, if there are blocks.
-            widest: largest part of the band that the flow's radio can use, above 0 to 1, if there are blocks.
+            most_snr: with resource blocks, highest mean SNR that power control allows on a block, > 0.
+            widest: with resource blocks, largest part of the band that the flow's radio can use, > 0 and <= 1.
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` it must be 0, since the SNR already includes this power.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to only check the flow and draw its fading ahead, because it joins later, in `planned`.
+            expected: whether to check the flow without adding it, because `planned` will add it later.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -168,7 +168,7 @@ class SharedBand:
         self._plan = None
 
     def change(self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
-        """Set a flow's mean SNR, and its highest mean SNR on a resource block, from a slot boundary on.
+        """Set a flow's mean SNR, and its highest mean SNR on a resource block, starting at a slot boundary.
 
         Raises:
             ValueError: the flow is unknown, the SNR is not positive, the slot is past, or flows end before the slot.

@@ -29,7 +29,7 @@ SYMBOLS_PER_SLOT = 14
 
 @dataclass(frozen=True)
 class Pattern:
-    """A frame of downlink (D), uplink (U) and special (S) slots that repeats from slot 0 on, or flexible slots (F).
+    """A frame of downlink (D), uplink (U) and special (S) slots that repeats from slot 0, or flexible slots (F).
 
     Args:
         pattern: one letter per slot, e.g. DDDSU; F if all slots are flexible.
@@ -114,7 +114,7 @@ class Frame:
         self._before = list(accumulate(weights, initial=0.0))
         self._airtime = self._before[-1]
         self._served = [slot for slot, weight in enumerate(weights) if weight > 0]
-        self._tiled = np.empty(0)  # weights from slot 0 on, as far as requested
+        self._tiled = np.empty(0)  # weights, beginning with slot 0, as far as requested
         self.mean = self._airtime / self.period
 
     def weights_from(self, first_slot: int, count: int) -> FloatArray:
@@ -126,7 +126,7 @@ class Frame:
         return self._tiled[first : first + count]
 
     def airtime(self, first_slot: int, slots: int) -> float:
-        """Sum the weights of `slots` slots from first_slot on."""
+        """Sum the weights of `slots` slots, beginning with first_slot."""
         periods, rest = divmod(first_slot % self.period + slots, self.period)
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
@@ -180,7 +180,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on; in each slot, the radio is on for the frame's weight of the slot.
+    """On-time of a radio since a slot boundary; in each slot, the radio is on for a share equal to the slot's weight.
 
     The share of a special slot is spread evenly over the slot.
 

@@ -42,7 +42,7 @@ _REUSED = np.random.Generator(np.random.Philox())
 
 @dataclass(frozen=True)
 class Flow:
-    """A link and its share of the band from a slot on, validated once, on construction.
+    """A link and its share of the band, beginning at a slot; validated once, on construction.
 
     The slots of a transfer are a function of these parameters and the payload, in every fidelity.
 

@@ -83,7 +83,7 @@ def network() -> None:
 def choose() -> None:
     """Choose a setting of a grid for each variant by its validation score, and report the setting's test score.
 
-    The runs must have learning.evaluation.validation.
+    The runs' scenario must set learning.evaluation.validation.
 
     Examples:
 
@@ -95,7 +95,7 @@ def choose() -> None:
 def fairness() -> None:
     """Compare devices' scores by quantiles, the worst tenth, and the gaps between cells and between device classes.
 
-    The runs must have learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
+    The runs' scenario must set learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
 
     Examples:
 

@@ -173,7 +173,7 @@ def _cost_bars(ax: Axes, comparison: Comparison, styles: Styles, cost: str, word
 
 
 def _scope_words(comparison: Comparison) -> str:
-    """Name the sessions that a bar averages over by their numbers or, if runs have a clock, by their count."""
+    """Describe the sessions averaged in a bar: by their numbers or, if runs have a clock, only by their count."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
     many, _ = comparison.in_scope

@@ -52,7 +52,7 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     """Average a variant's accuracy over seeds, at equal times and at equal joules.
 
     An accuracy is valid until the end of the next tested round. Cells are averaged within a seed, weighted by the
-    devices that they serve, and their joules are summed. A curve ends where the first seed ends.
+    devices that they serve, and their joules are summed. A curve ends where the first of the runs ends.
     """
     own = []
     for key, run in rounds.groupby(metrics.RUN):
@@ -84,6 +84,6 @@ def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Evaluate a step function, which has the value of the last step so far, and NaN before the first step."""
+    """Evaluate a step function: the value of the last step so far, or NaN before the first step."""
     index = np.searchsorted(places, at, side="right") - 1
     return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

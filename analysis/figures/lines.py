@@ -31,7 +31,7 @@ def with_elapsed(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series, along: str) -> pd.DataFrame:
-    """Average a column over seeds, by session and training round; the column x has positions on the axis.
+    """Average a column over seeds, by session and training round; column x holds the positions on the axis.
 
     Args:
         starts: position of the start of each session.

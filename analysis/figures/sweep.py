@@ -92,7 +92,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
-    """Return the whiskers' lengths below and above the means, [2, rows]; 0 if unknown; those of costs end above 0."""
+    """Return whiskers' lengths below and above the means, [2, rows]; 0 if unknown; a cost's whisker ends above 0."""
     if layout.interval and cost != "accuracy_first":
         means = zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True)
         ends = np.array([shown_ends(*one) for one in means], float) - rows[[f"{cost}_mean"]].to_numpy(float)

@@ -72,7 +72,7 @@ def _colour(share: str) -> str:
 
 
 def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
-    """Write a table with a column per bar: shares, their sum, idle energy, and a mean device's charge."""
+    """Write a table with a column per bar: shares, their sum, idle energy, and the mean charge per device."""
     caused = {name: SHARES[name] for name in shown if name in CAUSED}
     columns = {}
     for label, of in bars.items():

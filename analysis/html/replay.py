@@ -152,7 +152,7 @@ def _battery(
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
-        notes.append("The charge of the batteries is unknown, because devices.csv does not have all rounds.")
+        notes.append("The charge of the batteries is unknown, because devices.csv lacks some rounds.")
         return None
     notes.append(
         "Batteries: the energy of each participation, tails included, is deducted when the participation "

@@ -143,7 +143,7 @@ def with_metrics(
 
 
 def bounded(spells: pd.DataFrame) -> pd.DataFrame:
-    """Count the whole length of a session that missed the target as its cost to reach the target, a lower bound.
+    """Count the whole length of a session that missed the target as its cost of reaching the target, a lower bound.
 
     Returns:
         the sessions, with the additional columns `targets` (whether there is a target to reach) and `missed`.
@@ -230,8 +230,8 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make a table of sessions with labels, kind, and each variant's opening accuracy and transition.
 
-    If the runs have a clock, there is a row per cell and session, in order of time, with the beginning and number of
-    devices in the first variant and seed that has the session. The kind of a recurring session is called `again`.
+    If the runs have a clock, there is a row per cell and session, in order of time, with start and number of devices
+    from the first run that has the session. The kind of a recurring session is called `again`.
     """
     rows = []
     begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])

@@ -57,7 +57,7 @@ class Reading:
             )
 
     def dip(self, accuracy: np.ndarray) -> float:
-        """Return the lowest mean accuracy of any window of rounds from the drift on; NaN if no round is tested.
+        """Return the lowest mean accuracy of any window of rounds, starting at the drift; NaN if no round is tested.
 
         If the concept ends within the first window, return the mean of the concept's rounds. Untested rounds are NaN.
         """
@@ -68,7 +68,7 @@ class Reading:
         return float(known.min()) if len(known) else math.nan
 
     def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
-        """Count the rounds from the drift on until the model has recovered; inf if the model never recovers."""
+        """Count the rounds from the drift until the model has recovered; inf if the model never recovers."""
         tested = np.flatnonzero(np.isfinite(accuracy))
         level = np.fmin(before, final) - self.margin
         if math.isnan(level) or not len(tested):
@@ -83,7 +83,7 @@ class Reading:
 
     def words(self) -> list[str]:
         """Return the definitions of dip and recovery as sentences."""
-        interval = "from the drift on" if self.first == 1 else f"from the drift's round {self.first} on"
+        interval = "since the drift" if self.first == 1 else f"since round {self.first} of the drift"
         if self.last is not None:
             interval = f"in rounds {self.first} to {self.last} of the drift"
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
@@ -100,7 +100,7 @@ class Reading:
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
             f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
-            f" ... are the accuracies after that many rounds from the drift's last step; {weights} counts equally.",
+            f" ... are the accuracies that many rounds after the drift's last step; {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]

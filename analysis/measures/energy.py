@@ -36,11 +36,11 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed, class (`all devices` without classes), devices; receive_j; amplifier_j and circuit_j, the two
-        parts of the ledger's transmit_j (the part that depends on the data sent; and the rest: circuits, waits,
-        access, which is 0 if the power model does not separate it); compute_j; tail_j; energy_j, their sum: all
+        parts of the ledger's transmit_j (amplifier_j depends on the data sent; circuit_j is the rest: circuits, waits
+        and access, or 0 if the power model does not separate them); compute_j; tail_j; energy_j, their sum: all
         joules that learning causes; idle_j, which energy_j excludes; total_j, the sum of energy_j and idle_j;
         wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j, capacity of the class's
-        own batteries (NaN on mains). For a mean device: device_j, the device's energy_j; device_mah, the charge that
+        own batteries (NaN on mains). For the average device: device_j, its energy_j; device_mah, the charge that
         device_j takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a
         day; battery_percent, device_j in percent of the device's battery capacity.
 

@@ -14,7 +14,7 @@ FURTHER = (
 
 
 def further(runs: Runs, variant: str, seed: int | None = None) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, number and sentence of each additional column that a variant fills, for one seed or for all."""
+    """Yield heading, number and sentence for each additional column with values in a variant's runs or one seed."""
     some = runs.info[(runs.info["variant"] == variant) & (seed is None or runs.info["seed"] == seed)]
     for name, column, how, sentence in FURTHER:
         # a table of devices is large, so it is read only if it has the column

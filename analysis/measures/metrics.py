@@ -151,7 +151,7 @@ def time_to_target(
     reference: str | None,
     target: str | float | Target = "95%",
 ) -> pd.DataFrame:
-    """Measure T_rho, the cost of each session to reach `target_accuracy` of the same seed and session.
+    """Measure T_rho, the cost in each session of reaching `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
     session, including the probe rounds before the first training round; probe_rounds is their number.

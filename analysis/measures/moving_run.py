@@ -70,7 +70,7 @@ class MovingRun:
         return self.places_m[columns, rows[some]]
 
     def trails(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the recent trails [pieces, 2 ends, 2] of moving devices, and the serving cell [pieces] on each."""
+        """Return the recent trails [pieces, 2 ends, 2] of moving devices, and each piece's serving cell [pieces]."""
         some = np.flatnonzero((self.times_s > time_s - self.trail_s) & (self.times_s <= time_s))
         if len(some) < 2:
             return np.empty((0, 2, 2)), np.empty(0)

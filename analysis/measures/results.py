@@ -129,7 +129,7 @@ class Comparison(Found):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SettingsTable(Found):
-    """Mean accuracy over the first rounds of sessions, or costs of a round without training, per setting and variant.
+    """Mean accuracy in the first rounds of sessions or, without training, costs of a round, per setting and variant.
 
     Attributes:
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
@@ -163,7 +163,7 @@ class Sweep(Found):
             no cost is below zero; not_reached and targets, the numbers of missed and of all targets. A missed target
             counts with the costs of the whole session, a lower bound. With one key there are also NAME_ratio,
             _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
-            that at the series' first value, paired by seed.
+            the cost at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

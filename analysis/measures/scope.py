@@ -131,7 +131,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
 
     A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot. A recurring
-    session has the labels, or the population, of an earlier one.
+    session has the labels, or the population, of an earlier session.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
@@ -144,7 +144,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     scope = "sessions after the pilot" if some_pilot else "all sessions"
     what = "repeats the labels" if recurring == "labels" else "has the population"
     no_pilot = " that is not a pilot" * some_pilot
-    notes.append(f"no session {what} of an earlier one{no_pilot}: averages are over {scope}")
+    notes.append(f"no session {what} of an earlier session{no_pilot}: averages are over {scope}")
     return scope
 
 

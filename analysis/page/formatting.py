@@ -68,7 +68,7 @@ def amount(value: float, decimals: int | None = None) -> str:
 
 
 def amount_beside(value: float, spread: float) -> str:
-    """Write a number as `amount` does, but if it is far smaller than its spread, with the spread's decimals."""
+    """Write a number as `amount` does; a number far smaller than its spread gets the spread's decimals."""
     if not math.isfinite(value):
         return amount(value)
     text = amount(value, _decimals_beside(value, spread))
@@ -80,7 +80,7 @@ def _decimals_beside(value: float, spread: float) -> int:
 
 
 def _decimals_of(value: float) -> int:
-    """Return how many decimals give a number three significant digits; 0 from 100 on."""
+    """Return how many decimals give a number three significant digits; 0 if it is 100 or more."""
     exponent = int(f"{value:.2e}".partition("e")[2])  # exponent after rounding: 9.996 becomes 10.0
     return 0 if value == 0 else max(0, 2 - exponent)
 

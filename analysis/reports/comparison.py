@@ -262,8 +262,8 @@ def _explanations(comparison: Comparison) -> list[str]:
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
-            "The dip is the last accuracy of the previous session minus the lowest of this session. Recovery is the"
-            " number of training rounds until accuracy is within one point of that last accuracy (∞: never)."
+            "The dip is the last accuracy of the previous session minus the lowest accuracy of this session. Recovery"
+            " is the number of training rounds until accuracy is within one point of that last accuracy (∞: never)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(

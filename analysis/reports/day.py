@@ -215,7 +215,7 @@ def _people(ax: Axes, devices: pd.Series) -> None:
 
 
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, last_s: float) -> None:
-    """Shade the sessions; write number, devices and note of each longer session above it."""
+    """Shade the sessions; write each longer session's number, devices and note above it."""
     first_h, last_h = clock.hours(0.0), clock.hours(last_s)
     starts = [clock.hours(start_s) for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(

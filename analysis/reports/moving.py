@@ -192,7 +192,7 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:
-    """Choose the times of a film's frames: RESTING_S apart while all devices rest, closer the more devices move."""
+    """Choose the times of a film's frames: RESTING_S apart while all devices rest, closer if more devices move."""
     moved_m = np.hypot(*(day.places_m[1:] - day.places_m[:-1]).transpose(2, 0, 1))
     moved_m[~(moved_m < 0.5 * day.ground.layout["radius_m"])] = 0.0
     spent = np.diff(day.times_s) / RESTING_S + moved_m.sum(axis=1) / WALKED_M

@@ -85,7 +85,7 @@ def _wasted(runs: Runs) -> Iterator[str]:
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:
-    """Yield a sentence on devices without a link when rounds began; in a single run, name those never in a round."""
+    """Yield a sentence on devices without a link at the start of rounds; for a single run, name those in no round."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
         whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)

@@ -135,23 +135,22 @@ ROWS: dict[str, Quantity] = {
     "c": ("(c) gradient noise in client drift", "{:.3g}", 1),
     "d": ("(d) divergence of the devices", "{:.3g}", 1),
     "lr": ("learning rate, mean", "{:.3g}", 1),
-    "lr_limit_steps": ("limit of the learning rate by (65)", "{:.3g}", 1),
-    "lr_limit_drift": ("limit of the learning rate by (14), Λ = 1", "{:.3g}", 1),
+    "lr_limit_steps": ("limit on the learning rate, (65)", "{:.3g}", 1),
+    "lr_limit_drift": ("limit on the learning rate, (14) with Λ = 1", "{:.3g}", 1),
     "rounds": ("rounds measured", "{:.0f}", 1),
     "without_bound": ("rounds without a bound: learning rate 0, or above (14)", "{:.0f}", 1),
 }
 EXPLANATIONS = (
+    "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` refuses anything else.",
+    "β is the largest change of a device's gradient in a round, divided by the distance by which the round moves the"
+    " global model: a lower bound on the constant. ζ₂ is the largest difference seen between the devices' mean"
+    " squared gradient norm and the squared norm of the global gradient. The noise is the variance of the gradients"
+    " of 32 individual samples per device (for one device, with a relative error of about a quarter).",
     (
-        "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused for anything else."
-    ),
-    "β is the largest change of a device's gradient between the models before and after a round, divided by"
-    " their distance: a lower bound of the constant. ζ₂ is the largest difference seen. The noise is the variance of"
-    " the gradients of 32 individual samples per device (for one device, with a relative error of about a quarter).",
-    (
-        "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
+        "(b) and (c) use the measured variance, not its bound by the data's spread, so they never exceed J's terms."
     ),
     "The figure shows means over seeds; ticks mark rounds whose learning rate exceeds (14) for at least one seed.",
-    "The limit by (65) is negative for four or more local steps: J's condition then admits no learning rate.",
+    "The limit in (65) is negative for four or more local steps: J's condition then admits no learning rate.",
 )
 
 

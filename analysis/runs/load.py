@@ -180,8 +180,8 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
             are left out, and a warning names them. None also leaves them out, for a command without `--partial`.
 
     Raises:
-        ValueError: the folder does not exist or has no completed run, the runs are of several settings of a grid, two
-            runs have the same variant and seed, or a run directory's tables are missing or lack a column.
+        ValueError: the folder does not exist or has no completed run, the runs belong to several settings of a grid,
+            two runs have the same variant and seed, or a run directory's tables are missing or lack a column.
     """
     info, root, remarks = find_runs(path, names, partial)
     settings = list(dict.fromkeys(info["setting"]))

@@ -165,7 +165,7 @@ def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def _as_accuracy(column: str, score: str) -> str:
-    """Return the accuracy column for a column of a score such as R2, or the column's own name."""
+    """Return the accuracy column that stands for a score's column such as R2; return other names unchanged."""
     of_score = score != ACCURACY and (column == score or column.startswith(f"{score}_"))
     return ACCURACY + column.removeprefix(score) if of_score else column
 

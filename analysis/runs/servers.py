@@ -29,7 +29,7 @@ def several_servers(info: pd.DataFrame) -> str:
 
 
 def refuse_rounds(several: str, asked: str) -> None:
-    """Raise if `asked`, which counts rounds, is compared between the servers that `several_servers` describes."""
+    """Raise an error if `asked`, which counts rounds, compares runs with different servers (`several`)."""
     if several:
         raise ValueError(f"'{asked}' counts rounds, and {several}: compare seconds or joules")
 
