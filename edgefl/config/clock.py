@@ -22,7 +22,7 @@ class Words:
     """Mark a numeric field that may also be written as text, such as a date.
 
     read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
-    schema: JSON Schema that describes the text, apart from `type`.
+    schema: JSON Schema of the text, without `type`.
     """
 
     read: Callable[[Any], float]

@@ -103,7 +103,7 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key of an earlier version or of another program: why it was removed, or its name now."""
+    """Explain a key of an earlier version or another program: why it was removed, or what edgefl calls it now."""
     key = ".".join([part for part in fault.place if not part.isdigit()][-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
@@ -218,7 +218,7 @@ def _beginning(key: str, known: list[str]) -> str:
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return edgefl's name of another tool's key; '' if this document lacks the key, as a study lacks `stop`."""
+    """Return edgefl's name for another tool's key; '' if this document lacks the key, as a study lacks `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # without root, the kind of document is unknown

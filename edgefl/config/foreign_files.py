@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Turn errors in reading a file into an EdgeflError with path and remedy; `place` is the scenario's key."""
+    """Turn errors in reading a file into an EdgeflError with path and remedy; `place` is the file's key."""
     try:
         yield
     except FileNotFoundError as error:
@@ -98,7 +98,7 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
-    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that callers may stop.
+    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that callers can stop.
 
     Unlike iterparse, expat keeps no elements in memory, and it reports line numbers.
 

@@ -33,7 +33,7 @@ GONE = {
     "mobility.centre": "name an area in the rhythm instead of centre, as in to: {market: 0.5}",
     "model.channels": "set the number in arguments, as in_chans: 1; grey images then get a channel axis",
     "model.classes": "the function receives num_classes as an argument",
-    "partition.round_overlap": "write the overlap named in the error",
+    "partition.round_overlap": "overlap is no longer rounded; the error about it lists the possible values",
     "path_loss.open_office": "InH is always 38.901's mixed office",
     "budget.path_loss_beam": "devices always measure the path loss in a wide beam",
     "radio.snr_gap_db": "the gap is always 2 dB",

@@ -109,7 +109,7 @@ def blame(error: BaseException) -> str | None:
 
 
 def place_of(code: CodeType | None) -> str:
-    """Return `file:line ` of a function in the user's own code, or '' if it is not the user's."""
+    """Return `file:line ` of a function in the user's own code, or '' for other functions."""
     return f"{code.co_filename}:{code.co_firstlineno} " if code and code.co_filename in _loaded else ""
 
 

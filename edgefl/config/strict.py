@@ -77,7 +77,7 @@ def one_of(model: Model, what: str) -> Model:
 
 
 def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
-    """Replace American spellings of known keys by the British ones, such as `center_m` by `centre_m`."""
+    """Replace American spellings of known keys with the British ones, such as `center_m` with `centre_m`."""
     read = {}
     for key, value in keys.items():
         ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key

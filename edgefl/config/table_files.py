@@ -46,7 +46,7 @@ def rows(
 class Table:
     """A table, with its column names from the first row, and the other rows with their line numbers.
 
-    Cells are strings separated by commas, semicolons or tabs, or a Parquet table's values; column names are line 1.
+    Cells are strings separated by commas, semicolons or tabs, or a Parquet table's values; line 1 names the columns.
 
     Args:
         place: the file's key in the scenario.

@@ -97,7 +97,7 @@ def _second_colon(text: str) -> str:
     key, _, value = text.strip().partition(": ")
     if BRACKET.match(key):
         return colon_missing(text)
-    write = f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
+    write = f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is text"
     return f"the value contains a second ': '; {write}"
 
 

@@ -254,7 +254,7 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     if shares and counts:
         raise ValueError("set share for all classes, or count for all")
     if len(open_) > 1:
-        raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may take the rest")
+        raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may lack both")
     if counts and devices is None:
         raise ValueError("with density_per_km2, the number of devices is random: set the classes' shares")
     given: float

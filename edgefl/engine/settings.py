@@ -140,7 +140,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def _check_recorded(self) -> None:
-        """Raise an error if a trace defines the devices, but some devices do not move along the trace."""
+        """Raise an error if a trace defines the devices, but some devices do not move as recorded in the trace."""
         key = "count: all" if self.count == "all" else "classes_by: types"
         if not self.mobility.recorded:
             raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")

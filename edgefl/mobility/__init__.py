@@ -142,7 +142,7 @@ class Mobility(Component):
         return placed
 
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
-        """Return the parameter that sets the devices' highest speed, or '', and a remedy for too high speeds.
+        """Return the parameter that sets the devices' highest speed, or '', and a remedy if speeds are too high.
 
         Args:
             place: the model's key in the scenario.

@@ -17,7 +17,7 @@ class UniformDraws:
 
     One call draws numbers for all devices, whereas NumPy generators require a Python call for each device. The
     sequence of a device is the output of SplitMix64, started at the device's own key. All sequences are sections of
-    one cycle of 2^64 numbers; 10,000 devices with a million numbers each overlap with a probability of about 1e-5.
+    one cycle of 2^64 numbers; 10,000 sections of a million numbers overlap with a probability of about 1e-5.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
     """

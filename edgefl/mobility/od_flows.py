@@ -111,7 +111,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how long devices stay from times [n] on, s or inf, and their next destinations, [n] each."""
+        """Return how long devices stay after times [n], s or inf, and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)

@@ -131,7 +131,7 @@ class Trace(Mobility):
         )
 
     def _faster(self, extent_m: float) -> str:
-        """Return a remedy for too low speeds; in a small area, coordinates are probably in kilometres."""
+        """Return a remedy for speeds that are too low; in a small area, coordinates are probably in kilometres."""
         of_positions = f"scale: {self.scale * 1000:g} if x and y are in kilometres"
         of_times = f"time_scale: {self.time_scale / 1000:g} if t is in milliseconds"
         first, second = (of_positions, of_times) if extent_m < TOWN_KM else (of_times, of_positions)

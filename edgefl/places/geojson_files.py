@@ -53,7 +53,7 @@ class GeoJson(Strict):
     path: Path = Field(description="path of the file, relative to the scenario's file")
     feature: str | dict[str, str] | None = Field(
         None,
-        description="features to read. A text: their `id` or `name` or, if neither matches, a property's value;"
+        description="features to read. Text: their `id` or `name` or, if neither matches, any property's value;"
         " {GEN: Mitte}: features whose property GEN is Mitte (dots for nested properties); null: all features",
     )
 
@@ -219,7 +219,7 @@ def _known(values: Sequence[Mapping[str, str]], keys: Collection[str]) -> str:
         return f"known names: {', '.join(map(quoted, known[:MOST_NAMES]))}"
     names = dict.fromkeys(key for own in values for key in own)
     properties = [clipped(key) for key in names][:MOST_NAMES]
-    return f"it names no feature; properties of its features: {', '.join(properties) or 'none'}"
+    return f"the file names no feature; properties of its features: {', '.join(properties) or 'none'}"
 
 
 def _values(feature: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

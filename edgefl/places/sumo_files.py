@@ -107,7 +107,7 @@ def _in_metres(path: Path, places: list[Pair]) -> None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Add the file and a remedy to errors while a SUMO network is read."""
+    """Add the file and a remedy to errors in reading a SUMO network."""
     with foreign_files.reading(path, *PLACE), about(*PLACE):
         try:
             yield

@@ -26,7 +26,7 @@ class AccessSettings(Section):
         " transfer, and after a release (devices.power.release_s), a failed link or a switch-off",
     )
     grant_s: float = Field(
-        0.0, ge=0, le=10, description="time for request and grant before a connected device's upload"
+        0.0, ge=0, le=10, description="time for request and grant before an upload of a connected device"
     )
     round_trip_s: float = Field(
         0.0,

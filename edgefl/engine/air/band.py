@@ -90,7 +90,7 @@ class BandInUse:
         return ends
 
     def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
-        """Set a flow's SNR from the current slot boundary `slot` on, unless the flow has just ended."""
+        """Set a flow's SNR as of the current slot boundary `slot`, unless the flow has just ended."""
         self.catch_up(slot)
         if id_ in self._ends:
             self._band.change(id_, snr_whole_band, slot, most_snr)

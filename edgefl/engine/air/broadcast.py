@@ -18,8 +18,8 @@ class Broadcast:
     """Broadcast of a model over the whole band; with an erasure code, only the number of received bits matters.
 
     The broadcast lasts as long as the payload takes at a single rate, which is a quantile of the devices' mean rates
-    over fading. In a slot a device receives the bits that its own SNR allows. A device that has received as many bits
-    as the payload has the model; others download the rest by unicast, on an equal share of the band.
+    over fading. In a slot a device receives the bits that its own SNR allows. A device has the model once it has
+    received as many bits as the payload; others download the rest by unicast, on an equal share of the band.
 
     Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and

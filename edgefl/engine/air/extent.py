@@ -154,8 +154,8 @@ class Extent:
         self._check_sight()
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
-                f"{self.radius_m:g} m leaves no room for devices, which stay min_distance_m "
-                f"{self.min_distance_m:g} m away from the site, so no device could take part: make the radius larger",
+                f"{self.radius_m:g} m leaves no room for devices, which stay at least "
+                f"{self.min_distance_m:g} m (min_distance_m) away from the site: make the radius larger",
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")

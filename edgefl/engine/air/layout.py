@@ -35,8 +35,8 @@ class LayoutSettings(Section):
 
     With rings 0, 1 or 2 there are 1, 7 or 19 sites, isd_m apart. Sites are numbered from site 0 at [0, 0] ring by
     ring, each counter-clockwise from the x axis, so site 1 is at [isd_m, 0]. The world is the disc of radius (rings +
-    1/2) isd_m and wraps around, so that each site has six neighbours. With `sites`, the world is the disc of radius_m
-    around [0, 0] without wraparound, and devices beyond it are absent.
+    1/2) isd_m and wraps around, so that each site has six neighbours. With `sites`, the world is a disc around [0, 0]
+    with the radius radius_m and no wraparound, and devices beyond it are absent.
 
     A file of masts contains the sites and, in a column of azimuths, the bearings of each site's panels.
 
@@ -61,7 +61,7 @@ class LayoutSettings(Section):
         le=50_000,
         description="radius of the world around sites; if left out, cell.radius_m beyond the farthest site",
     )
-    sectors: Literal[1, 3] = Field(1, description="cells per site: 1, omnidirectional, or 3, one per panel")
+    sectors: Literal[1, 3] = Field(1, description="cells per site. 1: omnidirectional; 3: one per panel")
     antenna_gain_dbi: float = Field(
         0.0,
         ge=-10,

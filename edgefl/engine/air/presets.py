@@ -7,7 +7,7 @@ The models are in `edgefl.channel`: line of sight and shadowing in `large_scale`
 rates in `modulation`, power over shares in `share`. `edgefl.engine.air.radio_link_monitoring` measures gains and
 declares radio link failures; `edgefl.engine.air.indoors` decides which devices are indoors. Both presets use the
 default layer-3 filter and site correlation of the shadowing. Handover settings differ between operators and cells; nr
-uses event A3 as recorded in a live network, and docs/trust.md shows the effect.
+uses event A3 as recorded in a live network, and docs/trust.md shows the effect of these settings.
 """
 
 import math

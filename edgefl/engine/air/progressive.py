@@ -21,7 +21,7 @@ class ProgressiveTransfer(Protocol):
     """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Transfer bits from a slot on at a mean SNR; return the end slot, or None if it is after `until`."""
+        """Transfer bits at a mean SNR, beginning at a slot; return the end slot, or None if it is after `until`."""
 
     def pause(self, slot: int) -> None:
         """Stop the transfer of bits at a slot."""

@@ -42,7 +42,7 @@ class Radio:
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
     device's downlink and uplink alternate in the journal's intervals, or use different slots of a TDD frame; during a
-    transfer the radio is on in the slots of the transfer's direction. Devices of a cell do not disturb each other.
+    transfer the radio is on in slots of the transfer's direction. Devices of a cell do not interfere with each other.
 
     The server's power follows `power_over_share`: with `full`, it sends the share of every downlink at full power, so
     K shares take K times the power; with `per_resource_block`, it spreads full power over the whole band while any

@@ -205,7 +205,7 @@ class Link:
     def transfer(
         self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None
     ) -> Generator[simpy.Event, None, Transfer]:
-        """Transfer payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
+        """Transfer payload_bits, beginning at the next slot; an interrupt with a Cause cuts the transfer off.
 
         Args:
             radio_on: called at the start of the first slot; for an uplink, only if there are bits to send.

@@ -22,7 +22,7 @@ class TddSettings(Section):
         description="one letter per slot: D: downlink, U: uplink, S: special; or only the letter F: all slots are"
         " flexible, and slots in which the cell has no uplink data carry its downlink data",
     )
-    special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
+    special: str = Field("10:2:2", description="symbols of a special slot, downlink:guard:uplink, 14 in all")
 
     @model_validator(mode="after")
     def _valid(self) -> Self:
@@ -104,7 +104,7 @@ class BudgetSettings(Section):
         " power (J)",
     )
     uplink_alpha: float = Field(
-        0.8, ge=0, le=1, description="share of the path loss in dB that uplink power control compensates"
+        0.8, ge=0, le=1, description="share of the path loss in dB that uplink power control compensates for"
     )
 
     @property

@@ -15,8 +15,8 @@ class RenewalRegime:
         coherence times   0.1     0.3     1      2     5     10    20   50
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
-    and the 99th percentile was too large by as much. The mean is within 3 % from 2 coherence times on, 10 % too long
-    at 1, and 190 % too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
+    and the 99th percentile was too large by as much. The mean is within 3 % at 2 or more coherence times, 10 % too
+    long at 1, and 190 % too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
     """
 
     def __init__(self) -> None:

@@ -59,5 +59,5 @@ class Background(Component):
 
     @property
     def ends_s(self) -> float | None:
-        """Return the time from which the last known load is continued, or None if the load never ends."""
+        """Return the time after which the last known load continues, or None if the load is known at all times."""
         return None

@@ -33,7 +33,7 @@ class Arrivals:
             waiting.succeed()
 
     def announce_in(self, cell: int, delay_s: float) -> None:
-        """After a delay, wake the processes that then wait for a device in this cell."""
+        """After a delay, wake the processes that are then waiting for a device in this cell."""
         then_s = self._env.now + delay_s
         if not delay_s:
             self.announce(cell)

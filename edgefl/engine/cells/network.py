@@ -35,7 +35,7 @@ class Network:
     device selects the strongest site without delay when it arrives or is switched on, and event A3 decides from then
     on; a device that is switched off or has an empty battery has no cell, does not measure and makes no handovers.
 
-    Events: `arrival` and `departure` when a device, switched on or off, enters or leaves the simulated area.
+    Events: `arrival` and `departure` occur when a device, on or off, enters or leaves the simulated area.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
     last serving cell. If no cell serves the device, the event names no cell.
 

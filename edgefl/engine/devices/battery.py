@@ -102,7 +102,7 @@ class Battery:
         """Follow the battery's level from slot to slot, until a time or until the battery is empty.
 
         From one period to the next, a level x becomes min(x + gain, brim): a period adds `gain`, or ends at `brim` if
-        the battery was full in it. From the second period on, the level either rises in every period or falls by
+        the battery was full in it. After the first period, the level either rises in every period or falls by
         `-gain` in every period.
 
         Returns:

@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """At the end of a run, drain batteries by the rest of running tails; an empty battery ends the tail."""
+        """At the end of a run, drain batteries by the remaining energy of tails; an empty battery ends its tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)
@@ -174,7 +174,7 @@ class Power:
         self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators that switch devices and empty batteries; the caller starts them as processes."""
+        """Yield the generators that switch devices and run batteries down; the caller starts them as processes."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
         for device, battery in enumerate(self._batteries):

@@ -201,7 +201,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run by id, each created on first use.
 
-    In a run with a million devices, most never take part; not creating them saves 500 bytes each, and seconds.
+    In a run with a million devices, most never take part; not creating them saves seconds, and 500 bytes per device.
 
     Args:
         make: returns a new device, given its id and the power draws of its radio.

@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """The way in which scores ended the server's run, or None if they have not ended it."""
+        """How scores ended the server's run, or None if they have not ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

@@ -1,4 +1,4 @@
-"""Power models of a device's radio, for receiving and sending, for the slots in between, and for tails."""
+"""Power models of a device's radio: for receiving, sending, waiting in slots of the other direction, and tails."""
 
 import math
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""Power by the radio states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
+"""Power of a radio in the states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
 
 import math
 from typing import ClassVar, Literal, NamedTuple

@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class EnergyAware(CountedDecider):
-    """Choose the devices that would spend the smallest share of their charge, or on mains the fewest joules.
+    """Choose the devices that would spend the smallest share of their charge or, on mains, the fewest joules.
 
     A device whose charge would fall below the reserve takes part only if there are too few other devices. Joules are
     the expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on

@@ -126,7 +126,7 @@ class Samples:
                 )
             raise self.bad_row(
                 line,
-                f"'{clipped(id_)}' has the time {t:.10g} s {what}; sort its samples by time, and keep one for each",
+                f"'{clipped(id_)}' has the time {t:.10g} s {what}; sort its samples by time, and keep one per time",
             )
         row.extend((t, x, y))
 
@@ -134,7 +134,7 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check the order, and whether both are degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check whether the two are swapped or not in degrees",
             )
         if self.wanted.origin is None:
             return
@@ -143,7 +143,7 @@ class Samples:
             raise self.bad_row(
                 line,
                 f"{_shown(id_, lon, lat)}, more than {FARTHEST_DEG:g} degrees from origin_lon_lat"
-                f" [{lon0:g}, {lat0:g}]; check the order and origin_lon_lat",
+                f" [{lon0:g}, {lat0:g}]; check origin_lon_lat, and the order of longitude and latitude",
             )
 
     def number(self, line: int, name: str, text: Any, remedy: str) -> float:

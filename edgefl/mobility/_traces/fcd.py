@@ -15,7 +15,7 @@ _DEGREES = 'fcd-output.geo value="true"'
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning is SUMO's floating-car data."""
+    """Return whether a file with this beginning contains SUMO's floating-car data."""
     return head.root == "fcd-export"
 
 

@@ -16,7 +16,7 @@ EPOCH_DAYS = 25_569  # 1970-01-01
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning is a track of GeoLife."""
+    """Return whether a file with this beginning is a GeoLife track."""
     return (
         bool(head.lines)
         and re.match("geolife trajectory|oziexplorer track", head.lines[0].lower()) is not None

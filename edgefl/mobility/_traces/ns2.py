@@ -25,7 +25,7 @@ SIZE = 5  # numbers per command: t, line, x, y, speed; without a speed the node 
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning is a movement of ns-2."""
+    """Return whether a file with this beginning is an ns-2 movement file."""
     return any(_SET.match(line) or _SETDEST.match(line) for line in head.lines[:500])
 
 

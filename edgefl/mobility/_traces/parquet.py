@@ -1,4 +1,4 @@
-"""Read tables in Parquet, with the columns of `table`; this needs pyarrow."""
+"""Read Parquet tables, with the same columns as in `table`; pyarrow is required."""
 
 from pathlib import Path
 from typing import Any

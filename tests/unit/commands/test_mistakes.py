@@ -28,7 +28,7 @@ wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is
 not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines
 tab |   count: 4\n | \tcount: 4\n | 4 | a tab, which YAML does not allow here; use spaces
 no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a space after it
-two colons | name: mine | name: my: run | 1 | or name: 'my: run' if it is a text
+two colons | name: mine | name: my: run | 1 | or name: 'my: run' if it is text
 a section on one line | devices:\n  count: 4\n | devices: count: 4\n | 3 | write devices: {count: 4} if keys are nested
 open bracket | rounds: 2} | rounds: 2 | 5 | the { opened in this line is not closed
 no colon in braces | {name: fedprox, mu: 0.1} | {name: fedprox, mu 0.1} | 11 | algorithm.mu 0.1: unknown key; a key needs a colon and a space after it: write 'mu: 0.1'

@@ -331,7 +331,7 @@ CSV_FAULTS = {
     "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a time; write a number",
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
     "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' has the time 4 s after 5 s; sort its samples by time",
-    "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has the time 5 s twice; .* keep one for each",
+    "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has the time 5 s twice; .* keep one per time",
 }
 
 

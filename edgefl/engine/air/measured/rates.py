@@ -218,7 +218,7 @@ class _Rows:
                     raise self._table.error(
                         one.last_line,
                         f"{self._table.names[at]} is 0 in the last row{of}, and would stay 0 to the end of the run,"
-                        " so that no transfer could end; end with a row above 0, or remove these last rows",
+                        " so that no transfer could end; add a row with a rate above 0, or remove these last rows",
                     )
         first_s = min(one.times_s[0] for one in self.devices.values()) if begin_s is None else begin_s
         return MeasuredRates(

@@ -31,15 +31,15 @@ OTHERS = {
 class MeasuredSettings(Section):
     """A table of rates that the radio replays, from a drive test, network counters or another simulator.
 
-    The table is a CSV or Parquet file. Each row contains the downlink and uplink rates of a device from a time on,
-    and optionally its cell.
+    The table is a CSV or Parquet file. Each row contains a time, the downlink and uplink rates of a device from
+    this time, and optionally the device's cell.
 
         time_s,device,downlink_mbit_s,uplink_mbit_s,cell
         0,a,80,12,north
         5,a,35,4.5,south
 
-    Times are seconds or ISO 8601 dates (UTC without a zone), and increase for each device; the first time in the
-    table is 0 in the run. A rate holds until the device's next row. The last rate holds to the end of the run, and
+    Times are seconds or ISO 8601 dates (UTC if they name no zone), and increase for each device; the table's first
+    time is 0 in the run. A rate holds until the device's next row. The last rate holds to the end of the run, and
     the first rate also before its time. Devices are numbered 0, 1, ... in order of first appearance, and so are
     cells; `layout` must have the same number of cells. A table without the column `device` has one device, and a
     table without `cell` one cell.

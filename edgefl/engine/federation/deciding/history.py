@@ -31,7 +31,7 @@ class History:
         self.down_bits[ids], self.up_bits[ids] = told.down_bits, np.asarray(told.up_bits) + extra_bits
 
     def note(self, local: LocalRound, parts: Sequence[Part], turn: int, extra_bits: int) -> None:
-        """Store the parts of round number `turn`, in the order of its ids."""
+        """Store the parts of round number `turn`, in the order of `local.ids`."""
         ids = np.asarray(local.ids, dtype=np.intp)
         self.samples[ids], self.down_bits[ids] = local.samples, local.down_bits
         self.up_bits[ids] = np.asarray(local.up_bits) + extra_bits

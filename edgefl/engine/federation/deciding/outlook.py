@@ -122,7 +122,7 @@ class Outlook:
 
         Args:
             state: state of the candidates' links. past: history of the candidates.
-            wanted: number of participants, who are assumed to share the band equally.
+            wanted: number of participants, which are assumed to share the band equally.
             fades: whether to include the fading of the next slot for all links.
         """
         radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
