@@ -28,7 +28,7 @@ _AT_ONCE = 2**14
 
 
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
-    """Return the diversity order L of a band's mean power, which is the unrounded number of independent parts.
+    """Return the diversity order L of a band's mean power: the number of independent parts, unrounded.
 
     For an exponential power delay profile with root mean square delay spread d, fading at two frequencies f apart has
     the correlation 1 / (1 + 2 pi j d f), and the correlation of the fading's power is the squared magnitude,

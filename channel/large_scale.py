@@ -24,7 +24,7 @@ _CHUNK = 36864
 
 
 class LargeScale:
-    """Gain from any place to each site, -(path loss + shadowing) in dB, regardless of the time and order of reads.
+    """Gain from any place to each site, -(path loss + shadowing) in dB, whenever and in any order gains are read.
 
     Line of sight and shadowing towards a site do not change at a place: a device that returns to a place finds the
     same values. They are functions of the sites' keys, the place and the radius of the area.

@@ -1,4 +1,4 @@
-"""Compare Gauss-Markov fading with a sum of sinusoids (Jakes), and one part of the band with several.
+"""Compare Gauss-Markov fading with a sum of sinusoids (Jakes), and a band of one independent part with several.
 
 python docs/fading_sketch.py    prints the tables of docs/radio.md; two minutes of CPU
 """

@@ -61,7 +61,7 @@ TOPICS = {
 
 
 def main(names: list[str]) -> None:
-    """Draw the scenarios of these names, or all, and write the pages."""
+    """Draw the scenarios with these names, or all scenarios, and write the pages."""
     facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
     files = sorted(SCENARIOS.glob("*.yaml"))
     for file in files:

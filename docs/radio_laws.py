@@ -128,7 +128,7 @@ LAWS = [
         {"radio": {"budget": {"noise_figure_db": 0.0, "site_noise_figure_db": 0.0}}},
     ),
     Law(
-        "interference by slot (without it: its mean, in the downlink only)",
+        "interference by slot (without it: mean interference, in the downlink only)",
         ("radio.interference",),
         "`edgefl.channel.interference`",
         {"radio": {"interference": "mean"}},

@@ -25,7 +25,7 @@ def on_page_markdown(markdown: str, **about: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **about: Any) -> str:
-    """Write functions by their public names, and types that carry options of the command line as plain types."""
+    """Show functions under their public names, and types that carry command-line options as plain types."""
     if page.file.src_uri != "reference-python.md":
         return html
     import edgefl

@@ -197,7 +197,7 @@ def _bartlett(rho: float, lag: int, count: int) -> float:
 
 
 def rates() -> Section:
-    """Compare mean rates of the CQI table with Shannon's rates up to the table's highest."""
+    """Compare mean rates of the CQI table with Shannon's rates, capped at the table's highest rate."""
     rows = []
     for snr_db in (-5.0, 0.0, 5.0, 10.0, 20.0, 30.0):
         snr = float(db_to_linear(snr_db))

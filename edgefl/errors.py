@@ -115,8 +115,8 @@ def refused(*place: str) -> Iterator[None]:
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
     """Make a function's errors name its arguments (`out=`) instead of command-line options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError. If a public `name` is given, help() shows it, with a
-    signature without the command line's annotations.
+    A ValueError from `analysis` becomes an EdgeflError. If a public `name` is given, help() shows it,
+    and the signature omits the command line's annotations.
     """
 
     @wraps(function)

@@ -29,7 +29,7 @@ TOP, LEFT, RIGHT = (0.075, 0.485, 0.79, 0.335), (0.075, 0.075, 0.4, 0.2), (0.575
 
 
 def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
-    """Draw accuracy over rounds or the time of day, and the cost of each session in scope to reach the target."""
+    """Draw accuracy over rounds or the time of day, and the cost of reaching the target in each session in scope."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
         circles = "Open circles: accuracy at the start of a session, before its first training round."

@@ -229,7 +229,7 @@ def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     if not learning:
         return f"{who} run{verb} a workload; nothing is trained."
     return (
-        f"{who} learn{verb} {_named(learning['dataset'])} with the model {_named(learning['model'])} and the "
+        f"{who} train{verb} the model {_named(learning['model'])} on {_named(learning['dataset'])} with the "
         f"algorithm {_named(learning['algorithm'])}."
     )
 

@@ -30,7 +30,7 @@ class Words(Console):
 
 
 def _broken(sentence: str | Text, width: int) -> Iterator[Text]:
-    """Yield a sentence's lines, broken between words; after a leading name, align them with the description."""
+    """Yield a sentence's lines, broken between words; if it begins with a name, indent lines to its description."""
     for line in (Text(sentence) if isinstance(sentence, str) else sentence).split("\n", allow_blank=True):
         column = COLUMN.match(line.plain)
         below = column.end() if column else 0

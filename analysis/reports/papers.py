@@ -215,7 +215,7 @@ def _contents(one: Paper) -> pd.DataFrame:
 
 
 def sentences(result: Result) -> list[str]:
-    """Describe a paper's result by its content, its state, the needs of a run, and how well our numbers agree."""
+    """Describe a paper's result: what it shows, its state, what a run needs, and how well our numbers agree."""
     if result.state == "same":
         return [f"{result.paper}, {result.name}: the same as {result.same}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]

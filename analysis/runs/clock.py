@@ -29,7 +29,7 @@ class Clock:
         return (self.begin_hour or 0.0) + HOURS * time_s / self.day_s
 
     def words(self, time_s: float) -> str:
-        """Write a simulated time: `8:10`, from the second day on `day 2, 8:10`; without a time of day `12.5 s`."""
+        """Write a simulated time: `8:10` on the first day, then `day 2, 8:10`; `12.5 s` if no time of day is set."""
         if self.begin_hour is None:
             return with_unit(time_s, TIME_UNITS) if time_s else "0 s"
         hour = self.hours(time_s)

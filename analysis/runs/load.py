@@ -155,7 +155,7 @@ class Settings(dict[Setting, Runs]):
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
-        """List notes for readers of the runs of all settings."""
+        """List the notes on the runs of all settings, each once."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
 
 

@@ -38,7 +38,7 @@ TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or f
 def listed(kind: str | None) -> list[str]:
     """List the kinds of components, or the components of one kind, one line each."""
     if kind is not None and kind not in registry.KINDS and (found := _components(kind)):
-        raise EdgeflError(f"'{kind}' is one of the {found[0].partition('/')[0]}: edgefl describe {kind}")
+        raise EdgeflError(f"'{kind}' is a component, not a kind: run `edgefl describe {found[0]}`")
     meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
     width = max(map(len, meant), default=0)
     return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]

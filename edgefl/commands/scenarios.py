@@ -104,7 +104,7 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
 
 
 def _about(file: Path) -> str:
-    """Return a file's title as in `TITLES`, or the first sentence of the first comment of a file of another kind."""
+    """Return the title that the file's pattern in `TITLES` finds, or the first sentence of the first comment."""
     text = file.read_text(encoding="utf-8")
     if file.suffix in TITLES:
         return "".join(TITLES[file.suffix].findall(text)[:1])

@@ -122,7 +122,7 @@ class EveryDevice(_DeviceNumber):
         "always_on", validate_default=True, description="when devices are switched on"
     )
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="charging power of the battery, at all times")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
     return_share: float = Field(
         0.2, ge=1e-6, le=1, description="charge, as a share of capacity, at which an empty device returns"
     )

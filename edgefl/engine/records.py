@@ -169,7 +169,7 @@ class Position:
 
 @dataclass
 class DeviceScore:
-    """A row for each device's scores on its own test data after a round; None without test data or such a model.
+    """One device's scores on its own test data after a round; None if it has no test data, or no model of that kind.
 
     accuracy, loss: scores of the downloaded model. accuracy_personal, loss_personal: scores of the personal model.
     """

@@ -206,7 +206,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     for name, samples in local.averaged.items():
         for column in (name, samples):
             if column not in scalars:
-                raise where.wrong(f"averaged[{name!r}] is {quoted(samples)}; name two of the scalars")
+                raise where.wrong(f"averaged[{name!r}] is {quoted(samples)}: key and value must name scalars")
     not_finite = tuple(_plain(id_) for id_ in local.not_finite)
     if not set(not_finite) <= set(ids):
         raise where.wrong(

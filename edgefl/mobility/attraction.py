@@ -76,7 +76,7 @@ class Attraction(Walkers):
         1.8,
         ge=1e-3,
         le=60,
-        description="highest speed of a device; by default the mean speed is 1.4, a pedestrian's speed",
+        description="highest speed of a device; with the defaults, the mean is 1.4 m/s, a pedestrian's speed",
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')

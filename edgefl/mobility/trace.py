@@ -190,8 +190,8 @@ class Trace(Mobility):
         if self.max_gap_s is None and movement.gaps:
             self.places.notes.append(
                 f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}; the"
-                f" longest lasts {movement.longest_gap_s:.4g} s; devices.mobility.max_gap_s sets another limit, 1e9"
-                " for none"
+                f" longest lasts {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s"
+                " (1e9: no limit)"
             )
         return movement
 

@@ -56,7 +56,7 @@ class Trapezoids:
 
 
 class _Union(NamedTuple):
-    """Disjoint polygons, with the numbers of input polygons that were repaired and that were left out."""
+    """Disjoint polygons, and how many input polygons were repaired and how many rings were left out."""
 
     polygons: list[list[np.ndarray]]
     repaired: int

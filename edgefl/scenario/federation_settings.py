@@ -63,7 +63,7 @@ class FederationSettings(Section):
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fill in the keys of `rounds` that federations leave out of a scenario's document."""
+    """Fill in each federation's missing keys of `rounds` from the scenario's own `rounds`."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data

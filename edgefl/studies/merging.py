@@ -93,7 +93,7 @@ def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
         if about and first and _name(about) != _name(first):
             raise EdgeflError(
                 f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
-                " their settings, data or version of results differ; merge directories of one study"
+                " their settings, data or results versions differ; merge only directories of one study"
             )
 
 

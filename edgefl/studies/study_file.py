@@ -276,8 +276,8 @@ def _text(value: Any) -> str:
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
     if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
         raise EdgeflError(
-            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, spaces, . _ -,"
-            " beginning with a letter or digit",
+            f"'{label[:LONGEST_LABEL]}' becomes a folder name: use at most {LONGEST_LABEL} letters, digits, spaces,"
+            " . _ -, beginning with a letter or digit",
             place,
         )
 

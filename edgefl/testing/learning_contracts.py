@@ -185,7 +185,7 @@ def models(model: Model) -> None:
         written = model.logits(tensors, len(x), lambda first, end: x[first:end].clone(), (mean, scale))
         must(
             torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
-            "logits() differs from the module's output for (x - mean) scale: correct it, or do not override it",
+            "logits() differs from the module's output for (x - mean) * scale: correct or remove logits()",
         )
     if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)

@@ -52,7 +52,7 @@ def costs(cycles: FloatArray, clock_hz: FloatArray, snr: FloatArray, kappa: floa
 
 
 def spread(ratio: float, mean: float) -> FloatArray:
-    """Return fifty values in equal steps around a mean; smallest and largest have about the given ratio."""
+    """Return fifty values in equal steps around a mean; `ratio` is the smallest value divided by the largest."""
     step = (1 - ratio) / (1 + ratio) * mean / (MANY / 2)
     places = np.concatenate([-np.arange(MANY / 2, 0, -1), np.arange(1, MANY / 2 + 1)])
     return np.asarray(mean + step * places)

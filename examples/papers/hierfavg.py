@@ -3,11 +3,11 @@
 Fifty devices in five cells hold samples of one label each. A cloud round has 60 local steps: kappa1 steps in each of
 kappa2 rounds of a cell. A cell's devices together have ten or two labels (`labels_per_cell`). A local step takes
 0.022 s and 2.4 mJ, an upload 0.123 s and 62 mJ, and the exchange with the cloud 1.23 s, according to a summary of the
-paper; downloads take negligible time. The output is the cloud rounds, seconds, and joules of a device to an accuracy
-of 85 %.
+paper; downloads take negligible time. The output is the number of cloud rounds until the accuracy is 85 %, and the
+seconds and joules of a device.
 
 The model is logistic regression instead of the paper's network of 21,840 weights, which takes more than 20 s of one
-core for each cloud round; uploads take as long as those of the network. The learning rate is constant, 0.01.
+core for each cloud round; uploads take as long as that network's uploads. The learning rate is constant, 0.01.
 """
 
 from math import log10
@@ -48,7 +48,7 @@ class OneLabel(Staying):
 
 
 def run(kappa2: int, labels_per_cell: int) -> tuple[int, float, float]:
-    """Return the number of cloud rounds to the target, and the seconds and joules per device that these take."""
+    """Return the number of cloud rounds to the target, and the seconds and joules per device that they take."""
     with TemporaryDirectory() as folder:
         links = Path(folder) / "links.csv"
         rows = [f"0,{device},{device * CELLS // DEVICES},1e11,{BITS / UPLOAD_S}" for device in range(DEVICES)]

@@ -119,7 +119,7 @@ def run(seed: int, policy: str, threshold_db: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the differences in accuracy on which the paper makes two statements, as comma-separated values."""
+    """Print the differences in accuracy about which the paper makes two statements, as comma-separated values."""
     print("setting,variant,ours,ours_std,seeds")
     for threshold_db in THRESHOLDS_DB:
         found = {policy: [run(seed, policy, threshold_db) for seed in SEEDS] for policy in POLICIES}

@@ -80,7 +80,7 @@ def test_beams_on_the_direct_path_gain_this_much(in_sight: bool) -> None:
 
 def test_the_fading_stays_as_long_as_5g_lenas_channels() -> None:
     """The correlation of a channel redrawn every 150 ms falls linearly to 0 in this time, so its integral is 75 ms.
-    For Gauss-Markov fading, the power's integral is slot / (2 |ln J0|), with J0(x) = 1 - x^2 / 4."""
+    For Gauss-Markov fading, the integral of the power's correlation is slot / (2 |ln J0|), J0 being 1 - x^2 / 4."""
     speed_m_s = 2.8
     x = 2.0 * math.pi * speed_m_s * RADIO.carrier_hz / 299_792_458.0 * RADIO.slot_s
     assert RADIO.slot_s / (2.0 * x**2 / 4.0) == pytest.approx(0.075, rel=0.05)

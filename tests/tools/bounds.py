@@ -46,7 +46,7 @@ def tested(constraints: str) -> str:
 
 
 def main() -> None:
-    """Print the constraints; for the newest versions, only PyTorch's constraint."""
+    """Print pip constraints: PyTorch's pin and, for `lowest`, the lowest version of each other dependency."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("which", choices=("lowest", "newest"))
     parser.add_argument(f"--{KEPT}", action="store_true", help=f"also the lowest or newest {KEPT}")

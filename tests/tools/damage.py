@@ -1,8 +1,8 @@
 """Damage run and study directories at random and read them: `make damage`, or `python -m tests.tools.damage`.
 
-Every command that reads a run directory, and `watch`, `resume`, `study` and `merge`, must succeed, or end with one
-message that names a file and exit code 2 (3 if a study waits for a claim), without a traceback. Cases are numbered;
-seed and number determine a case.
+Every command that reads a run directory, and `watch`, `resume`, `study` and `merge`, must either succeed or
+end without a traceback, with exit code 2 (3 if a study waits for a claim) and one message that names a file. Cases
+are numbered; seed and number determine a case.
 """
 
 import argparse

@@ -161,7 +161,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
 
 
 def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
-    """Check that ledger.csv sums devices.csv by device, and rounds.csv over all devices."""
+    """Check that ledger.csv holds each device's sums of devices.csv, and that its totals are those of rounds.csv."""
     if not tables.completed:
         return
     sums: dict[tuple[float, str], list[float]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Test that the program stays small enough for two people, by its lines, public names and lengths of files.
+"""Test that two people can maintain the program, as measured by its lines, public names and lengths of files.
 
 The limits equal the current counts, so a commit that lowers a count lowers its limit.
 """

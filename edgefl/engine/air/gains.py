@@ -90,7 +90,7 @@ class SpatialGains(LargeScaleGains):
         sectors: panels of the sites, each panel a cell, one object per device height; None if every site is a single,
             omnidirectional cell.
         antenna_gain_dbi: antenna gain of sites without sectors.
-        sight: whether the share of each link's power that arrives in line of sight is needed.
+        sight: whether to compute the line-of-sight share of each link's power.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class Ledger:
         listened_s: Sequence[tuple[float, float]],
         now_s: float,
     ) -> None:
-        """Add a round's energy to the ledger from the columns of its devices; a device may occur more than once.
+        """Add a round's energy to the ledger from the columns of its device rows; a device may occur more than once.
 
         Args:
             taken: whether each part's update was aggregated.

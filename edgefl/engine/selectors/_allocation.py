@@ -5,8 +5,8 @@ fraction x_k of its maximum power, the device sends z_k = b_k t_k log2(1 + g_k x
 = b t matters: sending z bits in an area takes a power per Hz of (2^(z/a) - 1) / g.
 
 If an amplifier draws no power, P = 0, more radiated power costs nothing and saves time or bandwidth, both of which
-have a price, so the maximum power, x = 1, is best. The formulas agree in the limit: as P falls, h = price g / (P t)
-and y grow until the maximum power limits them.
+have a price, so the maximum power, x = 1, is best. The solutions for P > 0 and P = 0 agree in the limit: as P falls,
+the best spectral efficiency y, with h(y) = price g / (P t) (see `price`), grows until the maximum power limits it.
 """
 
 from dataclasses import dataclass
@@ -264,7 +264,7 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
 def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
 ) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
-    """Find the logarithms of the best sending times at a price of the band by Newton steps with bisection.
+    """Find, by Newton steps with bisection, the logarithms of the best sending times for a given price of the band.
 
     Args:
         begin: [n] logarithms of the times from which the search starts.

@@ -19,8 +19,8 @@ class FedDc(Scaffold):
     round's participants, another reading of the paper's sum, would disturb the model by the participants' h_k, which
     are of size gradient / alpha.) All means are weighted by data size; if all devices have the same amount of data,
     this is the paper's method. The authors' code divides alpha and c by a device's weight instead, uses the plain
-    mean of the h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is
-    what the server decodes after a codec or clipping.
+    mean of the h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In the
+    update of h_k, w_k stands for the model that the server decodes after a codec or clipping.
 
     h_k and c_k stay with their device through sessions and cells. A session begins with h = 0, and the devices' h_k
     are shifted to mean 0, as in FedDyn, because an h left over from other devices would distort the model. c begins

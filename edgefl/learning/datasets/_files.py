@@ -273,7 +273,7 @@ def _command(files: FileSet) -> str:
 
 
 def _download(files: FileSet, url: str, folder: Path) -> None:
-    """Download the files of a data set that a folder lacks."""
+    """Download those files of a data set that are missing from a folder."""
     present = _present(files, folder)
     for name in [name for name in files.md5 if name not in present]:
         served = f"{name}.gz" if files.packed else name

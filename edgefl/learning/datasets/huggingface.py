@@ -128,7 +128,7 @@ class HuggingFace(Dataset):
         return splits
 
     def _mode(self, split: Any) -> str | None:
-        """Return the mode that the first image determines for all images, L (grey) or RGB, or None without images."""
+        """Return the images' mode, L (grey) or RGB, as the first sets it; None if the inputs are not images."""
         first: Any = split[0][self._named["inputs"]] if len(split) else None
         if not hasattr(first, "convert"):
             return None

@@ -102,7 +102,7 @@ class Npz(Dataset):
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(
                     f"{self.path}: x{part} is {x_type} {list(x_shape)}, but y{part} has {y_shape[0]} labels: x must "
-                    "be an array [samples, ...] of numbers with one row per label"
+                    "be a numeric array [samples, ...] with one row per label in y"
                 )
             if len(headers.get(f"groups{part}", ((1,), None))[0]) != 1:
                 raise EdgeflError(f"{self.path}: groups{part} is not a list of one group per sample")

@@ -101,8 +101,8 @@ class Federation:
     model: the global model. probe: the auxiliary model, while a session probes. twin: a second global model, trained
     on the data after the drift, if the algorithm knows the drift in advance. previous: [M + Q] the global model at
     the end of the last session. pilot: [M + Q] the pilot model w_pilot, once it is made. gradient: [M] the gradient
-    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: later sessions
-    with their models, which warm starts use.
+    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: the
+    sessions after the pilot sessions, with their models; warm starts use them.
     """
 
     model: TrainedModel

@@ -28,8 +28,8 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
         - if the model has recurrent layers or embedding bags, which vmap itself runs one by one, with overhead;
     and on a CPU:
         - if the model has convolutions;
-        - if fewer than 10 devices would be stacked, because fewer take part in the round or fit a chunk (each with
-          its batch and with the tensors that autograd keeps).
+        - if fewer than 10 devices would be stacked, because fewer take part in the round or fit into a chunk (each
+          with its batch and with the tensors that autograd keeps).
     Otherwise devices are stacked.
 
     Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): the time of a step with devices

@@ -280,7 +280,7 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's initial state of `count` models, a list of zero vectors [count, M]."""
+    """Return the optimiser's initial state for `count` models: a list of zero vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]

@@ -1,4 +1,4 @@
-"""Base class of partitions with uneven sizes, by weights of devices, and optionally few labels per device."""
+"""Base class of partitions in which sizes follow device weights, optionally with few labels per device."""
 
 from abc import abstractmethod
 

@@ -67,7 +67,7 @@ def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> Non
 def test_what_an_opening_is_worth(write_run: Write) -> None:
     """The devices of session 2 return in session 4, where `good` reaches 95 % of 0.8 in one round, and `bad` never.
 
-    A round lasts 100 s and begins every 200 s; each round costs 3 J, so that `bad` costs at least its two rounds.
+    Rounds begin every 200 s, last 100 s and cost 3 J each; the two rounds of `bad`, 6 J, are only a lower bound.
     """
     members, labels = ["1 2 3", "7 8", "1 2 3", "7 8"], ["0", "1", "0", "1"]
     for name, accuracy in (("good", 0.8), ("bad", 0.5)):

@@ -16,7 +16,7 @@ SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
 
 
 def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[float]]) -> Path:
-    """Write runs by (setting, variant, seed), with these means in sessions 2 and 3; each round is 0.1 off a mean."""
+    """Write runs by (setting, variant, seed), with two rounds per session, 0.1 below and above its given mean."""
     for (setting, variant, seed), means in accuracies.items():
         rounds = [{"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"}]
         for session, mean in enumerate(means, start=2):

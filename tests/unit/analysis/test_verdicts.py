@@ -37,7 +37,7 @@ def verdicts(
 
 
 def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
-    """Three pairs have ratios 2, 2.2, 2 / 1.1; the half width in logarithms is t(0.975, 2) log(1.1) / sqrt(3)."""
+    """Three pairs have ratios 2, 2.2, 2 / 1.1; the log ratio's interval is +- t(0.975, 2) log(1.1) / sqrt(3)."""
     slow = [(20.0, 5.0, 0.9), (22.0, 5.0, 0.9), (20.0 / 1.1, 5.0, 0.9)]
     first, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
     assert (

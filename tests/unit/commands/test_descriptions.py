@@ -140,7 +140,7 @@ def test_kinds_and_components_are_listed_with_a_meaning() -> None:
 @pytest.mark.parametrize(
     ("look_up", "name", "remedy"),
     [
-        (listed, "fedavg", "'fedavg' is one of the algorithms: edgefl describe fedavg"),
+        (listed, "fedavg", "'fedavg' is a component, not a kind: run `edgefl describe algorithms/fedavg`"),
         (describe, "clients_per_round", "edgefl calls it rounds.selector.count"),
         (describe, "target_accuracy", "edgefl calls it stop.accuracy"),
     ],

@@ -241,7 +241,7 @@ ROUTE = [(11.57, 48.13), (11.571, 48.13), (11.571, 48.131)]
 
 
 def test_longitudes_and_latitudes(write: Write) -> None:
-    """Near Munich, 0.001 degrees are 74.44 m east and 111.19 m north; the origin may be longitude and latitude."""
+    """Near Munich, 0.001 degrees are 74.44 m to the east and 111.19 m to the north; `origin_m` is subtracted."""
     lines = [f"{t},a,{lat},{lon}" for t, (lon, lat) in enumerate(ROUTE)]
     table = write("t,id,lat,lon\n" + "\n".join(lines))
     named = write("t,id,y,x\n" + "\n".join(lines), "named.csv")

@@ -166,7 +166,7 @@ BERLIN = (13.4, 52.5)
 
 
 def near_berlin(*corners_m: tuple[float, float]) -> list[list[float]]:
-    """Return a ring in degrees with these corners in metres, by WGS 84's radii of curvature at 52.5 degrees."""
+    """Return a ring, in degrees, with corners at these metres from BERLIN, by WGS 84's radii of curvature there."""
     lat, e2 = np.radians(BERLIN[1]), 0.00669437999014
     flat = 1 - e2 * np.sin(lat) ** 2
     per_deg = np.radians(6_378_137.0) * np.array([np.cos(lat) / np.sqrt(flat), (1 - e2) / flat**1.5])

@@ -1,4 +1,4 @@
-"""Test the members of a federation, which are numbered from 0 on."""
+"""Test the members of a federation, which are numbered from 0."""
 
 from typing import Any
 

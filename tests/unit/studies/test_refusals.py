@@ -67,7 +67,7 @@ def test_a_scenario_that_is_missing_is_refused_at_its_key(tmp_path: Path) -> Non
     "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
 )
 def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
-    with refused_at("", "study.yaml:4 variants.", "names a folder"):
+    with refused_at("", "study.yaml:4 variants.", "becomes a folder name"):
         planned(tmp_path, f"variants: {{a: {{}}, '{name}': {{}}}}\n")
 
 

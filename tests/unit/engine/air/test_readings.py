@@ -46,7 +46,7 @@ def bits_per_slot(small: SmallWorld, distance_m: float) -> float:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_transfer_has_the_gain_of_the_last_reading(sharing: str) -> None:
-    """A device that moves from 50 to 240 m at 0.3 s has the rate at 240 m from the next reading on, in slot 800."""
+    """From the next reading on, in slot 800, a device that moved from 50 to 240 m at 0.3 s has the rate at 240 m."""
     small = world(50.0, 240.0, 0.3, sharing=sharing, **FOLLOW)
     (row,) = small.rows.of[DeviceRound]
     before = 2 * READING_SLOTS * bits_per_slot(small, 50.0)

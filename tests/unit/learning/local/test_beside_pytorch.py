@@ -72,7 +72,7 @@ class Case:
 
 
 def squared(outputs: Tensor, y: Tensor) -> Tensor:
-    """Return the loss of targets standardised by mean and standard deviation over the training samples."""
+    """Return the squared error for targets standardised by the mean and deviation of the training samples."""
     data = Noisy(learns="regression").load().train.y.astype(np.float64)
     return functional.mse_loss(outputs[:, 0], (y - data.mean()) / data.std())
 
