@@ -37,7 +37,7 @@ def battery_words(of: pd.Series) -> str:
 
 
 def recharged(percent: float) -> str:
-    """Return a mark for a share of a battery's capacity that exceeds the battery, which was recharged."""
+    """Return ` (recharged)` if devices used more than 100 % of a battery's capacity, and otherwise ''."""
     return " (recharged)" if percent > 100 else ""
 
 

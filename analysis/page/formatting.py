@@ -137,7 +137,7 @@ def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
 
 
 def ending_in(file: str | Path, *endings: str) -> Path:
-    """Return the path of a file to write; refuse names of other kinds of file, which it could overwrite."""
+    """Return the path of a file to write; refuse names with other endings, so that no other file is overwritten."""
     if Path(file).suffix.lower() not in endings:
         raise ValueError(f"--out {file}: give a name that ends in {' or '.join(endings)}")
     return Path(file)

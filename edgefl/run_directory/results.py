@@ -193,7 +193,7 @@ class RunDirectory:
         tables: federation ('' for a single federation) -> the recorder of the federation's tables.
 
     Raises:
-        EdgeflError: the directory is not free, or cannot be resumed.
+        EdgeflError: the directory is not new or empty, cannot be written, or holds a run that cannot be resumed.
     """
 
     def __init__(

@@ -237,9 +237,7 @@ def least_energy(
     return Allocation(b, power, np.where(computes, clock_hz, of.clock_hz), t)
 
 
-def _circuits_w(
-    of: Uploads, window_s: FloatArray, t: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _circuit_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the cost in W, outside the amplifier, of sending longer; its part due to computing; and computing times.
 
     Computing has window - t seconds, so another second of sending adds 2 xi c^3 / (window - t)^3 joules.
@@ -256,7 +254,7 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
     shorter time at maximum power.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
-    takes_w, _, _ = _circuits_w(of, window_s, t)
+    takes_w, _, _ = _circuit_w(of, window_s, t)
     time_j = takes_w * t**2 * share_costs(of.gain * t * y / of.bits_hz) / of.bits_hz
     return np.where(of.amplifier_w > 0, amplifier_j, time_j)
 
@@ -316,9 +314,9 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
 
     Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and another second saves b
     price / t joules. If this y takes more than maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z /
-    t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `_circuits_w`.
+    t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `_circuit_w`.
     """
-    takes_w, cubes_w, compute_s = _circuits_w(of, window_s, t)
+    takes_w, cubes_w, compute_s = _circuit_w(of, window_s, t)
     saves = of.amplifier_w > 0
     h = band_j * of.gain / (np.where(saves, of.amplifier_w, 1.0) * t)
     y = efficiency_of(h)

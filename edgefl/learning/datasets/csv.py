@@ -103,8 +103,8 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
                 x[line, place] = float(row[column])
             except ValueError as error:
                 raise EdgeflError(
-                    f"{path}: column {head[column]!r} has {row[column]!r} instead of a number in sample"
-                    f" {line + 1}; name columns of words in `columns`, or remove them from the file"
+                    f"{path}: column {head[column]!r} has {row[column]!r} instead of a number in sample {line + 1};"
+                    " if it is a label or a group, name it in `columns`; otherwise remove the column from the file"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()

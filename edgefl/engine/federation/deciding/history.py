@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Each device's work, if known, and the results of its last part of a round, as arrays [devices]."""
+    """Each device's work, if known, and the results of its most recent participation, as arrays [devices]."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
