@@ -120,8 +120,8 @@ def verdicts(
     """Compare each variant's costs with those of `base`, given the sessions in `detail` and the table of `ratios`.
 
     With a target, costs are those of reaching the target; without training, those of a round; with training and no
-    target, accuracies are compared. If a round does not mean the same in every variant (`by_rounds` is false), only the
-    costs of reaching a target are compared, and without a target nothing is.
+    target, accuracies are compared. If a round does not mean the same in every variant (`by_rounds` is false), only
+    the costs of reaching a target are compared, and without a target nothing is.
     """
     over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]
