@@ -32,7 +32,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     """Draw accuracy over rounds or the time of day, and the cost of reaching the target in each session in scope."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
-        circles = "Open circles: accuracy at the start of a session, before its first training round."
+        circles = "Open circles: accuracy before a session's first training round."
         title = "Test accuracy on the labels present, over time"
         heading(figure, 0.965, title, _spread(comparison) + circles)
         _accuracy(figure.add_axes(TOP), comparison, styles)
