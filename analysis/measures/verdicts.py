@@ -35,6 +35,10 @@ def versus(subject: str, base: str, time: Ratio, energy: Ratio, task: str) -> st
     needs = f"{subject} needs {_times(time.mean)} the time of {base} {task}"
     if time.pairs < 2:
         return f"{needs}, and {_times(energy.mean)} the energy ({NO_INTERVAL})."
+    if {*time.ends, *energy.ends} == {1.0}:
+        return (
+            f"{subject} needs exactly the time and energy of {base} {task} with each of {time.pairs} seeds."
+        )
     of_energy = f"{_times(energy.mean)} the energy ({_interval(energy)})"
     if time.pairs < LEAST:
         return f"{needs} (2 seeds: {_interval(time)}), and {of_energy}."

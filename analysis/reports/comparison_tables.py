@@ -201,10 +201,10 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 
 def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
-    """Write the ratio of each variant's cost to the base's cost; the base itself gets 1."""
+    """Write the ratio of each variant's cost to the base's cost; the base itself gets 1 unless its cost is a bound."""
     ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
     cells = [
-        "1" if name == comparison.base else NOTHING if math.isnan(ratio) else two_digits(ratio)
+        NOTHING if math.isnan(ratio) else "1" if name == comparison.base else two_digits(ratio)
         for name, ratio in ratios
     ]
     return Column(f"{word} relative to {comparison.base}", f"{word.lower()} ratio", cells)

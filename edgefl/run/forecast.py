@@ -134,10 +134,12 @@ def _course(own: OwnSections, cells: int, probe: Probe) -> tuple[Range, Range]:
     rounds = Range(*(cells * (number + probes) for number in each))
     # a run with a duration lasts that long, regardless of its rounds, unless its sessions end earlier
     further_s = 0.0 if rules.every_s else probing_s + probe.connecting_s
-    in_sequence_s = [number * spacing_s + further_s for number in each]
+    # nothing waits after the last round: not for the pause, nor for the next time at which a round may begin
+    idle_s = spacing_s - taken_s if spacing_s > taken_s else 0.0
+    in_sequence_s = [number * spacing_s + further_s - idle_s - rules.pause_s for number in each]
     simulated_s = Range(
         *(
-            end_s if number == by_time else min(end_s, lasts_s - rules.pause_s)
+            end_s if number == by_time else min(end_s, lasts_s)
             for number, lasts_s in zip(each, in_sequence_s, strict=True)
         )
     )

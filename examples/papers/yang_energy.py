@@ -56,7 +56,7 @@ def uploads(gain: FloatArray, cycles: FloatArray, eta: float, band_hz: float = B
 
 
 class World:
-    """A random placement of users, for whom the band is divided optimally or equally."""
+    """A random placement of users that share the band optimally or equally."""
 
     def __init__(self, seed: int) -> None:
         self.gain, self.cycles = drop(seed)

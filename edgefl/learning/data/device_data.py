@@ -88,10 +88,11 @@ class DeviceData:
                 f"a list of {devices} arrays, the indices of each device's samples, from 0 to {known - 1:,}"
             )
             raise wrong(assign, dealt, wanted)
-        if dealt and np.bincount(np.concatenate(dealt).astype(np.int64)).max(initial=0) > 1:
+        every = np.concatenate([np.empty(0, np.int64), *dealt]).astype(np.int64)
+        if np.bincount(every).max(initial=0) > 1:
             raise wrong(assign, dealt, f"each sample once: of {devices} devices, some hold the same sample")
-        if self._tested and sum(map(len, dealt)):
-            held = np.unique(self._labels[np.concatenate(dealt).astype(np.int64)]).tolist()
+        if self._tested and len(every):
+            held = np.unique(self._labels[every]).tolist()
             for one in self._tested:
                 one.require(held)
         return dealt

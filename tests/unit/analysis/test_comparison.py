@@ -12,6 +12,7 @@ from edgefl.analysis import compare, load_runs
 from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, figures
+from edgefl.analysis.reports.comparison_tables import brief
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -46,6 +47,8 @@ def test_means_and_deviations_over_seeds(write_run: Write) -> None:
     text = (root / "comparison.md").read_text()
     assert "1 of 2" in text
     assert "> 15.0" in text
+    unreached = compare(root, target=0.99)  # a bound has no ratio, not even the reference's to itself
+    assert brief(unreached)["time ratio"].tolist() == ["—", "—"]
 
 
 def test_one_seed_has_no_deviation(write_run: Write) -> None:

@@ -59,7 +59,7 @@ def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
 
 
 def test_a_share_above_a_battery_is_marked_as_recharged(write_run: Write) -> None:
-    """Two devices with a battery of 100 J use 150 J, of which 125 J were recharged, and 50 J."""
+    """Of two devices with a battery of 100 J, one uses 150 J after recharging 125 J, and the other uses 50 J."""
     rows = [
         {"class": "solar", "compute_j": 150.0, "recharged_j": 125.0, "left_j": 75.0},
         {"class": "plain", "compute_j": 50.0, "recharged_j": 0.0, "left_j": 50.0},

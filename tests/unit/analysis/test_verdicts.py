@@ -50,6 +50,13 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
     )
 
 
+def test_equal_costs_are_called_equal(write_run: Write) -> None:
+    """An interval of width 0 does not leave anything open, so more seeds could not show a difference."""
+    same = [(10.0, 5.0, 0.9), (12.0, 6.0, 0.9), (11.0, 7.0, 0.9)]
+    _, second, *_ = verdicts(write_run, {"ours": same, "b": same})
+    assert second == "b needs exactly the time and energy of ours to 80 % accuracy with each of 3 seeds."
+
+
 def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:
     """Ratios 2 and 1/2 are shown as a range, because Student's interval, 2^(+-12.7062), is 0.00015 to 6,700."""
     other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
