@@ -201,7 +201,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 
 def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
-    """Write the ratio of each variant's cost to the base's cost; the base itself gets 1 unless its cost is a bound."""
+    """Write the ratio of each variant's cost to the base's cost; the base itself gets 1, but a bound gets none."""
     ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
     cells = [
         NOTHING if math.isnan(ratio) else "1" if name == comparison.base else two_digits(ratio)
