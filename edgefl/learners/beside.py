@@ -36,7 +36,7 @@ from edgefl.run_directory.questions import Answering
 if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
-FORKS_AFTER_S = 0.5  # the fork, and the copies of memory that follow, take some hundredths of a second
+FORKS_AFTER_S = 0.2  # the fork, and the copies of memory that follow, take some hundredths of a second
 OURS = "edgefl "  # name prefix of threads that hold no lock while a round begins
 NOT_WAITED_FOR = ("aggregate", "adopt")  # calls whose answer the engine does not wait for
 Given = ParamSpec("Given")

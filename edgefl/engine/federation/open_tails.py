@@ -58,11 +58,12 @@ class OpenTails:
         """Write the rows of rounds in which all tails have ended by now_s; if it is inf, tails end at full length."""
         while self._waiting:
             first = self._waiting[0]
-            for position in first.running:
+            while first.running:  # one tail that still runs is enough for the round to wait
+                position = first.running[-1]
                 first.known[position] = self._known(first.parts[position], first.known[position], now_s)
-            first.running = [position for position in first.running if None in first.known[position].lasts_s]
-            if first.running:
-                return
+                if None in first.known[position].lasts_s:
+                    return
+                first.running.pop()
             self._waiting.popleft()
             first.write(first.known)
 
