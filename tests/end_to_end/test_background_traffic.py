@@ -7,6 +7,7 @@ import pytest
 
 from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
+from tests.refusals import refused_at
 from tests.tools.invariants import check_run
 
 FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
@@ -26,3 +27,19 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
     # the figures in the scenario's comments
     assert means["proportional_fair"] == pytest.approx(2.7, abs=0.1)
     assert means["learning_first"] == pytest.approx(6.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "remedy"),
+    [
+        (["radio.budget.noise_dbm_hz=-100", "radio.budget.site_noise_figure_db=20"], "radio.background", "raise users"),
+        (["radio.background={uplink_bps: 1e11, file_bits: 1e6}"], "radio.background.uplink_bps", "lower it"),
+    ],
+)
+def test_traffic_without_a_way_is_refused_before_the_run(
+    settings: list[str], place: str, remedy: str, tmp_path: Path
+) -> None:
+    """A run that would fail at its first background file writes no directory."""
+    with refused_at(place, remedy):
+        simulate(load(FILE, settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

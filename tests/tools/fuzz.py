@@ -33,7 +33,7 @@ CPU_S = {"validate": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
 MEMORY_BYTES = 16_000_000_000  # limit of address space; edgefl must refuse cases that need more
 # errors that may occur only after a run has begun
-KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
+KNOWN_LATE = re.compile(r"has had no device( with a link)? for|training diverged|has any data")
 # the error begins with `a.yaml:14 `, possibly after the name of a study's run, or is about a whole file
 PLACED = re.compile(
     r"edgefl: error: (?s:.{,400}?)(\S:\d+[ :]|: cannot be read|: is a directory|: is larger than)"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from edgefl.channel.diversity import fading_in_parts
@@ -51,7 +52,11 @@ class BackgroundTraffic:
         return settings
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators that send background files; the caller starts them as processes."""
+        """Yield the generators that send background files; the caller starts them as processes.
+
+        Raises:
+            EdgeflError: no user of a cell has a link, or the traffic exceeds the band's capacity.
+        """
         self._settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
@@ -64,14 +69,25 @@ class BackgroundTraffic:
     def _arrivals(
         self, cell: int, direction: Direction, snr: FloatArray
     ) -> Generator[simpy.Event, None, None]:
-        settings, env = self._settings, self.air.env
+        """Check the users' links, so that bad settings are refused before a run begins; return the generator."""
+        settings = self._settings
         taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
             raise EdgeflError(f"no user of cell {cell} has a link: raise users", ("radio", "background"))
-        rng = self.streams("background", direction, cell)
         mean_s = float(taken_s[reached].mean())
         self._check_room(direction, mean_s)
+        return self._files(cell, direction, snr, reached, mean_s)
+
+    def _files(
+        self,
+        cell: int,
+        direction: Direction,
+        snr: FloatArray,
+        reached: npt.NDArray[np.intp],
+        mean_s: float,
+    ) -> Generator[simpy.Event, None, None]:
+        settings, env, rng = self._settings, self.air.env, self.streams("background", direction, cell)
         carrier_hz = self.air.settings.carrier_hz
         correlation = slot_correlation(settings.speed_m_s, carrier_hz=carrier_hz, slot_s=self.air.slot_s)
         key = self.streams.key("background", "fading", direction, cell)
