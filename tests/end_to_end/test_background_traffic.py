@@ -32,14 +32,14 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "place", "remedy"),
     [
-        (["radio.budget.noise_dbm_hz=-100", "radio.budget.site_noise_figure_db=20"], "radio.background", "raise users"),
-        (["radio.background={uplink_bps: 1e11, file_bits: 1e6}"], "radio.background.uplink_bps", "lower it"),
+        ("budget={noise_dbm_hz: -100, site_noise_figure_db: 20}", "radio.background", "raise users"),
+        ("background={uplink_bps: 1e11, file_bits: 1e6}", "radio.background.uplink_bps", "lower it"),
     ],
 )
 def test_traffic_without_a_way_is_refused_before_the_run(
-    settings: list[str], place: str, remedy: str, tmp_path: Path
+    settings: str, place: str, remedy: str, tmp_path: Path
 ) -> None:
     """A run that would fail at its first background file writes no directory."""
     with refused_at(place, remedy):
-        simulate(load(FILE, settings), tmp_path / "run")
+        simulate(load(FILE, [f"radio.{settings}"]), tmp_path / "run")
     assert not (tmp_path / "run").exists()
