@@ -1,4 +1,4 @@
-"""Generate the reference pages from the code when the site is built: keys, components, commands, the Python package.
+"""Generate the reference pages from the code when the site is built: keys, components, columns, commands, Python.
 
 A hook of MkDocs: it replaces `<!-- KIND: made from the code -->` in a page with text generated from the code, so that
 the page cannot become outdated. `python docs/reference.py keys` prints the text for one KIND.
@@ -88,6 +88,15 @@ def components() -> Iterator[str]:
                 yield from _table(("parameter", "meaning", "unit", "range", "default"), rows)
 
 
+def columns() -> Iterator[str]:
+    """Write every column of a run directory's tables: a section per table."""
+    from edgefl.run_directory.columns import COLUMNS_OF
+
+    for file, (about, meant) in COLUMNS_OF.items():
+        yield from [f"## {file}", "", f"{about.capitalize()}.", ""]
+        yield from _table(("column", "meaning"), [[f"`{name}`", text] for name, text in meant.items()])
+
+
 def commands() -> Iterator[str]:
     """Write every command with its arguments and options."""
     import typer
@@ -153,6 +162,7 @@ def python() -> Iterator[str]:
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "keys": keys,
     "components": components,
+    "columns": columns,
     "commands": commands,
     "python": python,
 }

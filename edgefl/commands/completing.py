@@ -1,4 +1,4 @@
-"""Completions of `--set KEY=VALUE`."""
+"""Completions of `--set KEY=VALUE` and of `edgefl describe`."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -6,10 +6,11 @@ from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from edgefl.commands.descriptions import section_of
+from edgefl.commands.descriptions import WHOLE, section_of
 from edgefl.commands.sections import model_of, named_in, types_of
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
+from edgefl.run_directory.columns import COLUMNS_OF
 
 
 def settable(begun: str) -> Iterator[str]:
@@ -35,3 +36,16 @@ def _values(field: FieldInfo) -> list[str]:
     options = list(types_of(field.annotation))
     words = [str(one) for each in options if get_origin(each) is Literal for one in get_args(each)]
     return words + ["true", "false"] * (bool in options)
+
+
+def describable(begun: str) -> Iterator[str]:
+    """Yield completions: components of a kind, keys of a section, or everything at the top level."""
+    if "/" in begun:
+        kind = begun.partition("/")[0]
+        yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
+        return
+    with suppress(EdgeflError):  # an unknown section has no completions
+        section, before = section_of(begun)
+        yield from (f"{before}{name}" for name in section.model_fields)
+    if "." not in begun:
+        yield from (*WHOLE, *COLUMNS_OF, "papers", *(f"{kind}/" for kind in registry.KINDS))

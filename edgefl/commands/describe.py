@@ -17,7 +17,7 @@ def _kinds(incomplete: str) -> list[str]:
 
 
 def _described(incomplete: str) -> list[str]:
-    from edgefl.commands.descriptions import describable
+    from edgefl.commands.completing import describable
 
     return [name for name in describable(incomplete) if name.startswith(incomplete)]
 
@@ -56,8 +56,8 @@ def describe(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME|KEY",
-            help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario, study, quickstart",
+            metavar="NAME",
+            help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, energy_j, rounds.csv, study, quickstart",
             autocompletion=_described,
         ),
     ],
@@ -65,7 +65,7 @@ def describe(
         Path | None, typer.Argument(help="With layout: list the cells of this scenario.")
     ] = None,
 ) -> None:
-    """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
+    """Describe a component, a section, a key, or a column of a run's tables: meaning, unit, range, default, source.
 
     Examples:
 

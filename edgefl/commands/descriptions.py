@@ -22,7 +22,7 @@ from edgefl.config.registry import MEANINGS, did_you_mean, nearest
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
-from edgefl.run_directory.results import TABLES
+from edgefl.run_directory.columns import COLUMNS_OF, tables_with
 from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.study_file import Study
@@ -40,6 +40,11 @@ def listed(kind: str | None) -> list[str]:
     if kind is not None and kind not in registry.KINDS and (found := _components(kind)):
         raise EdgeflError(f"'{kind}' is a component, not a kind: run `edgefl describe {found[0]}`")
     meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
+    return _aligned(meant)
+
+
+def _aligned(meant: Mapping[str, str]) -> list[str]:
+    """Return a line for each name, with the meanings below each other."""
     width = max(map(len, meant), default=0)
     return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
 
@@ -69,19 +74,6 @@ def describe(what: str, file: Path | None = None) -> str:
     return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
 
 
-def describable(begun: str) -> Iterator[str]:
-    """Yield completions: components of a kind, keys of a section, or everything at the top level."""
-    if "/" in begun:
-        kind = begun.partition("/")[0]
-        yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
-        return
-    with suppress(EdgeflError):  # an unknown section has no completions
-        section, before = section_of(begun)
-        yield from (f"{before}{name}" for name in section.model_fields)
-    if "." not in begun:
-        yield from (*WHOLE, "papers", *(f"{kind}/" for kind in registry.KINDS))
-
-
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
@@ -89,10 +81,13 @@ def _text(what: str, file: Path | None) -> str:
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what in WHOLE:
         return _section(what, WHOLE[what])
+    if what in COLUMNS_OF:
+        meant, columns = COLUMNS_OF[what]
+        return "\n".join([f"{what}: {meant}", "", *_aligned(columns)])
     if what not in full_names() and what not in gone_keys.ABROAD and (files := shipped_as(what)):
         return "\n\n".join(files)
     if "." not in what and what not in Scenario.model_fields:
-        return "\n\n".join(_text(full, file) for full in _full_names(what))
+        return "\n\n".join([*(_text(full, file) for full in _full_names(what)), *_column(what)])
     place, _, name = what.rpartition(".")
     kind = next((kind for kind, at in _places() if at == place), None)
     if kind is not None and name != "name":
@@ -101,10 +96,10 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of all components with this bare name, or the full name of the only key that has it.
+    """Return the full names of all components with this bare name, or of the only key that has it; [] for a column.
 
     Raises:
-        EdgeflError: no component or key has this name, or several keys have this name.
+        EdgeflError: no component, key or column has this name, or several keys have this name.
     """
     known = full_names()
     found, components = known.get(bare, []), _components(bare)
@@ -114,14 +109,20 @@ def _full_names(bare: str) -> list[str]:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
         raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
-    if tables := [file for row, file in TABLES.items() if bare in inspect.get_annotations(row)]:
-        raise EdgeflError(f"'{bare}' is a column of {', '.join(tables)}: see the page `Run directory`")
+    if tables_with(bare):
+        return []
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
     named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
     hints = [f"did you mean '{near}'?" * bool(near), f"these names contain it: {named}" * bool(named)]
     hint = " or ".join(filter(None, hints)) or "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
+
+
+def _column(name: str) -> list[str]:
+    """Describe the column of a run directory's tables that has this name, if there is one."""
+    meant = tables_with(name)
+    return ["\n".join([f"{name} is a column of:", "", *_aligned(meant)])] if meant else []
 
 
 def _components(bare: str) -> list[str]:

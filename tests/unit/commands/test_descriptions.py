@@ -80,7 +80,6 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
-        ("latency_s", "is a column of rounds.csv: see the page"),
         ("energy", "names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
@@ -109,6 +108,20 @@ def test_what_there_is_not(key: str, message: str) -> None:
 )
 def test_a_bare_name_is_enough_where_it_is_the_only_one(bare: str, full: str) -> None:
     assert describe(bare) == describe(full)
+
+
+def test_columns_and_tables_are_described() -> None:
+    """A name of a key and of a column has both texts."""
+    assert describe("latency_s").startswith("latency_s is a column of:\n\nrounds.csv  end_s minus start_s")
+    assert [line.split()[0] for line in describe("energy_j").splitlines()[2:]] == [
+        "rounds.csv",
+        "devices.csv",
+        "ledger.csv",
+    ]
+    both = describe("accuracy")
+    assert both.startswith("stop.accuracy\n")
+    assert "\nrounds.csv      share of test samples" in both
+    assert describe("ledger.csv").startswith("ledger.csv: a row for each device")
 
 
 def test_studies_and_shipped_files_are_described() -> None:
