@@ -80,7 +80,7 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
     """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
 
     Args:
-        what: name to describe, such as `algorithms/fedprox`, `radio.bandwidth_hz`, `energy_j`, `rounds.csv` or `papers`.
+        what: name to describe, such as `algorithms/fedprox`, `radio.slot_s`, `energy_j`, `rounds.csv` or `papers`.
         scenario: the scenario file whose cells are listed, if `what` is `layout`.
 
     Returns:
