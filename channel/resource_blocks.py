@@ -28,8 +28,13 @@ _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
 
+def block_hz(slot_s: float) -> float:
+    """Return the bandwidth of a resource block; 1 ms slots have 15 kHz subcarriers, and 0.5 ms slots 30 kHz."""
+    return SUBCARRIERS * 15.0 / slot_s
+
+
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return a carrier's number of resource blocks; 1 ms slots have 15 kHz subcarriers, and 0.5 ms slots 30 kHz.
+    """Return a carrier's number of resource blocks.
 
     For a bandwidth or spacing that is not listed, return how many blocks fit into 95 % of the band, at least one.
 
@@ -38,7 +43,7 @@ def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     spacing_khz = 15e-3 / slot_s
     listed = _BLOCKS.get(round(spacing_khz), {}) if spacing_khz == round(spacing_khz) else {}
     blocks = listed.get(round(bandwidth_hz / 1e6)) if bandwidth_hz % 1e6 == 0 else None
-    return blocks or max(1, int(_BETWEEN * bandwidth_hz / (SUBCARRIERS * 1e3 * spacing_khz)))
+    return blocks or max(1, int(_BETWEEN * bandwidth_hz / block_hz(slot_s)))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from edgefl.channel.resource_blocks import blocks_of
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section, given_keys
+from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE, class_sizes
 from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
@@ -107,6 +110,21 @@ def size_of(
     classes = devices.classes or {}
     of_classes = dict(zip(classes, class_sizes(classes, count), strict=True))
     return int(sum(of_classes[each] for each in one.classes))
+
+
+def check_band(federations: Mapping[str, FederationSettings], radio: RadioSettings) -> None:
+    """Check that each federation gets at least one resource block while all federations send."""
+    if radio.measured is not None or not any(radio.in_blocks(direction) for direction in DIRECTIONS):
+        return
+    blocks = blocks_of(radio.bandwidth_hz, radio.slot_s)
+    together = math.fsum(one.weight for one in federations.values())
+    for name, one in federations.items():
+        if (part := one.weight / together * blocks) < 1:
+            raise EdgeflError(
+                f"weight {one.weight:g} of {together:g} is {part:.2g} of the band's {blocks} resource blocks, and a"
+                " federation needs at least one: raise this weight, or radio.bandwidth_hz",
+                ("federations", name, "weight"),
+            )
 
 
 def check_members(

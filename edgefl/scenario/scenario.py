@@ -42,6 +42,7 @@ from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import (
     OWN_SECTIONS,
     FederationSettings,
+    check_band,
     check_members,
     merged,
     size_of,
@@ -212,6 +213,7 @@ class Scenario(Shown):
         count = devices.number
         if several:
             check_members(several, tuple(devices.classes or ()), self.rounds)
+            check_band(several, self.radio)
         for name, one in own.items():
             with one.naming_places():
                 if several:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from edgefl.channel.fading import BLOCK
 from edgefl.channel.modulation import Steps
+from edgefl.channel.resource_blocks import block_hz
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.tdd import Direction
 from edgefl.config import registry
@@ -134,6 +135,11 @@ class RadioSettings(Section):
         uplink_full = self.budget.uplink_rule == "full"
         power_by_block = "set budget.power_over_share: per_resource_block"
         if self.link.rates == "cqi":
+            if self.bandwidth_hz < (least_hz := block_hz(self.slot_s)):
+                yield (
+                    f"bandwidth_hz {self.bandwidth_hz:g} is less than a resource block, {least_hz:g} Hz with"
+                    f" slot_s {self.slot_s:g}: raise it, use longer slots, or set link.rates: shannon"
+                )
             if self.monitoring.t310_s is None:
                 yield (
                     "links below the lowest CQI carry no data, but none would be given up: set monitoring.t310_s,"

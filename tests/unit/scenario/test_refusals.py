@@ -178,6 +178,8 @@ devices.density_per_km2 | no device | devices={density_per_km2: 1e-9}
 radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: {shadowing: spatial, shadowing_std_db: 4}}
 radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, link: {rates: cqi}}
+radio | a resource block, 720000 Hz | radio={bandwidth_hz: 5e5, slot_s: 0.00025}
+federations.a.weight | 0.91 of the band's 10 resource blocks | radio={bandwidth_hz: 4e6}; federations={a: {share: 0.5}, b: {share: 0.5, weight: 10}}
 radio.monitoring | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
 radio.monitoring | at least 0.4 | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
 radio.link | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
