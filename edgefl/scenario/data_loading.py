@@ -71,7 +71,7 @@ def _checksum(data: "Data") -> str:
         for array in (split.x, split.y, split.groups):
             if array is not None:
                 digest.update(f"{array.shape}{array.dtype}".encode())
-                digest.update(np.ascontiguousarray(array))
+                digest.update(np.ascontiguousarray(array).data)
     if data.by_group is not None:  # not all samples are in memory
         digest.update(data.by_group.sizes.tobytes())
         digest.update(data.by_group.content.encode())
