@@ -206,7 +206,9 @@ def _rows(
         **dict.fromkeys(JOULES, unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4)),
         "distance_m": 0.1 if run.simulated_s else 1.0,
     }
-    known = rows.assign(outcome=[words.index(word) for word in rows["outcome"]])
+    known = rows.assign(outcome=[words.index(word) for word in rows["outcome"]]).reindex(
+        columns=["device", *units]
+    )
     columns = {
         "device": Column(np.searchsorted(ids, rows["device"])),
         **{name: Column(known[name].to_numpy(float), unit) for name, unit in units.items()},

@@ -53,7 +53,7 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
     ledger["class"] = ledger["class"].fillna(ALL) if "class" in ledger else ALL
     ledger["circuit_j"] = ledger["circuit_j"].fillna(0.0) if "circuit_j" in ledger else 0.0
     ledger["amplifier_j"] = ledger["transmit_j"] - ledger["circuit_j"]
-    charged = "left_j" in ledger  # true if any device has a battery
+    charged = {"left_j", "recharged_j"} <= {*ledger}  # true if any device has a battery
     ledger["battery_j"] = (
         ledger["total_j"] + ledger["left_j"] - ledger["recharged_j"] if charged else math.nan
     )

@@ -13,18 +13,19 @@ from pandas.api.types import is_numeric_dtype
 BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 EXACT = {} if BY_ITSELF else {"float_precision": "round_trip"}
 
-# columns that metrics and figures need; other columns are kept unchanged
+# columns that reports need; other columns are kept unchanged
+_CAUSES = ("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
+_BITS = ("downlink_bits", "uplink_bits")
 REQUIRED_COLUMNS = {
     "rounds": [
         *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
-        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "accuracy"),
+        *("participants", "completed", *_BITS, *_CAUSES, "accuracy"),
     ],
     "devices": [
-        *("session", "round", "phase", "device", "energy_j", "outcome"),
-        *("downlink_bits", "uplink_bits"),
+        *("session", "round", "phase", "device", "energy_j", "outcome", *_BITS),
     ],
-    "events": ["time_s", "event", "device", "session", "detail"],
-    "sessions": ["session", "start_s", "labels", "accuracy_start"],
+    "events": ["time_s", "event", "device", "session", "stay_s", "detail"],
+    "sessions": ["session", "start_s", "reason", "devices", "labels", "warm_start", "accuracy_start"],
     "ledger": [
         *("device", "receive_j", "transmit_j", "compute_j", "tail_j"),
         *("energy_j", "idle_j", "total_j", "wasted_j"),
@@ -47,8 +48,11 @@ FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", 
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 
-# columns with these endings hold numbers
+# columns with these endings or names hold numbers
 UNITS = ("_s", "_j", "_bits", "_m", "_db")
+NUMBERS = {"cell", "version", "iterations", "out_of_coverage", "connecting", "working"}
+# numbers that may be infinite
+UNBOUNDED = ("loss", "_db")
 # columns that identify a row
 NEVER_EMPTY = {
     "rounds": ["session", "round", "start_s", "end_s", "energy_j"],
@@ -175,12 +179,17 @@ def _fault(frame: pd.DataFrame, table: str) -> str:
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
         return f"lacks the column {', '.join(missing)}: repeat the run with this release"
-    numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in texts]
+    known = {*required, *NUMBERS}
+    numbers = [name for name in frame if (name in known or name.endswith(UNITS)) and name not in texts]
     if words := [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]:
         return f"is damaged: its column {words[0]} holds words; repeat the run"
-    for column in NEVER_EMPTY[table]:
-        if not np.isfinite(frame[column].to_numpy(float)).all():
-            return f"is damaged: its column {column} has a cell that is not a number; repeat the run"
+    for column in numbers:
+        cells = frame[column].to_numpy(float)
+        sound = np.isfinite(cells)
+        if column not in NEVER_EMPTY[table]:
+            sound |= np.isnan(cells) | column.endswith(UNBOUNDED)
+        if not sound.all():
+            return f"is damaged: its column {column} has a cell that is not a finite number; repeat the run"
     return ""
 
 

@@ -258,7 +258,7 @@ def _study(path: Path) -> dict[str, Any]:
     """Return the content of a folder's study.yaml; empty if there is none."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError):
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return {}
     return data if isinstance(data, dict) else {}
 

@@ -73,7 +73,7 @@ def _check_one_study(directories: Sequence[Path]) -> None:
 def _study_in(directory: Path) -> str:
     try:
         return str(yaml.safe_load((directory / FILE).read_text(encoding="utf-8"))["name"])
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError) as error:
         raise EdgeflError(
             f"{directory / FILE}: cannot be read; give directories made by `edgefl study`"
         ) from error

@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -23,7 +24,7 @@ from types import FrameType
 from matplotlib.figure import Figure
 
 from tests.tools import damage_bases as bases
-from tests.tools.damages import damage, restore_rights
+from tests.tools.damages import damage, damage_columns, restore_rights
 from tests.tools.fuzz_calls import CallResult, call
 
 CASES = 100
@@ -88,15 +89,39 @@ def try_case(
         for file in whole.glob("*.yaml"):
             shutil.copy(file, folder)
         done = "; ".join(damage(folder / base, rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
-        for command in commands(base, folder):
-            ended = _call(command, folder)
-            if verbose:
-                print(number, done, command, ended.code, ended.err.strip()[-300:], flush=True)
-            line = " ".join(command)
-            if rule := broken(ended, base, partial(_said_of_whole, known, base, line)):
-                said = f"{ended.err[-900:]}{ended.crash[-1500:]}"
-                yield rule, f"case {number}: {done}\n{line}: {ended.code}\n{said}"
+        done = f"case {number}: {done}"
+        yield from _tried(commands(base, folder), folder, base, known, done, verbose)
         restore_rights(folder / base)
+
+
+def try_columns(
+    whole: Path, known: Callable[[str], Mapping[str, str]], verbose: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Damage each column of a moving run's tables in turn, and read the run; yield the broken rules."""
+    base = bases.MOVING
+    with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
+        folder = Path(scratch)
+        shutil.copytree(bases.made(whole, base), folder / base)
+        for done in damage_columns(folder / base):
+            lines = [line for line in commands(base, folder) if line[0] in READS]
+            yield from _tried(lines, folder, base, known, done, verbose)
+
+
+def _tried(
+    lines: Iterable[list[str]],
+    folder: Path,
+    base: str,
+    known: Callable[[str], Mapping[str, str]],
+    done: str,
+    verbose: bool,
+) -> Iterator[tuple[str, str]]:
+    for command in lines:
+        ended = _call(command, folder)
+        if verbose:
+            print(done, command, ended.code, ended.err.strip()[-300:], flush=True)
+        line = " ".join(command)
+        if rule := broken(ended, base, partial(_said_of_whole, known, base, line)):
+            yield rule, f"{done}\n{line}: {ended.code}\n{ended.err[-900:]}{ended.crash[-1500:]}"
 
 
 def _said_of_whole(known: Callable[[str], Mapping[str, str]], base: str, line: str) -> str:
@@ -142,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--whole", type=Path, help="folder of the undamaged directories; they are made if missing"
     )
+    parser.add_argument("--columns", action="store_true", help="damage each column of each table instead")
     parser.add_argument("--verbose", action="store_true", help="print how each command ended")
     options = parser.parse_args(arguments)
     os.environ["EDGEFL_OFFLINE"] = "1"
@@ -151,14 +177,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         whole = options.whole or Path(scratch)
         whole.mkdir(exist_ok=True)
         known = cache(partial(refusals, whole))
-        for number in range(options.cases) if options.only is None else [options.only]:
-            for rule, detail in try_case(options.seed, number, whole, known, options.verbose):
-                found[rule] += 1
-                print(f"{rule}: {detail}\n", flush=True)
+        numbers = range(options.cases) if options.only is None else [options.only]
+        tried = (try_case(options.seed, number, whole, known, options.verbose) for number in numbers)
+        for rule, detail in (
+            try_columns(whole, known, options.verbose) if options.columns else chain.from_iterable(tried)
+        ):
+            found[rule] += 1
+            print(f"{rule}: {detail}\n", flush=True)
     Figure.savefig = savefig  # type: ignore[method-assign]
-    print(
-        f"{options.cases} cases of seed {options.seed}, {time.monotonic() - began:.0f} s: {dict(found) or 'good'}"
-    )
+    what = "each column" if options.columns else f"{options.cases} cases of seed {options.seed}"
+    print(f"{what}, {time.monotonic() - began:.0f} s: {dict(found) or 'good'}")
     return 1 if found else 0
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -156,6 +156,21 @@ def _column(file: Path, rng: Random) -> None:
     for row in rows:
         del row[at : at + 1]
     _write(file, rows)
+
+
+def damage_columns(run: Path) -> Iterator[str]:
+    """Damage each column of a run's tables in turn; yield the damage, and then restore the table."""
+    for file in sorted(run.glob("*.csv")):
+        whole = _rows(file)
+        for at, name in enumerate(whole[0]):
+            _write(file, [row[:at] + row[at + 1 :] for row in whole])
+            yield f"{file.name}: no column {name}"
+            for cell in ("word", "", "inf"):
+                rows = [list(row) for row in whole]
+                rows[len(rows) // 2][at] = cell
+                _write(file, rows)
+                yield f"{file.name}: {cell or 'nothing'} in the column {name}"
+        _write(file, whole)
 
 
 def restore_rights(folder: Path) -> None:

@@ -169,6 +169,25 @@ def test_a_missing_column_is_named(write_run: Write) -> None:
         load_runs(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "fault"),
+    [
+        ("completed", "all", "holds words"),
+        ("energy_j", "inf", "not a finite number"),
+        ("accuracy", "inf", "not a finite number"),
+    ],
+)
+def test_words_and_infinity_in_a_column_of_numbers_are_refused(
+    write_run: Write, column: str, cell: str, fault: str
+) -> None:
+    """A loss may be infinite."""
+    path = write_run("a", [{**row, "loss": math.inf} for row in ROUNDS], SESSIONS)
+    assert np.isinf(load_runs(path).rounds["loss"]).all()
+    path = write_run("b", [{**row, column: cell} for row in ROUNDS], SESSIONS)
+    with pytest.raises(ValueError, match=rf"rounds\.csv is damaged: its column {column} .*{fault}"):
+        load_runs(path)
+
+
 def test_the_command_prints_the_table_and_the_figure(
     write_study: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

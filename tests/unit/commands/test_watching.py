@@ -18,6 +18,7 @@ from rich.console import Console
 from edgefl.commands import watching
 from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
+from edgefl.studies.merging import merge
 from tests.refusals import refused_at
 
 SCENARIO = """\
@@ -215,6 +216,14 @@ def test_runs_stand_in_the_order_of_the_studys_file(under_way: Making, tmp_path:
     for why, most in (("", 30), ("precise", None)):
         (tmp_path / "question.csv").write_text(f"x,why\n1,budget\n2,{why}\n")
         assert watching.planned(tmp_path) == most
+
+
+def test_a_study_with_a_damaged_file_is_watched_and_not_merged(under_way: Making, tmp_path: Path) -> None:
+    under_way(3, name="a")
+    (tmp_path / "study.yaml").write_bytes(b"name: \xe4\xff")
+    assert [each.label for each in watching.find(tmp_path)] == ["a"]
+    with refused_at("", "study.yaml: cannot be read"):
+        merge([tmp_path], tmp_path / "merged")
 
 
 def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_path: Path) -> None:
