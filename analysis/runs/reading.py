@@ -48,10 +48,20 @@ FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", 
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 
-# columns with these endings or names hold numbers
-UNITS = ("_s", "_j", "_bits", "_m", "_db")
-NUMBERS = {"cell", "version", "iterations", "out_of_coverage", "connecting", "working"}
-# numbers that may be infinite
+# endings of columns with finite numbers, beside the required columns
+FINITE = (
+    "_s",
+    "_j",
+    "_bits",
+    "_m",
+    "cell",
+    "version",
+    "iterations",
+    "out_of_coverage",
+    "connecting",
+    "working",
+)
+# endings of required columns whose numbers may be infinite
 UNBOUNDED = ("loss", "_db")
 # columns that identify a row
 NEVER_EMPTY = {
@@ -179,11 +189,12 @@ def _fault(frame: pd.DataFrame, table: str) -> str:
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
         return f"lacks the column {', '.join(missing)}: repeat the run with this release"
-    known = {*required, *NUMBERS}
-    numbers = [name for name in frame if (name in known or name.endswith(UNITS)) and name not in texts]
+    numbers = [column for column in frame if column not in texts]
     if words := [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]:
         return f"is damaged: its column {words[0]} holds words; repeat the run"
     for column in numbers:
+        if column not in required and not column.endswith(FINITE):
+            continue
         cells = frame[column].to_numpy(float)
         sound = np.isfinite(cells)
         if column not in NEVER_EMPTY[table]:

@@ -28,7 +28,8 @@ AGAIN = 3  # one run in this many is repeated, and another one is interrupted an
 FILE = "scenario.yaml"
 # words that show a remedy in the message of a run that stops
 REMEDY = re.compile(
-    r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b", re.IGNORECASE
+    r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b",
+    re.IGNORECASE,
 )
 
 
