@@ -90,9 +90,9 @@ def components() -> Iterator[str]:
 
 def columns() -> Iterator[str]:
     """Write every column of a run directory's tables: a section per table."""
-    from edgefl.run_directory.columns import COLUMNS_OF
+    from edgefl.run_directory.columns import meanings
 
-    for file, (about, meant) in COLUMNS_OF.items():
+    for file, (about, meant) in meanings().items():
         yield from [f"## {file}", "", f"{about.capitalize()}.", ""]
         yield from _table(("column", "meaning"), [[f"`{name}`", text] for name, text in meant.items()])
 

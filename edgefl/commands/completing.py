@@ -10,7 +10,7 @@ from edgefl.commands.descriptions import WHOLE, section_of
 from edgefl.commands.sections import model_of, named_in, types_of
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.columns import COLUMNS_OF
+from edgefl.run_directory.columns import meanings
 
 
 def settable(begun: str) -> Iterator[str]:
@@ -48,4 +48,4 @@ def describable(begun: str) -> Iterator[str]:
         section, before = section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:
-        yield from (*WHOLE, *COLUMNS_OF, "papers", *(f"{kind}/" for kind in registry.KINDS))
+        yield from (*WHOLE, *meanings(), "papers", *(f"{kind}/" for kind in registry.KINDS))

@@ -22,7 +22,7 @@ from edgefl.config.registry import MEANINGS, did_you_mean, nearest
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
-from edgefl.run_directory.columns import COLUMNS_OF, tables_with
+from edgefl.run_directory.columns import meanings, tables_with
 from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.study_file import Study
@@ -81,8 +81,8 @@ def _text(what: str, file: Path | None) -> str:
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what in WHOLE:
         return _section(what, WHOLE[what])
-    if what in COLUMNS_OF:
-        meant, columns = COLUMNS_OF[what]
+    if what in meanings():
+        meant, columns = meanings()[what]
         return "\n".join([f"{what}: {meant}", "", *_aligned(columns)])
     if what not in full_names() and what not in gone_keys.ABROAD and (files := shipped_as(what)):
         return "\n\n".join(files)

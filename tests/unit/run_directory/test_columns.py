@@ -12,7 +12,7 @@ from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS
 from edgefl.learning.federation import drifting, theory, trainer
 from edgefl.learning.privacy import EPSILON
 from edgefl.learning.scores.metrics import METRICS
-from edgefl.run_directory.columns import COLUMNS_OF
+from edgefl.run_directory.columns import meanings
 from edgefl.run_directory.results import TABLES
 
 STALLS = ("stalled_s", "stalled_j")
@@ -48,11 +48,11 @@ FURTHER: dict[type, tuple[str, ...]] = {
 @pytest.mark.parametrize("row", TABLES)
 def test_every_column_has_a_meaning(row: type) -> None:
     columns = {*inspect.get_annotations(row), *FURTHER.get(row, ())}
-    about, meant = COLUMNS_OF[TABLES[row]]
+    about, meant = meanings()[TABLES[row]]
     assert set(meant) == columns
     assert about
     assert all(meant.values())
 
 
 def test_every_table_has_a_meaning() -> None:
-    assert sorted(COLUMNS_OF) == sorted(TABLES.values())
+    assert sorted(meanings()) == sorted(TABLES.values())
