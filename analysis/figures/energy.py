@@ -30,15 +30,24 @@ def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Ser
 def battery_words(of: pd.Series) -> str:
     """Describe the charge that an average device uses: `2.69 mAh per device, 0.0538 % of a phone's day`."""
     words = f"{amount(of['device_mah'])} mAh per device, {amount(of['phone_day_percent'])} % of a phone's day"
-    own = of["battery_percent"]
-    return (
-        words if math.isnan(own) else f"{words}, {amount(own)} % of the device's own battery{recharged(own)}"
-    )
+    if not math.isnan(own := of["battery_percent"]):
+        words += f"; {amount(own)} % of its battery, idle included{after('battery_percent', of)}"
+    if (emptied := of["emptied"]) > 0:
+        words += f"; {amount(emptied, decimals_of(emptied))}{after('emptied', of)} batteries ran empty"
+    return words
 
 
-def recharged(percent: float) -> str:
-    """Return ` (recharged)` if devices used more than 100 % of a battery's capacity, and otherwise ''."""
-    return " (recharged)" if percent > 100 else ""
+def after(name: str, of: pd.Series) -> str:
+    """Return the words after a number: ` (recharged)` above 100 % of a battery, ` of 5` after empty batteries."""
+    if name == "emptied":
+        return f" of {amount(of['batteries'], decimals_of(of['batteries']))}"
+    # an empty battery may have lost 100.00000000000001 % to rounding
+    return " (recharged)" if name == "battery_percent" and round(of[name], 6) > 100 else ""
+
+
+def decimals_of(count: float) -> int | None:
+    """Return the decimals of a mean count: none for a whole number, otherwise those of any number."""
+    return 0 if float(count).is_integer() else None
 
 
 def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
