@@ -42,8 +42,9 @@ def energy(runs: Runs) -> str:
         f'<li><i style="background:{_colour(name)}"></i>{html.escape(SHARES[name])}</li>' for name in shown
     )
     rows = "".join(_bar(label, of, longest) for label, of in bars.items())
-    seeds = runs.info["seed"].nunique()
-    title = f"Energy of the devices{f', means over {seeds} seeds' * (seeds > 1)}"
+    seeds = sorted(set(runs.info.groupby("variant").size()))
+    several = f"{' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds"
+    title = f"Energy of the devices{f', means over {several}' * (seeds[-1] > 1)}"
     return (
         '<section id="energy" aria-labelledby="energy-title"><h2 id="energy-title">Energy</h2>'
         f'<p class="hint">{html.escape(ABOUT)}</p><figure class="stack"><figcaption>{html.escape(title)}</figcaption>'

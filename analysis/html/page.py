@@ -3,6 +3,7 @@
 import html
 import json
 import string
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
 from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.replay import replay_of
+from edgefl.analysis.html.setting import MOST_NAMED
 from edgefl.analysis.page.formatting import ending_in
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
 from edgefl.analysis.runs.load import Runs, load_runs
@@ -48,11 +50,11 @@ def report(runs: Runs) -> str:
     replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())
     title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
-    notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
+    notes = [*runs.left_out, *runs.notes, *_notes(runs)]
     if len(runs.info) > len(shown):
         notes.append(
-            f"The replay shows the first {len(shown)} of {len(runs.info)} runs; to see another run, make a report"
-            " of that run alone."
+            f"The replay, and the tables of sessions and participations, show the first {len(shown)} of"
+            f" {len(runs.info)} runs; to see another run, make a report of that run alone."
         )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()
@@ -84,6 +86,18 @@ def report(runs: Runs) -> str:
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
+
+
+def _notes(runs: Runs) -> Iterator[str]:
+    """Yield the notes of the runs, each once, after the names of its runs unless all runs have the note."""
+    named: dict[str, list[str]] = {}
+    for run in runs.info.itertuples():
+        for note in dict.fromkeys(run.notes):
+            named.setdefault(note, []).append(series.label_of(run, runs))
+    for note, names in named.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        of = f"{'; '.join(names[:MOST_NAMED])}{more}: "
+        yield note if len(names) == len(runs.info) else of + note
 
 
 def _tables(runs: Runs) -> str:
