@@ -17,7 +17,7 @@ from edgefl.analysis.measures.energy import (
     energy_by_class,
 )
 from edgefl.analysis.measures.scope import variants_of
-from edgefl.analysis.page.formatting import NOTHING, amount
+from edgefl.analysis.page.formatting import NOTHING, amount, counts_of
 from edgefl.analysis.runs.load import Runs
 
 SUMS = {
@@ -42,9 +42,9 @@ def energy(runs: Runs) -> str:
         f'<li><i style="background:{_colour(name)}"></i>{html.escape(SHARES[name])}</li>' for name in shown
     )
     rows = "".join(_bar(label, of, longest) for label, of in bars.items())
-    seeds = sorted(set(runs.info.groupby("variant").size()))
-    several = f"{' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds"
-    title = f"Energy of the devices{f', means over {several}' * (seeds[-1] > 1)}"
+    seeds = runs.info.groupby("variant").size()
+    over = f", means over {counts_of(seeds, 'seed')}" * bool(max(seeds) > 1)
+    title = f"Energy of the devices{over}"
     return (
         '<section id="energy" aria-labelledby="energy-title"><h2 id="energy-title">Energy</h2>'
         f'<p class="hint">{html.escape(ABOUT)}</p><figure class="stack"><figcaption>{html.escape(title)}</figcaption>'

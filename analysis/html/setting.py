@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.page.formatting import count_of
+from edgefl.analysis.page.formatting import count_of, counts_of
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
@@ -92,10 +92,8 @@ def _named(noun: str, several: Iterable[dict[str, str]]) -> str:
 
 def _numbers(counts: Sequence[int]) -> str:
     """Write numbers of devices: `6 devices`, `6 or 12 devices`, `6 to 100 devices`."""
-    many = count_of(counts[-1], "device")
-    if len(counts) == 1:
-        return many
-    return f"{counts[0]:,} or {many}" if len(counts) == 2 else f"{counts[0]:,} to {many}"
+    many = counts_of(counts, "device")
+    return many.replace(" to ", " or ") if len(counts) == 2 else many
 
 
 def _either(words: Sequence[str]) -> str:
