@@ -28,8 +28,8 @@ SUMS = {
     "device_j": "energy per device",
 }
 ABOUT = (
-    "The bars show the energy of the devices by use. The joules and mAh at their ends are the energy spent on"
-    f" learning, without idle energy. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
+    "The bars show the energy of the devices by use. The joules and mAh of a bar are the energy spent on learning,"
+    f" without idle energy. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
 )
 
 
