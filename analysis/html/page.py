@@ -14,6 +14,7 @@ from edgefl.analysis.html.replay import replay_of
 from edgefl.analysis.html.setting import MOST_NAMED
 from edgefl.analysis.page.formatting import ending_in
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
+from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs, load_runs
 
 ASSETS = resources.files("edgefl.analysis.html") / "assets"
@@ -64,8 +65,9 @@ def report(runs: Runs) -> str:
         notes.append(
             f"Long lines in charts are thinned, the longest to one point in {max(thinned)}; tables have all points."
         )
-    clocks = [replay["clock"] for replay in replays]
-    clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
+    # the clocks of all runs, since the charts show more runs than the replays
+    clocks = {own_clock(str(path)) for path in runs.info["path"]}
+    clock = replays[0]["clock"] if len(clocks) == 1 else None
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in dict.fromkeys(notes))
     data = {"title": title, "charts": charts, "clock": clock, "replays": replays}
     if runs.score != ACCURACY:
