@@ -97,9 +97,7 @@ def test_idle_energy_drains_a_battery_and_empty_batteries_are_counted(write_run:
     assert table.loc["phone", ["battery_percent", "emptied"]].isna().all()
     whole = energy_of_all(table.reset_index()).iloc[0]
     assert whole[["batteries", "emptied"]].tolist() == [2, 1]
-    assert battery_words(table.loc["meter"]).endswith(
-        "; 83.3 % of its battery, idle included; 1 of 2 batteries ran empty"
-    )
+    assert battery_words(table.loc["meter"]).endswith("; 83.3 % of its battery, idle included; 1 of 2 empty")
     assert battery_words(whole).endswith(" of a phone's day; 1 of 2 batteries ran empty")
     assert "batter" not in battery_words(table.loc["phone"])
     assert "<td>1 of 2</td><td>1 of 2</td><td>—</td>" in energy(runs)
@@ -151,6 +149,21 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
         ["a", "phone", 1],
         ["b", "all devices", 2],
     ]
+
+
+@pytest.mark.usefixtures("rendered")
+def test_no_label_of_a_bar_is_cut_off(write_run: Write) -> None:
+    """A class with a long name has a battery that was empty and recharged, which makes its label long."""
+    row = {"class": "a meter with a long name", "compute_j": 50.0, "recharged_j": 40.0, "left_j": 0.0}
+    path = ledger_of(write_run, [row, {"class": "phone", "compute_j": 1000.0}])
+    events = pd.read_csv(path / "events.csv")
+    empty = pd.DataFrame({"time_s": [3.0], "event": "battery_empty", "device": 0})
+    pd.concat([events, empty]).to_csv(path / "events.csv", index=False)
+    figure = energy_figure(energy_by_class(load_runs(path)), ["a"])
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    assert any(text.get_text().endswith("(recharged); 1 of 1 empty") for text in ax.texts)
+    assert max(text.get_window_extent().x1 for text in ax.texts) <= figure.bbox.x1
 
 
 def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:
