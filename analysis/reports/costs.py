@@ -223,11 +223,7 @@ ENERGY = {
     "total_j": "energy plus idle",
     "server_j": "server, not included",
 }
-DEVICE = {
-    "devices": "devices",
-    "device_j": "energy per device (J)",
-    **OF_DEVICES,
-}
+DEVICE = {"devices": "devices", "device_j": "energy per device (J)", **OF_DEVICES}
 COUNTED = ("devices", "emptied")
 OPTIONAL = {"circuit_j", "probe_j", "access_s", "slowest_access_s"}  # not shown if they are zero everywhere
 RUN_TIME = {
@@ -306,7 +302,6 @@ def _spreads(
     unit, size = unit_for(numbers, units) if units else ("", 1.0)
     cells = {}
     for name, title in known.items():
-        means = [rows.mean(numeric_only=True) for rows in frames.values()]
         values = [rows[name] if name in rows else pd.Series(dtype=float) for rows in frames.values()]
         largest, own = max(abs(one.mean()) for one in values if one.notna().any()), size
         if units and 0 < largest < SMALLEST * size:
@@ -318,8 +313,8 @@ def _spreads(
                 one.std() / own if one.nunique() > 1 else math.nan,
                 decimals_of(one.mean()) if name in COUNTED else None,
             )
-            + (after(name, mean) if one.notna().any() else "")
-            for one, mean in zip(values, means, strict=True)
+            + (after(name, rows.mean(numeric_only=True)) if one.notna().any() else "")
+            for one, rows in zip(values, frames.values(), strict=True)
         ]
     return pd.DataFrame.from_dict(cells, orient="index", columns=list(frames)), unit
 
