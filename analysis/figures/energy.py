@@ -30,15 +30,25 @@ def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Ser
 def battery_words(of: pd.Series) -> str:
     """Describe the charge that an average device uses: `2.69 mAh per device, 0.0538 % of a phone's day`."""
     words = f"{amount(of['device_mah'])} mAh per device, {amount(of['phone_day_percent'])} % of a phone's day"
-    own = of["battery_percent"]
-    return (
-        words if math.isnan(own) else f"{words}, {amount(own)} % of the device's own battery{recharged(own)}"
-    )
+    own, emptied = of["battery_percent"], of["emptied"]
+    many = f"{amount(emptied, decimals_of(emptied))}{after('emptied', of)}" if emptied > 0 else ""
+    if math.isnan(own):
+        return f"{words}; {many} batteries ran empty" if many else words
+    share = f"{amount(own)} % of its battery, idle included{after('battery_percent', of)}"
+    return f"{words}; {share}; {many} empty" if many else f"{words}; {share}"
 
 
-def recharged(percent: float) -> str:
-    """Return ` (recharged)` if devices used more than 100 % of a battery's capacity, and otherwise ''."""
-    return " (recharged)" if percent > 100 else ""
+def after(name: str, of: pd.Series) -> str:
+    """Return the words after a number: ` (recharged)` above 100 % of a battery, ` of 5` after empty batteries."""
+    if name == "emptied":
+        return f" of {amount(of['batteries'], decimals_of(of['batteries']))}"
+    # an empty battery may have lost 100.00000000000001 % to rounding
+    return " (recharged)" if name == "battery_percent" and round(of[name], 6) > 100 else ""
+
+
+def decimals_of(count: float) -> int | None:
+    """Return the decimals of a mean count: none for a whole number, otherwise those of any number."""
+    return 0 if float(count).is_integer() else None
 
 
 def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
@@ -46,7 +56,11 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
     bars = bars_of(by_class, variants)
     table = pd.DataFrame(bars).T
     unit, size = unit_for(table["total_j"], ENERGY_UNITS)
-    figure = Figure(figsize=(WIDTH_INCH, 1.1 + BAR_INCH * len(bars)), dpi=DPI, layout="constrained")
+    names_inch = LETTER_INCH * 1.3 * max(map(len, bars)) + 0.2
+    # long labels make the figure wider, since bars keep a fifth of the width
+    longest_inch = LETTER_INCH * max(len(battery_words(of)) for of in bars.values())
+    width_inch = max(WIDTH_INCH, names_inch + longest_inch / 0.8)
+    figure = Figure(figsize=(width_inch, 1.1 + BAR_INCH * len(bars)), dpi=DPI, layout="constrained")
     ax = figure.subplots()
     plain(ax)
     ax.grid(axis="y", visible=False)
@@ -58,9 +72,9 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
             look = {"color": PALETTE[COLOURS[name]]} if name in COLOURS else IDLE
             label = words if name in COLOURS else f"{words}, not included"
             ax.barh(places, lengths, left=ends[name] - lengths, height=0.62, label=label, **look)
-    axes_inch = WIDTH_INCH - LETTER_INCH * 1.3 * max(map(len, bars)) - 0.2
+    axes_inch = width_inch - names_inch
     # shares of the width that bars may take; the labels to their right take the rest
-    rooms = [max(0.2, 1 - LETTER_INCH * len(battery_words(of)) / axes_inch) for of in bars.values()]
+    rooms = [1 - LETTER_INCH * len(battery_words(of)) / axes_inch for of in bars.values()]
     longest = float(table["total_j"].max()) / size
     ax.set_xlim(0, float((table["total_j"] / size / rooms).max()) or 1.0)
     ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1.05 * longest])

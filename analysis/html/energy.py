@@ -5,12 +5,19 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from edgefl.analysis.figures.energy import COLOURS, bars_of, battery_words, recharged
+from edgefl.analysis.figures.energy import COLOURS, after, bars_of, battery_words, decimals_of
 from edgefl.analysis.html.answer import with_units_kept
-from edgefl.analysis.html.words import NO_BREAK, energy_text, table_html
-from edgefl.analysis.measures.energy import BATTERY_MAH, CAUSED, NOMINAL_V, SHARES, energy_by_class
+from edgefl.analysis.html.words import energy_text, table_html
+from edgefl.analysis.measures.energy import (
+    BATTERY_MAH,
+    CAUSED,
+    NOMINAL_V,
+    OF_DEVICES,
+    SHARES,
+    energy_by_class,
+)
 from edgefl.analysis.measures.scope import variants_of
-from edgefl.analysis.page.formatting import NOTHING, amount
+from edgefl.analysis.page.formatting import NOTHING, amount, counts_of
 from edgefl.analysis.runs.load import Runs
 
 SUMS = {
@@ -20,14 +27,9 @@ SUMS = {
     "total_j": "energy plus idle",
     "device_j": "energy per device",
 }
-OF_A_DEVICE = {
-    "device_mah": f"charge per device at {NOMINAL_V}{NO_BREAK}V (mAh)",
-    "phone_day_percent": "share of a phone's day (%)",
-    "battery_percent": "share of the device's battery (%)",
-}
 ABOUT = (
-    "The bars show the energy that devices spend on learning; their idle energy is not included, but listed"
-    f" separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
+    "The bars show the energy of the devices by use. The joules and mAh of a bar are the energy spent on learning,"
+    f" without idle energy. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
 )
 
 
@@ -40,8 +42,9 @@ def energy(runs: Runs) -> str:
         f'<li><i style="background:{_colour(name)}"></i>{html.escape(SHARES[name])}</li>' for name in shown
     )
     rows = "".join(_bar(label, of, longest) for label, of in bars.items())
-    seeds = runs.info["seed"].nunique()
-    title = f"Energy of the devices{f', means over {seeds} seeds' * (seeds > 1)}"
+    seeds = runs.info.groupby("variant").size()
+    over = f", means over {counts_of(seeds, 'seed')}" * bool(max(seeds) > 1)
+    title = f"Energy of the devices{over}"
     return (
         '<section id="energy" aria-labelledby="energy-title"><h2 id="energy-title">Energy</h2>'
         f'<p class="hint">{html.escape(ABOUT)}</p><figure class="stack"><figcaption>{html.escape(title)}</figcaption>'
@@ -71,16 +74,18 @@ def _colour(share: str) -> str:
     return f"var(--c{COLOURS[share]})" if share in COLOURS else "var(--line)"
 
 
+def _number(name: str, of: pd.Series) -> str:
+    decimals = decimals_of(of[name]) if name == "emptied" else None
+    return NOTHING if pd.isna(of[name]) else amount(of[name], decimals) + after(name, of)
+
+
 def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
     """Write a table with a column per bar: shares, their sum, idle energy, and the mean charge per device."""
     caused = {name: SHARES[name] for name in shown if name in CAUSED}
     columns = {}
     for label, of in bars.items():
         joules = {words: energy_text(of[name]) for name, words in (caused | SUMS).items()}
-        rest = {
-            words: NOTHING if pd.isna(of[name]) else amount(of[name]) for name, words in OF_A_DEVICE.items()
-        }
-        rest[OF_A_DEVICE["battery_percent"]] += recharged(of["battery_percent"])
+        rest = {words: _number(name, of) for name, words in OF_DEVICES.items()}
         columns[label] = {"devices": amount(of["devices"], 0), **joules, **rest}
     table = pd.DataFrame(columns)
     return table[(table != NOTHING).any(axis=1)].reset_index(names="")

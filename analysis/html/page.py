@@ -3,6 +3,7 @@
 import html
 import json
 import string
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
 from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.replay import replay_of
+from edgefl.analysis.html.setting import MOST_NAMED
 from edgefl.analysis.page.formatting import ending_in
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
+from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs, load_runs
 
 ASSETS = resources.files("edgefl.analysis.html") / "assets"
@@ -48,11 +51,11 @@ def report(runs: Runs) -> str:
     replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())
     title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
-    notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
+    notes = [*runs.left_out, *runs.notes, *_notes(runs)]
     if len(runs.info) > len(shown):
         notes.append(
-            f"The replay shows the first {len(shown)} of {len(runs.info)} runs; to see another run, make a report"
-            " of that run alone."
+            f"The replay, and the tables of sessions and participations, show the first {len(shown)} of"
+            f" {len(runs.info)} runs; to see another run, make a report of that run alone."
         )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()
@@ -62,8 +65,9 @@ def report(runs: Runs) -> str:
         notes.append(
             f"Long lines in charts are thinned, the longest to one point in {max(thinned)}; tables have all points."
         )
-    clocks = [replay["clock"] for replay in replays]
-    clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
+    # the clocks of all runs, since the charts show more runs than the replays
+    clocks = {own_clock(str(path)) for path in runs.info["path"]}
+    clock = replays[0]["clock"] if len(clocks) == 1 else None
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in dict.fromkeys(notes))
     data = {"title": title, "charts": charts, "clock": clock, "replays": replays}
     if runs.score != ACCURACY:
@@ -84,6 +88,18 @@ def report(runs: Runs) -> str:
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
+
+
+def _notes(runs: Runs) -> Iterator[str]:
+    """Yield the notes of the runs, each once, after the names of its runs unless all runs have the note."""
+    named: dict[str, list[str]] = {}
+    for run in runs.info.itertuples():
+        for note in dict.fromkeys(run.notes):
+            named.setdefault(note, []).append(series.label_of(run, runs))
+    for note, names in named.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        of = f"{'; '.join(names[:MOST_NAMED])}{more}: "
+        yield note if len(names) == len(runs.info) else of + note
 
 
 def _tables(runs: Runs) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from edgefl.analysis.html.series import label_of
+from edgefl.analysis.html.setting import seeds_of, setting
 from edgefl.analysis.measures.further import further
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.verdicts import stops
@@ -23,8 +24,6 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import layout_of
-from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
@@ -34,17 +33,12 @@ MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 def summary(runs: Runs) -> list[str]:
     """Describe the runs of a folder in a few sentences."""
-    first = next(runs.info.itertuples())
-    with scenario_of(str(first.path)) as scenario:
-        sentences = [_setting(runs, first, scenario)]
+    sentences = [setting(runs)]
     if len(runs.info) == 1:
-        sentences += _one(runs, first)
+        sentences += _one(runs, next(runs.info.itertuples()))
     else:
-        seeds, variants = runs.info["seed"].nunique(), list(dict.fromkeys(runs.info["variant"]))
-        sentences.append(
-            f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
-            + (f", each with {seeds} seeds." if seeds > 1 else ".")
-        )
+        variants = list(dict.fromkeys(runs.info["variant"]))
+        sentences.append(f"{len(runs.info)} runs: {seeds_of(runs.info)}.")
         if len(variants) == 1:  # with several variants, the answer describes how runs ended
             sentences += stops(runs.info, runs.rounds, variants)
     return sentences
@@ -218,31 +212,6 @@ def _with_unit(value: float, units: Units) -> str:
     return NOTHING if pd.isna(value) else with_unit(value, units, NO_BREAK) if value else "0"
 
 
-def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
-    devices = len(of_run(runs.ledger, run))
-    cells, served = _cells_of(scenario)  # including cells without a round
-    each = "with a federation each" if served == cells else f"({served} with a server)"
-    where = "one cell" if cells == 1 else f"{cells} cells {each}"
-    learning = scenario.get("learning")
-    who = f"{count_of(devices, 'device')} in {where}"
-    verb = "s" if devices == 1 else ""
-    if not learning:
-        return f"{who} run{verb} a workload; nothing is trained."
-    return (
-        f"{who} train{verb} the model {_named(learning['model'])} on {_named(learning['dataset'])} with the "
-        f"algorithm {_named(learning['algorithm'])}."
-    )
-
-
-def _cells_of(scenario: dict[str, Any]) -> tuple[int, int]:
-    """Return a complete scenario's number of cells, and of cells with a server."""
-    layout, served = layout_of(scenario), scenario["layout"]["federations"]
-    cells = int(layout["cells"])
-    if isinstance(served, list):
-        return cells, len(served)
-    return cells, cells if served == "all" else max(1, len(layout["panels"][0]))
-
-
 def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
@@ -280,10 +249,6 @@ def _one(runs: Runs, run: Any) -> list[str]:
             f"{back} of {count_of(len(handovers), 'handover')} went straight back to the previous cell."
         )
     return sentences
-
-
-def _named(part: Any) -> str:
-    return str(part["name"] if isinstance(part, dict) else part)
 
 
 def _wasted(rounds: pd.DataFrame) -> float:

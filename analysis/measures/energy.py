@@ -8,6 +8,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.vocabulary import BATTERY_EMPTY
 
 ALL = "all devices"  # the class of devices without classes
 # shares of the joules that learning causes, in the order of a bar -> words
@@ -19,7 +20,7 @@ CAUSED = {
     "tail_j": "tails of transfers",
 }
 SHARES = {**CAUSED, "idle_j": "idle"}
-SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
+SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j", "batteries", "emptied")
 
 # A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. This is the usual battery, and the largest with a single cell, of
 # phones on the US market (49 CFR 173.185 allows 20 Wh); other phones on that market have 17.9 to 19.7 Wh. Source:
@@ -29,6 +30,13 @@ BATTERY_MAH = 5000.0
 # A phone's day is one charge. Source: telemetry of 250 models of Android phones in use, whose charge lasts 19 to 26
 # hours (Strategy Analytics, https://twice.com/research/women-drain-cellphone-batteries-faster-men-61700)
 PHONE_DAY_J = BATTERY_MAH * 3.6 * NOMINAL_V
+# numbers of an average device, and of batteries -> words
+OF_DEVICES = {
+    "device_mah": f"its charge at {NOMINAL_V} V (mAh)",  # of the energy per device, which is the row above
+    "phone_day_percent": "its share of a phone's day (%)",
+    "battery_percent": "share of its battery, idle included (%)",
+    "emptied": "batteries that ran empty",
+}
 
 
 def energy_by_class(runs: Runs) -> pd.DataFrame:
@@ -40,9 +48,10 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
         and access, or 0 if the power model does not separate them); compute_j; tail_j; energy_j, their sum: all
         joules that learning causes; idle_j, which energy_j excludes; total_j, the sum of energy_j and idle_j;
         wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j, capacity of the class's
-        own batteries (NaN on mains). For the average device: device_j, its energy_j; device_mah, the charge that
-        device_j takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a
-        day; battery_percent, device_j in percent of the device's battery capacity.
+        own batteries (NaN if a device has none); battery_percent, total_j in percent of battery_j, since idle energy
+        drains a battery, too; batteries, the number of batteries; emptied, how many of them ran empty at least once
+        (NaN without batteries). For the average device: device_j, its energy_j; device_mah, the charge that device_j
+        takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a day.
 
         Added in any order, the shares of a run equal the sum of total_j in its ledger, to the last digit.
 
@@ -57,6 +66,14 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
     ledger["battery_j"] = (
         ledger["total_j"] + ledger["left_j"] - ledger["recharged_j"] if charged else math.nan
     )
+    own = ledger["battery_j"].notna()
+    empty = runs.events[runs.events["event"] == BATTERY_EMPTY]
+    keys, places = pd.MultiIndex.from_frame(ledger[[*RUN, "device"]]), empty[[*RUN, "device"]]
+    emptied = keys.isin(list(places.itertuples(index=False, name=None)))
+    ledger["batteries"], ledger["emptied"] = (
+        own.astype(int),
+        pd.Series(emptied, ledger.index, float).where(own),
+    )
     table = pd.concat(
         _of_run(rows).assign(variant=variant, seed=seed)
         for (variant, seed), rows in ledger.groupby(RUN, sort=False)
@@ -68,7 +85,8 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
 
 def energy_of_all(by_class: pd.DataFrame) -> pd.DataFrame:
     """Sum the classes of each run in `energy_by_class`; return a row per run, with the same columns."""
-    sums = by_class.groupby(RUN, sort=False)[[*SUMS]].agg(_known_sum).reset_index()
+    of_runs = by_class.groupby(RUN, sort=False)
+    sums = of_runs[[*SUMS]].agg(_known_sum).assign(emptied=of_runs["emptied"].sum(min_count=1)).reset_index()
     sums.insert(len(RUN), "class", ALL)
     return _with_battery(sums)
 
@@ -98,8 +116,8 @@ def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
     counts = np.rint(shares.to_numpy() / digit_j).astype(np.int64)
     counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # add the rounding error
     shares[:] = counts * digit_j
-    sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j")}
-    return shares.assign(devices=classes.size(), **sums)
+    sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j", "batteries")}
+    return shares.assign(devices=classes.size(), emptied=classes["emptied"].sum(min_count=1), **sums)
 
 
 def _known_sum(values: pd.Series) -> float:
@@ -108,11 +126,11 @@ def _known_sum(values: pd.Series) -> float:
 
 
 def _with_battery(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a mean device's charge in mAh, and its shares of a battery's charge and of a phone's daily charge."""
+    """Add a mean device's charge in mAh, its share of a phone's daily charge, and the share of the batteries used."""
     device_j = table["energy_j"] / table["devices"]
     return table.assign(
         device_j=device_j,
         device_mah=device_j / (3.6 * NOMINAL_V),
         phone_day_percent=100 * device_j / PHONE_DAY_J,
-        battery_percent=100 * table["energy_j"] / table["battery_j"],
+        battery_percent=100 * table["total_j"] / table["battery_j"],
     )

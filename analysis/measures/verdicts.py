@@ -12,7 +12,14 @@ from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, tr
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, first_rounds_named, with_unit
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    TIME_UNITS,
+    count_of,
+    counts_of,
+    first_rounds_named,
+    with_unit,
+)
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
@@ -62,9 +69,7 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
         some, told = ended[ended["variant"] == variant], []
         for reason, runs in some.groupby(reasons, sort=False):
             lengths = [len(training_rounds(of_run(rounds, run))) for run in runs.itertuples()]
-            few, most = min(lengths), max(lengths)
-            after = f"{few:,} to {count_of(most, 'round')}" if few < most else count_of(most, "round")
-            told.append(f"{reason} (after {after}, {count_of(len(runs), 'seed')})")
+            told.append(f"{reason} (after {counts_of(lengths, 'round')}, {count_of(len(runs), 'seed')})")
         if told:
             sentences.append(f"{variant}: {'; '.join(told)}.")
     return sentences

@@ -25,6 +25,13 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def counts_of(numbers: Iterable[int], noun: str) -> str:
+    """Write several numbers of things as a range: `2 to 3 devices`, or `3 devices` if they are equal."""
+    counts = list(numbers)
+    most = count_of(max(counts), noun)
+    return f"{min(counts):,} to {most}" if min(counts) < max(counts) else most
+
+
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is similar, otherwise the list of known words."""
     # this copies the function in edgefl/config/registry.py, since neither package imports the other

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.figures.energy import energy_figure, recharged
+from edgefl.analysis.figures.energy import after, decimals_of, energy_figure
 from edgefl.analysis.measures.energy import (
     BATTERY_MAH,
     CAUSED,
     NOMINAL_V,
+    OF_DEVICES,
     PHONE_DAY_J,
     energy_by_class,
     energy_of_all,
@@ -222,13 +223,8 @@ ENERGY = {
     "total_j": "energy plus idle",
     "server_j": "server, not included",
 }
-DEVICE = {
-    "devices": "devices",
-    "device_j": "energy per device (J)",
-    "device_mah": f"charge per device at {NOMINAL_V} V (mAh)",
-    "phone_day_percent": "share of a phone's day (%)",
-    "battery_percent": "share of the device's battery (%)",
-}
+DEVICE = {"devices": "devices", "device_j": "energy per device (J)", **OF_DEVICES}
+COUNTED = ("devices", "emptied")
 OPTIONAL = {"circuit_j", "probe_j", "access_s", "slowest_access_s"}  # not shown if they are zero everywhere
 RUN_TIME = {
     "rounds_s": "training rounds",
@@ -258,7 +254,8 @@ EXPLANATIONS = (
     "Energy includes all joules that learning causes in the devices. Circuits are the part of the uploads' energy"
     " that does not depend on the radiated power, including waits and access; wasted is the energy of updates that"
     " were not aggregated; idle is what devices draw without work and without a radio tail.",
-    f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
+    f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh. A"
+    " device's share of its own battery is that of energy plus idle, since idle energy drains the battery, too.",
     "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
     " slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
@@ -310,11 +307,14 @@ def _spreads(
         if units and 0 < largest < SMALLEST * size:
             word, own = unit_for([largest], units)
             title = f"{title} ({word})"
-        decimals = 0 if name == "devices" else None
         cells[title] = [
-            with_spread(one.mean() / own, one.std() / own if one.nunique() > 1 else math.nan, decimals)
-            + (recharged(one.mean()) if name == "battery_percent" else "")
-            for one in values
+            with_spread(
+                one.mean() / own,
+                one.std() / own if one.nunique() > 1 else math.nan,
+                decimals_of(one.mean()) if name in COUNTED else None,
+            )
+            + (after(name, rows.mean(numeric_only=True)) if one.notna().any() else "")
+            for one, rows in zip(values, frames.values(), strict=True)
         ]
     return pd.DataFrame.from_dict(cells, orient="index", columns=list(frames)), unit
 

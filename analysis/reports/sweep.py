@@ -16,7 +16,15 @@ from edgefl.analysis.measures.scope import on_power, reference_of
 from edgefl.analysis.measures.targets import Target, apart, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import LOWER_TARGET, ratio_of, two_digits, versus
-from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
+from edgefl.analysis.page.formatting import (
+    NOTHING,
+    amount,
+    counts_of,
+    named_seeds,
+    unit_for,
+    with_interval,
+    with_spread,
+)
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
@@ -250,10 +258,11 @@ def verdicts(sweep: Sweep) -> list[str]:
 
 def _caption(sweep: Sweep) -> str:
     """Return the caption of the sweep's table."""
-    seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
-    if sweep.layout.interval and several:
-        spread = "95 % interval (t on logarithms)" if len(sweep.seeds) >= LEAST else "range"
-        seeds = f"{len(sweep.seeds)} seeds, mean and {spread}"
+    counts, spread = sweep.table["seeds"], "± standard deviation"
+    if sweep.layout.interval:
+        spread = f"and {'95 % interval (t on logarithms)' if max(counts) >= LEAST else 'range'}"
+    several = f"{counts_of(counts, 'seed')}, mean {spread}"
+    seeds = several if len(sweep.seeds) > 1 else named_seeds(sweep.seeds)
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
 
 

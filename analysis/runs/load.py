@@ -35,7 +35,7 @@ class Runs:
             payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its
             place in the study's file or, with several folders, in their order), score (name of the score that judges
             models; if it is not accuracy, the score's columns also appear under the name accuracy), stopped (how
-            `stop` ended the run, empty if it did not).
+            `stop` ended the run, empty if it did not), learner (name of the run's own learner, empty without one).
         rounds: rows of rounds.csv of all runs. Accuracy (0..1) is NaN in probe rounds and in runs without training.
         events: rows of events.csv of all runs.
         sessions: rows of sessions.csv of all runs.

@@ -19,7 +19,7 @@ from edgefl.analysis.runs.scenario_keys import differing, keys_of
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "stopped"),
+    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -28,7 +28,7 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 # types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
-    **dict.fromkeys(("setting", "model", "process", "federations"), dict),
+    **dict.fromkeys(("setting", "model", "process", "federations", "learner"), dict),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
@@ -221,6 +221,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
         "score": str(run.get("score") or "accuracy"),
         "stopped": run.get("stopped") or "",
+        "learner": str((run.get("learner") or {}).get("name") or ""),
     }
 
 

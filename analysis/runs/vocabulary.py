@@ -43,6 +43,7 @@ OUTCOMES: dict[str, Cut | None] = {
     },
 }
 
+BATTERY_EMPTY = "battery_empty"
 # Conditions of service, and the events that begin and end them
 CONDITIONS = {
     "arrival": ("inside", True),
@@ -50,7 +51,7 @@ CONDITIONS = {
     "switched_on": ("on", True),
     "switched_off": ("on", False),
     "battery_back": ("charged", True),
-    "battery_empty": ("charged", False),
+    BATTERY_EMPTY: ("charged", False),
 }
 HANDOVER = "handover"
 EVENTS = (

@@ -172,6 +172,7 @@ class Counts:
     """
 
     events: Counter[str] = field(default_factory=Counter)
+    emptied: set[int] = field(default_factory=set)  # devices whose battery ran empty at least once
     ends: Counter[str] = field(default_factory=Counter)  # reason -> number of sessions it ended
     sessions: int = 0  # largest session number
     warm: int = 0  # number of sessions that started from saved models
@@ -201,6 +202,8 @@ class Counts:
             self.extremes.see(row, further)
             if isinstance(row, Event):
                 self.events[row.event] += 1
+                if row.event == EventName.BATTERY_EMPTY and row.device is not None:
+                    self.emptied.add(row.device)
                 self.ends[row.detail] += row.event == EventName.SESSION_END
             elif isinstance(row, Round):
                 self.rounds[row.cell] += 1

@@ -50,6 +50,8 @@ def of_run(
     yield from _of_gains(world.gains, counts)
     for one, own in each:
         yield from one.named(_never_aggregated(one.rounds, own))
+    batteries = sum(charge is not None for charge in network.power.charges())
+    yield from _empty_batteries(len(counts.emptied), batteries)
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
@@ -133,6 +135,15 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
             ),
         )
     )
+
+
+def _empty_batteries(emptied: int, batteries: int) -> Iterator[str]:
+    """Note how many batteries ran empty, since this lowers energy and participation."""
+    if emptied:
+        yield (
+            f"{emptied:,} of {batteries:,} batteries ran empty (battery_empty in events.csv): a device without charge"
+            " takes no part and uses no energy"
+        )
 
 
 def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:

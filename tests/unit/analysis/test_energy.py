@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import load_runs, report_costs
-from edgefl.analysis.figures.energy import battery_words, energy_figure
+from edgefl.analysis.figures.energy import after, battery_words, energy_figure
 from edgefl.analysis.html.energy import energy
 from edgefl.analysis.measures.energy import SHARES, energy_by_class, energy_of_all
 
@@ -66,12 +66,49 @@ def test_a_share_above_a_battery_is_marked_as_recharged(write_run: Write) -> Non
     ]
     runs = load_runs(ledger_of(write_run, rows))
     of = energy_by_class(runs).set_index("class")
-    assert battery_words(of.loc["solar"]).endswith("150 % of the device's own battery (recharged)")
-    assert battery_words(of.loc["plain"]).endswith("50.0 % of the device's own battery")
+    assert battery_words(of.loc["solar"]).endswith("; 150 % of its battery, idle included (recharged)")
+    assert battery_words(of.loc["plain"]).endswith("; 50.0 % of its battery, idle included")
     assert "<td>150 (recharged)</td><td>50.0</td>" in energy(runs)
     shown = next(one for title, one in report_costs(runs).tables if title.startswith("Energy per device"))
-    row = shown.loc["share of the device's battery (%)"]
+    row = shown.loc["share of its battery, idle included (%)"]
     assert row[["solar", "plain"]].tolist() == ["150 (recharged)", "50.0"]
+
+
+def test_idle_energy_drains_a_battery_and_empty_batteries_are_counted(write_run: Write) -> None:
+    """Two meters with batteries of 1.5 J learn with 1.2 J and 0.9 J; the first idles until its battery is empty.
+
+    A phone on mains idles, too. Together the meters lose 1.5 J and 1.0 J of 3 J, which is 83.3 %.
+    """
+    meter = {"class": "meter", "recharged_j": 0.0}
+    rows = [
+        meter | {"receive_j": 0.2, "compute_j": 1.0, "idle_j": 0.3, "left_j": 0.0},
+        meter | {"receive_j": 0.9, "idle_j": 0.1, "left_j": 0.5},
+        {"class": "phone", "compute_j": 2.0, "idle_j": 1.0},
+    ]
+    path = ledger_of(write_run, rows)
+    events = pd.read_csv(path / "events.csv")
+    further = pd.DataFrame({"time_s": [3.0, 9.0], "event": "battery_empty", "device": 0})  # empty twice
+    pd.concat([events, further]).to_csv(path / "events.csv", index=False)
+    runs = load_runs(path)
+    table = energy_by_class(runs).set_index("class")
+    assert table.loc["meter", "battery_percent"] == pytest.approx(100 * 2.5 / 3.0)
+    assert table.loc["meter", ["batteries", "emptied"]].tolist() == [2, 1]
+    assert table.loc["phone", "batteries"] == 0
+    assert table.loc["phone", ["battery_percent", "emptied"]].isna().all()
+    whole = energy_of_all(table.reset_index()).iloc[0]
+    assert whole[["batteries", "emptied"]].tolist() == [2, 1]
+    assert battery_words(table.loc["meter"]).endswith("; 83.3 % of its battery, idle included; 1 of 2 empty")
+    assert battery_words(whole).endswith(" of a phone's day; 1 of 2 batteries ran empty")
+    assert "batter" not in battery_words(table.loc["phone"])
+    assert "<td>1 of 2</td><td>1 of 2</td><td>—</td>" in energy(runs)
+    shown = next(one for title, one in report_costs(runs).tables if title.startswith("Energy per device"))
+    assert shown.loc["batteries that ran empty"].tolist() == ["1 of 2", "1 of 2", "—"]
+    assert shown.loc["share of its battery, idle included (%)"].tolist() == ["—", "83.3", "—"]
+
+
+def test_a_battery_emptied_to_the_last_digit_is_not_called_recharged() -> None:
+    of = pd.Series({"battery_percent": 100 + 2e-14, "batteries": 1, "emptied": 1.0})
+    assert after("battery_percent", of) == ""
 
 
 def test_without_classes_and_circuits_there_is_one_row(write_run: Write) -> None:
@@ -112,6 +149,21 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
         ["a", "phone", 1],
         ["b", "all devices", 2],
     ]
+
+
+@pytest.mark.usefixtures("rendered")
+def test_no_label_of_a_bar_is_cut_off(write_run: Write) -> None:
+    """A class with a long name has a battery that was empty and recharged, which makes its label long."""
+    row = {"class": "a meter with a long name", "compute_j": 50.0, "recharged_j": 40.0, "left_j": 0.0}
+    path = ledger_of(write_run, [row, {"class": "phone", "compute_j": 1000.0}])
+    events = pd.read_csv(path / "events.csv")
+    empty = pd.DataFrame({"time_s": [3.0], "event": "battery_empty", "device": 0})
+    pd.concat([events, empty]).to_csv(path / "events.csv", index=False)
+    figure = energy_figure(energy_by_class(load_runs(path)), ["a"])
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    assert any(text.get_text().endswith("(recharged); 1 of 1 empty") for text in ax.texts)
+    assert max(text.get_window_extent().x1 for text in ax.texts) <= figure.bbox.x1
 
 
 def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:

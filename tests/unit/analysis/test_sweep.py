@@ -18,7 +18,7 @@ from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.sweep import _series
 from edgefl.analysis.page.units import axis_of
-from edgefl.analysis.reports.sweep import grid_key, headline, sweep, verdicts
+from edgefl.analysis.reports.sweep import _caption, grid_key, headline, sweep, verdicts
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
 
@@ -192,6 +192,15 @@ def test_values_without_a_common_seed_have_no_ratio(write_run: Write) -> None:
             shutil.rmtree(run)
     told = verdicts(sweep(root, keys=["bandwidth_hz"], target=0.5))
     assert told[0] == "ours: bandwidth 20 MHz and 200 MHz have no seed in common, so there is no ratio."
+
+
+def test_the_caption_says_how_many_seeds_the_values_have(write_run: Write) -> None:
+    root = study(write_run)
+    shutil.rmtree(root / "2e+08-23/ours/2")
+    caption = _caption(sweep(root, keys=["bandwidth_hz"]))
+    assert caption == "Costs against radio.bandwidth_hz (1 to 2 seeds, mean and range)"
+    caption = _caption(sweep(root, keys=["bandwidth_hz"], deviation=True))
+    assert caption == "Costs against radio.bandwidth_hz (1 to 2 seeds, mean ± standard deviation)"
 
 
 def test_two_keys_make_a_map(write_run: Write) -> None:

@@ -45,6 +45,23 @@ def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
     assert notes_of(tmp_path) == []
 
 
+def test_empty_batteries_are_counted_once_each(tmp_path: Path) -> None:
+    """Idle power of 1 W empties three batteries of 1 mJ early in the run; two of them are charged and empty again."""
+    small = {"battery_j": 1e-3, "idle_power_w": 1.0}
+    classes = {"solar": {"count": 2, "recharge_w": 0.9, **small}, "meter": {"count": 1, **small}}
+    classes |= {"large": {"count": 1, "battery_j": 1e6}, "mains": {"count": 1}}
+    out = tmp_path / "run"
+    (note,) = notes_of(
+        out, duration_s=1.0, devices={"count": None, "classes": classes}, rounds={"every_s": 0.4}
+    )
+    assert note == (
+        "3 of 4 batteries ran empty (battery_empty in events.csv): a device without charge takes no part and uses no"
+        " energy"
+    )
+    events = pd.read_csv(out / "events.csv")
+    assert (events["event"] == "battery_empty").sum() > 3
+
+
 def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     before, note = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
     assert before.startswith("rounds.deadline_s 1e-06: almost no update can arrive in time")

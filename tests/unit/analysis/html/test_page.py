@@ -1,5 +1,7 @@
 """Test that a page names the run that its scenario comes from, and that it replaces no file of another kind."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +9,9 @@ import pytest
 
 import edgefl
 from edgefl import simulate
+from edgefl.analysis import load_runs
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.html import write_report
+from edgefl.analysis.html import page, write_report
 
 RUN: dict[str, Any] = {
     "name": "small",
@@ -29,6 +32,23 @@ def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path
     assert folded == [0, 1], "tables of several runs fold; the first run's are open"
     assert both.count("Shown for the run a.") == 2  # next to the scenario and next to the provenance
     assert "Shown for the run b." not in both
+
+
+@pytest.mark.parametrize(("hours", "shown"), [((8.0, 8.0), 8.0), ((8.0, 9.0), None), ((None, 8.0), None)])
+def test_charts_show_a_time_of_day_only_if_all_runs_share_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: tuple[float | None, ...], shown: float | None
+) -> None:
+    """The charts show both runs, but the replay shows only the first."""
+    monkeypatch.setattr(page, "MOST_REPLAYS", 1)
+    for name, hour in zip("ab", hours, strict=True):
+        run = simulate({**RUN, "name": name, "seed": 1}, tmp_path / "runs" / name, device="cpu")
+        if hour is not None:
+            with (run / "scenario.yaml").open("a") as file:
+                file.write(f"day: {{begin_hour: {hour}}}\n")
+    text = page.report(load_runs(tmp_path / "runs"))
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])  # type: ignore[index]
+    assert (data["clock"] or {}).get("begin_hour") == shown
+    assert "show the first 1 of 2 runs" in text
 
 
 def test_a_report_replaces_no_file_of_another_kind(

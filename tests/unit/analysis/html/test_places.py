@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.words import _cells_of, summary
+from edgefl.analysis.html.setting import _cells_of
+from edgefl.analysis.html.words import summary
 from edgefl.analysis.runs.places import (
     _hexagonal_sites_m,
     _images_m,
