@@ -99,7 +99,9 @@ def plan(
     unchanged = base or _base(source, study)
     for text in overrides:
         if text.partition("=")[0].strip() == "seed":
-            raise EdgeflError(f"--set {clipped(text)}: the seeds of a study are in `seeds`; use --seed instead")
+            raise EdgeflError(
+                f"--set {clipped(text)}: the seeds of a study are in `seeds`; use --seed instead"
+            )
     if overrides:
         override(unchanged, overrides)
         base = unchanged  # seeds that are added later run with the same overrides
