@@ -275,8 +275,8 @@ def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
 
 
 def noted(notes: Sequence[str]) -> list[str]:
-    """Format notes as sentences that begin with "Note:"."""
-    return [f"Note: {note}." for note in notes]
+    """Format notes, which may end with a full stop, as sentences that begin with "Note:"."""
+    return [f"Note: {note.removesuffix('.')}." for note in notes]
 
 
 def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) -> None:

@@ -50,7 +50,7 @@ def new(
     if parts is None:
         parts = typer.confirm("Add components of your own, in Python", default=False) if ask else False
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, beginning with a letter or digit")
+        raise EdgeflError(f"--name {name!r}: use a-z, A-Z, 0-9, . _ -, beginning with a letter or digit")
     for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):
         print(file)
     leave = " --allow-code" if parts else ""

@@ -19,6 +19,7 @@ from edgefl.commands.shared import (
     SnapshotRounds,
     TorchDevice,
     console,
+    refuse_two_values,
 )
 from edgefl.commands.told import Told
 
@@ -50,6 +51,7 @@ def run(
     from edgefl.run.api import simulate
     from edgefl.scenario.scenario import load
 
+    refuse_two_values(set_ or (), seed)
     loaded = load(scenario, set_ or (), seed)
     told = Told("run", json=json, quiet=quiet)
     _carry_out(loaded, partial(simulate, loaded, out, device=device, progress=False), snapshot_rounds, told)
@@ -225,6 +227,7 @@ def record(
     from edgefl.run import world_record
     from edgefl.scenario.scenario import load
 
+    refuse_two_values(set_ or (), seed)
     path = world_record.record(
         load(scenario, set_ or (), seed),
         out,

@@ -1,8 +1,8 @@
 """Options and the console shared by several commands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -42,14 +42,42 @@ def _settings(incomplete: str) -> list[str]:
     return list(settable(incomplete))
 
 
-def _in_one_word(settings: list[str] | None) -> list[str] | None:
-    """Refuse `--set KEY VALUE`, in which VALUE would be taken for an argument."""
+def _checked(settings: list[str] | None) -> list[str] | None:
+    """Refuse `--set KEY VALUE`, in which VALUE would be taken for an argument, and two values of one key."""
     for text in settings or ():
         if "=" not in text:
             raise EdgeflError(
                 f"--set {clipped(text)}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05"
             )
+    refuse_two_values(settings or ())
     return settings
+
+
+def refuse_two_values(settings: Sequence[str], seed: int | None = None) -> None:
+    """Refuse values of a command line that a later value of the same key, or of its section, would replace.
+
+    Args:
+        settings: KEY=VALUE texts in their order. seed: the value of --seed, which is read last.
+    """
+    from edgefl.config.yaml_source import parse_value
+
+    given = [(f"--set {clipped(text)}", *text.partition("=")[::2]) for text in settings]
+    given += [] if seed is None else [(f"--seed {seed}", "seed", str(seed))]
+    earlier: dict[tuple[str, ...], tuple[str, Any]] = {}
+    for origin, key, text in given:
+        place, value = tuple(key.strip().split(".")), parse_value(text, origin)
+        for other, (before, replaced) in earlier.items():
+            if other[: len(place)] == place and _inside(value, other[len(place) :]) != replaced:
+                section = "; set a section before its keys" if other != place else ""
+                raise EdgeflError(f"{origin} would replace {before}: leave one of them out{section}")
+        earlier[place] = origin, value
+
+
+def _inside(value: Any, place: Sequence[str]) -> Any:
+    """Return the value at a place inside a section's value; None if the section does not have it."""
+    for part in place:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 ScenarioFile = Annotated[
@@ -75,7 +103,7 @@ Override = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Override one dotted key; may be repeated.",
-        callback=_in_one_word,
+        callback=_checked,
         autocompletion=_settings,
     ),
 ]

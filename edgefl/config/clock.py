@@ -55,6 +55,14 @@ def epoch_s(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def date_of(time_s: float) -> str:
+    """Format seconds since 1970 as a date and time in UTC, such as 2026-01-05T07:30:00Z."""
+    try:
+        return datetime.fromtimestamp(time_s, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):  # beyond the years of dates
+        return f"{time_s:.10g} s"
+
+
 def _seconds(value: Any) -> float:
     try:
         return epoch_s(str(value) if isinstance(value, date) else value)  # other YAML readers return dates

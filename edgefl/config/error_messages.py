@@ -90,6 +90,8 @@ def flat(
             if error["type"] == "literal_error":
                 continue  # the key also allows a number, and only pydantic's error about the number is reported
         context: Mapping[str, Any] = error.get("ctx", {})
+        if error["type"] == "too_short" and len(error["input"]) >= context["min_length"]:
+            continue  # pydantic counts the valid items only, and the others have errors of their own
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
@@ -170,7 +172,7 @@ def _message(
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
     if place and place[-1] == "[key]" and error["type"] != "literal_error":
-        meaning = " (a letter, then letters, digits, _ and -)"
+        meaning = " (a-z or A-Z, then a-z, A-Z, 0-9, _ and -)"
     if error["type"] == "missing":
         return f"is missing; add it{meaning}"
     if error["type"] == "value_error":

@@ -34,6 +34,7 @@ class _SizedLearner:
     payload_bits: int
     flops_per_sample: float
     parameters: int
+    doubts: tuple[str, ...] = ()
 
 
 def of(

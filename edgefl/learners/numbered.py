@@ -43,6 +43,11 @@ class NumberedLearner:
         """The training samples of each device, by the device's number in the federation."""
         return self._learner.device_data
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Notes on the model that the user should read before the run begins."""
+        return self._learner.doubts
+
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session."""
         for stage in self._learner.session(start.numbered(self._numbers.ids)):

@@ -43,8 +43,9 @@ class Trace(Mobility):
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
-    A device's times must increase. Files are read as streams; 24 bytes per sample stay in memory, and reading needs
-    five times this memory.
+    Rows of tables and tracks may come in any order, with one row per device and time; a note tells how many were
+    sorted. In other formats, and in tables without ids, a device's times must increase. Files are read as streams; 24
+    bytes per sample stay in memory, and reading needs five times this memory.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -157,15 +158,7 @@ class Trace(Mobility):
                 " column of ids in devices.mobility.columns",
                 ("devices", "mobility", "columns"),
             )
-        if samples.skipped:
-            self.places.notes.append(
-                f"{self.path}: bad rows skipped: {samples.skipped:,}; the first is {samples.first_skipped}"
-            )
-        if samples.nameless:
-            self.places.notes.append(
-                f"{self.path}: {samples.nameless}, so each file is one device; name the column of ids in"
-                " devices.mobility.columns if there is one"
-            )
+        self.places.notes.extend(samples.notes(self.path))
         return samples
 
     def _moving(self, samples: Samples) -> "_Recorded":
@@ -204,11 +197,14 @@ class Trace(Mobility):
             with about(*PLACE), refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
+        last_s = float(rows[:, 0].max())
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
-        if rows[:, 0].max() < 0:
+        if last_s < begin_s:
+            dated = "; a date without a time zone is in UTC" if samples.dated else ""
             raise EdgeflError(
-                f"{self.begin_s:.10g} s is after the last sample of {self.path}; set an earlier time",
+                f"{samples.shown(begin_s)} is after the last sample of {self.path}, {samples.shown(last_s)}; set an"
+                f" earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
         return rows, counts

@@ -113,8 +113,11 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
                 sessions.longest or 0
             )  # number of a run's last round, 0 if unknown
             if learning is not None:
+                learner = next(iter(own.values()))
                 found += [
-                    *_of_batch(learning, next(iter(own.values())).device_data, range(one.members_count)),
+                    *learner.doubts,
+                    *learner.device_data.untested(),
+                    *_of_batch(learning, learner.device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
                     *(learning.drift.notes(last) if learning.drift and last else ()),
                     *_of_personal_models(learning),

@@ -71,7 +71,10 @@ class Scenario(Shown):
         EdgeflError: `load_scenario` or `with_` found faults; the message names place and remedy of each.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="a-z, A-Z, 0-9, . _ -, beginning with a letter or digit",
+    )
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
     duration_s: float | None = Field(
         None,

@@ -105,7 +105,10 @@ class ChoiceSettings(Section):
 class Study(Section):
     """The content of a study file."""
 
-    name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
+    name: str = Field(
+        pattern=rf"^{LABEL.pattern}$",
+        description="a-z, A-Z, 0-9, spaces, . _ -, beginning with a letter or digit",
+    )
     scenario: str = Field(
         description="base scenario: a file, relative to the study file, or the name of a shipped scenario"
     )
@@ -276,8 +279,8 @@ def _text(value: Any) -> str:
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
     if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
         raise EdgeflError(
-            f"'{label[:LONGEST_LABEL]}' becomes a folder name: use at most {LONGEST_LABEL} letters, digits, spaces,"
-            " . _ -, beginning with a letter or digit",
+            f"'{label[:LONGEST_LABEL]}' becomes a folder name: use at most {LONGEST_LABEL} characters a-z, A-Z,"
+            " 0-9, spaces, . _ -, beginning with a letter or digit",
             place,
         )
 

@@ -139,6 +139,15 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
             "digits.yaml: is a scenario, not a study; `edgefl run digits.yaml` runs it",
         ),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
+        (
+            ["run", "digits.yaml", "--set", "seed=3", "--seed", "4"],
+            "--seed 4 would replace --set seed=3: leave one",
+        ),
+        (
+            ["validate", "digits.yaml", "--set", "seed=3", "--set", "seed=4"],
+            "--set seed=4 would replace --set seed=3",
+        ),
+        (["study", "small.yaml", "--set", "seed=3"], "--set seed=3: the seeds of a study are in `seeds`"),
         (["describe", "something"], "write KIND/NAME"),
         (["describe", "watch"], "see edgefl watch --help"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),

@@ -97,6 +97,10 @@ class DeviceData:
                 one.require(held)
         return dealt
 
+    def untested(self) -> list[str]:
+        """Return notes on test samples that no session tests, since no training sample has their label."""
+        return [note for one in self._tested if (note := one.untested(self._labels))]
+
     @property
     def key(self) -> int:
         """The key of the current deal; devices hold the same samples as long as the key is the same."""

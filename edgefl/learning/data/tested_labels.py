@@ -45,6 +45,23 @@ class TestedLabels:
             ("learning", *key.split(".")),
         )
 
+    def untested(self, known: np.ndarray) -> str:
+        """Return a note on samples that no session tests, since no training sample has their label, or ''.
+
+        Sessions also leave out the labels that their devices do not hold, but on purpose.
+
+        Args:
+            known: labels of the training samples, [n].
+        """
+        out = self.labels[~np.isin(self.labels, known)]
+        if not len(out):
+            return ""
+        return (
+            f"learning.dataset: {self.use} samples left out, because no training sample has their labels"
+            f" ({self._named(np.unique(out).tolist())}): {len(out):,} of {len(self.labels):,}; correct these labels,"
+            " or add training samples that have them"
+        )
+
     def _named(self, labels: Sequence[int]) -> str:
         """List a few labels as the data set names them."""
         named = [self.names[label] if label < len(self.names) else str(label) for label in labels[:SHOWN]]

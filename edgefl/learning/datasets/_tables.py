@@ -22,6 +22,7 @@ SCALE: Any = Field(
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 SIZE: Any = Field((32, 32), description="[height, width] in pixels to which images are resized")
+FILL = "fill the gap, or remove the sample"
 AT_ONCE = 65_536  # number of samples summed at a time
 
 
@@ -52,6 +53,20 @@ def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
         )
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[value] for value in values], np.int64), tuple(names)
+
+
+def require_filled(words: Sequence[str], what: str) -> None:
+    """Check that each label or group of a column is a text that is not empty.
+
+    Args:
+        what: name of the column in messages.
+
+    Raises:
+        EdgeflError: a text is empty; the error names the sample and the remedy.
+    """
+    for number, word in enumerate(words, start=1):
+        if not word.strip():
+            raise EdgeflError(f"{what} is empty in sample {number} (counted from 1); {FILL}")
 
 
 def grouped(words: Sequence[str]) -> tuple[np.ndarray | None, tuple[str, ...]]:

@@ -8,9 +8,19 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.config import foreign_files
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
+from edgefl.learning.datasets._tables import (
+    FILL,
+    SCALE,
+    Scale,
+    complete,
+    divided,
+    grouped,
+    labelled,
+    require_file,
+    require_filled,
+)
 
 Rows = list[list[str]]
 
@@ -62,11 +72,13 @@ class Csv(Dataset):
         if not features:
             raise EdgeflError(f"{self.path} has only the columns {', '.join(head)}: add columns of numbers")
         if self.targets == "labels":
-            y, names = labelled([row[label] for _, rows in parts for row in rows])
+            y, names = labelled([word for part in heads for word in _words(*part, label)])
         else:
             y, names = np.concatenate([_numbers(*part, [label])[:, 0] for part in heads]), (head[label],)
-        groups, group_names = grouped([row[group] for _, rows in parts for row in rows if group is not None])
+        origins = [] if group is None else [word for part in heads for word in _words(*part, group)]
+        groups, group_names = grouped(origins)
         inputs = [(str(path), _numbers(path, head, rows, features)) for path, head, rows in heads]
+        _refuse_sample_as_header(self.path, head, features, inputs[0][1])
         train, test = divided(inputs, y, groups, self.test_share, "csv")
         return complete(train, test, names, group_names, self.scale)
 
@@ -95,6 +107,27 @@ def _read(path: Path) -> tuple[list[str], Rows]:
     return head, rows
 
 
+def _refuse_sample_as_header(path: Path, head: list[str], columns: list[int], x: np.ndarray) -> None:
+    """Raise an error if the names of columns of numbers x [n, columns] are numbers such as those below them."""
+    try:
+        names = np.array([float(head[column]) for column in columns])
+    except ValueError:
+        return
+    steps = np.diff(names)
+    numbered = np.array_equal(steps, np.ones(len(steps))) or np.array_equal(steps, np.diff(columns))
+    if not numbered and np.mean((x.min(0) <= names) & (names <= x.max(0))) > 0.5:
+        raise EdgeflError(
+            f"{path}: the first line, {clipped(', '.join(head))}, looks like a sample instead of column names; add"
+            " a line of names above it"
+        )
+
+
+def _words(path: Path, head: list[str], rows: Rows, column: int) -> list[str]:
+    words = [row[column] for row in rows]
+    require_filled(words, f"{path}: column {head[column]!r}")
+    return words
+
+
 def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.ndarray:
     x = np.empty((len(rows), len(columns)), np.float32)
     for line, row in enumerate(rows):
@@ -102,14 +135,16 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
             try:
                 x[line, place] = float(row[column])
             except ValueError as error:
+                require_filled([one[column] for one in rows[: line + 1]], f"{path}: column {head[column]!r}")
                 raise EdgeflError(
                     f"{path}: column {head[column]!r} has {row[column]!r} instead of a number in sample {line + 1};"
-                    " if it is a label or a group, name it in `columns`; otherwise remove the column from the file"
+                    " if it is a label or a group, name it in `columns`; otherwise correct the value, or remove the"
+                    " sample or the column"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()
         raise EdgeflError(
             f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} instead of a finite number"
-            f" in sample {line + 1}; fill gaps first"
+            f" in sample {line + 1}; {FILL}"
         )
     return x

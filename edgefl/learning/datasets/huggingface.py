@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,7 +11,17 @@ from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete, divided, grouped, labelled
+from edgefl.learning.datasets._tables import (
+    SCALE,
+    SIZE,
+    Scale,
+    Size,
+    complete,
+    divided,
+    grouped,
+    labelled,
+    require_filled,
+)
 from edgefl.learning.finite import require_finite
 
 SCALED_BY = 10_000  # number of samples whose statistics scale the inputs if samples are read on demand
@@ -72,7 +83,7 @@ class HuggingFace(Dataset):
     def load(self) -> Data:
         splits = self._splits(download=True)
         names = getattr(splits[0].features.get(self._named["label"]), "names", None)
-        words = [str(value) for split in splits for value in split[self._named["label"]]]
+        words = self._words(splits, self._named["label"])
         if names and set(words) <= {str(label) for label in range(len(names))}:
             y, label_names = np.array(words, np.int64), tuple(names)
         else:
@@ -81,7 +92,7 @@ class HuggingFace(Dataset):
             train, test = splits
             return self._on_demand(train, test, y, label_names)
         grouping = [self.columns["group"]] if "group" in self.columns else []
-        origins = [str(value) for column in grouping for split in splits for value in split[column]]
+        origins = [word for column in grouping for word in self._words(splits, column)]
         groups, group_names = grouped(origins)
         mode = self._mode(splits[0])
         inputs = [
@@ -93,7 +104,7 @@ class HuggingFace(Dataset):
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
         """Read the test samples, and the training samples' labels, groups and scale; inputs are read on demand."""
-        groups, group_names = grouped([str(value) for value in train[self.columns["group"]]])
+        groups, group_names = grouped(self._words([train], self.columns["group"]))
         assert groups is not None
         mode = self._mode(train)
         samples = _Groups(self, train, mode, y[: len(groups)], groups)
@@ -126,6 +137,12 @@ class HuggingFace(Dataset):
                 known = ", ".join(splits[0].column_names)
                 raise EdgeflError(f"{self.path} has no column {column!r}; its columns are {known}")
         return splits
+
+    def _words(self, splits: Sequence[Any], column: str) -> list[str]:
+        """Return the labels or groups of all samples, from all splits."""
+        words = ["" if value is None else str(value) for split in splits for value in split[column]]
+        require_filled(words, f"{self.path}: column {column!r}")
+        return words
 
     def _mode(self, split: Any) -> str | None:
         """Return the images' mode, L (grey) or RGB, as the first sets it; None if the inputs are not images."""

@@ -12,7 +12,16 @@ from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
+from edgefl.learning.datasets._tables import (
+    SCALE,
+    Scale,
+    complete,
+    divided,
+    grouped,
+    labelled,
+    require_file,
+    require_filled,
+)
 from edgefl.learning.memory import Need, require
 
 LABEL_BYTES = 24  # bytes that a label or group takes besides its array: two list entries and a Python integer
@@ -55,6 +64,9 @@ class Npz(Dataset):
                 arrays = {name: file[name] for name in wanted}
         except Exception as error:
             raise self._unreadable(error) from error
+        for name in wanted:
+            if arrays[name].dtype.kind == "U" and arrays[name].ndim == 1:
+                require_filled(arrays[name].tolist(), f"{self.path}: {name}")
         numbers, names = _targets([arrays[f"y{part}"] for part in parts])
         inputs = [arrays[f"x{part}"] for part in parts]
         inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]

@@ -1,11 +1,13 @@
 """Build a cell's module, local training, and devices' test data from the settings."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from edgefl.config import registry
 from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.data_in_memory import SplitInMemory
@@ -23,8 +25,13 @@ from edgefl.learning.tasks import Task
 from edgefl.rng import Streams
 
 
-def begun_module(settings: LearningSettings, training_data: TrainingData, streams: Streams) -> nn.Module:
+def begun_module(
+    settings: LearningSettings, training_data: TrainingData, streams: Streams
+) -> tuple[nn.Module, tuple[str, ...]]:
     """Build the module of the model that a run begins with, in evaluation mode, on the torch device.
+
+    Returns:
+        The module, and notes on its outputs.
 
     Raises:
         EdgeflError: the model does not fit the task, the metrics or its initial file.
@@ -39,7 +46,18 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
     _check_task(training_data.task, outputs, training_data.train.y[:1].cpu())
     if settings.initial is not None:
         begin_with(module, settings.initial.path, partial=settings.initial.partial)
-    return module.to(training_data.torch_device)
+    return module.to(training_data.torch_device), tuple(
+        _spare_outputs(outputs.shape[-1], classes, training_data.task)
+    )
+
+
+def _spare_outputs(outputs: int, classes: int, task: Task) -> Iterator[str]:
+    """Note outputs of a model that edgefl's tasks never compare with a target; a task of your own may use them."""
+    if outputs > classes and ":" not in registry.name_of("tasks", task):
+        yield (
+            f"learning.model: the model returns {outputs:,} numbers for a target, but num_classes is {classes:,}, so"
+            " no target belongs to the others; let the model return num_classes numbers"
+        )
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:

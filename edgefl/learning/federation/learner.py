@@ -49,6 +49,7 @@ class TorchLearner:
     Attributes:
         federation: the models of the cell, and the progress of the cell's session.
         trainer: the object that trains and tests the cell's models.
+        doubts: notes on the model that the user should read before the run begins.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class TorchLearner:
         self._settings = settings
         self.hooks = Hooks()
         self.stage_of_training: Callable[..., TrainStage] = TrainStage
-        module = begun_module(settings, training_data, streams)
+        module, self.doubts = begun_module(settings, training_data, streams)
         flops = settings.cost.flops_per_sample
         if flops == "counted":
             flops = float(flops_per_sample(module, training_data.inputs.shape))

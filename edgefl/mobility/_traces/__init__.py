@@ -38,6 +38,7 @@ def read(path: Path, wanted: Wanted) -> Samples:
         samples.begin(file, name)
         with foreign_files.reading(file):
             _form(file, wanted).read(file, samples)
+    samples.complete(path)
     if not samples.devices:
         first = f"; the first bad row is {samples.first_skipped}" if samples.skipped else ""
         raise EdgeflError(

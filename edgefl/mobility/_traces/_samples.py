@@ -2,12 +2,14 @@
 
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgefl.config.clock import epoch_s
+import numpy as np
+
+from edgefl.config.clock import date_of, epoch_s
 from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
@@ -57,12 +59,14 @@ class Samples:
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
         self.skipped = 0  # number of rows
+        self.left_out = 0  # number of rows of devices that are not kept
         self.first_skipped = ""
         self.nameless = ""  # error message about a table without a column of ids
         self._path = Path()
         self.name = ""  # id of the only device of a file without ids
         self._numbers: dict[tuple[str, str], int] = {}
-        self._dated: bool | None = None
+        self.dated: bool | None = None  # whether the times are dates; None before the first time
+        self._late: dict[int, int] = {}  # device -> number of rows that follow a row with a later time
 
     def begin(self, path: Path, name: str) -> None:
         """Begin a new file; `name` is the device's id if the file has no ids."""
@@ -92,13 +96,17 @@ class Samples:
         lost: float = LOGGED,
         type_: str = "",
     ) -> None:
-        """Add a device's sample, later than the device's earlier samples; devices of different kinds may share an id.
+        """Add a device's sample; devices of different kinds may share an id.
+
+        Rows of logs may come in any order, since `complete` sorts them. In other formats, and in tables without ids,
+        a device's times must increase: there, an earlier time is a sign of another device, or of a damaged file.
 
         Raises:
-            BadRow: the time does not increase, or no place on Earth has these coordinates.
+            BadRow: the time is not allowed, or no place on Earth has these coordinates.
         """
         number = self._numbers.get((kind, id_), -1)
         if number >= len(self.rows):
+            self.left_out += 1
             return
         if self.degrees:
             self._check_degrees(line, id_, x, y)
@@ -114,21 +122,63 @@ class Samples:
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
+            else:
+                self.left_out += 1
             return
         row = self.rows[number]
-        if t <= row[-3]:
-            what = "twice" if t == row[-3] else f"after {row[-3]:.10g} s"
+        if t < row[-3] and lost == LOGGED and not self.nameless:
+            self._late[number] = self._late.get(number, 0) + 1
+        elif t <= row[-3]:
+            what = "twice" if t == row[-3] else f"after {self.shown(row[-3])}"
             if self.nameless:
-                remedy = "name the column of ids with devices.mobility.columns: {id: NAME}"
                 raise self.bad_row(
                     line,
-                    f"has the time {t:.10g} s {what}, but {self.nameless}, so the file is one device; {remedy}",
+                    f"has the time {self.shown(t)} {what}, but {self.nameless}, so the file is one device; name the"
+                    " column of ids with devices.mobility.columns: {id: NAME}, or sort the rows by time",
                 )
+            if t == row[-3]:
+                raise self.bad_row(line, self._twice(id_, t))
             raise self.bad_row(
-                line,
-                f"'{clipped(id_)}' has the time {t:.10g} s {what}; sort its samples by time, and keep one per time",
+                line, f"'{clipped(id_)}' has the time {self.shown(t)} {what}; sort its samples by time"
             )
         row.extend((t, x, y))
+
+    def shown(self, time_s: float) -> str:
+        """Format a time as the trace does, as a date or in seconds."""
+        return date_of(time_s) if self.dated else f"{time_s:.10g} s"
+
+    def _twice(self, id_: str, time_s: float) -> str:
+        return f"'{clipped(id_)}' has the time {self.shown(time_s)} twice; keep one sample per time"
+
+    def complete(self, path: Path) -> None:
+        """Sort the rows of devices that do not follow each other in time.
+
+        Raises:
+            EdgeflError: a device has two rows with the same time, and the trace does not allow bad rows.
+        """
+        for number in self._late:
+            rows = np.frombuffer(self.rows[number]).reshape(-1, 3)
+            rows = rows[np.argsort(rows[:, 0], kind="stable")]
+            again = np.append(False, rows[1:, 0] == rows[:-1, 0])
+            for time_s in rows[again, 0].tolist():
+                self.skip(BadRow(f"{path}: {self._twice(self.devices[number].id, time_s)}"))
+            self.rows[number] = array("d", rows[~again].tobytes())
+
+    def notes(self, path: Path) -> Iterator[str]:
+        """Yield notes on rows that were skipped or sorted, and on tables without ids."""
+        total = sum(map(len, self.rows)) // 3 + self.left_out + self.skipped
+        if self.skipped:
+            yield f"{path}: bad rows skipped: {self.skipped:,} of {total:,}; the first is {self.first_skipped}"
+        if self._late:
+            yield (
+                f"{path}: rows sorted by time: {sum(self._late.values()):,} of {total:,} follow a later row of their"
+                " device; if a device's times begin again, give each recording its own id"
+            )
+        if self.nameless:
+            yield (
+                f"{path}: {self.nameless}, so each file is one device; name the column of ids in"
+                " devices.mobility.columns if there is one"
+            )
 
     def _check_degrees(self, line: int, id_: str, lon: float, lat: float) -> None:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
@@ -174,7 +224,7 @@ class Samples:
                 value, dated = epoch_s(str(text)), True
             except (ValueError, OverflowError):
                 value, dated = math.nan, True
-        if math.isfinite(value) and dated is self._dated:
+        if math.isfinite(value) and dated is self.dated:
             return value
         shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
         if not math.isfinite(value):
@@ -182,10 +232,10 @@ class Samples:
                 line,
                 f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z",
             )
-        if self._dated is not None:
-            earlier = "dates" if self._dated else "numbers"
+        if self.dated is not None:
+            earlier = "dates" if self.dated else "numbers"
             raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one form throughout")
-        self._dated = dated
+        self.dated = dated
         return value
 
     def bad_row(self, line: int, message: str) -> BadRow:

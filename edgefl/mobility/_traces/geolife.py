@@ -40,6 +40,7 @@ def read(path: Path, samples: Samples) -> None:
                 for name, at in (("latitude", 0), ("longitude", 1), ("days", 4))
             )
             time_s = round((days - EPOCH_DAYS) * 86_400, 3)  # ten decimals of days are steps of 9 us
+            samples.dated = True
             samples.add(line, "track", id_, time_s, lon, lat)
         except BadRow as bad:
             samples.skip(bad)

@@ -82,4 +82,4 @@ def test_the_command_says_how_to_go_on(
     assert not Path("my Fürst/my_model.py").exists()
     assert edgefl.load_scenario("my Fürst/scenario.yaml").name == "my-Furst"
     code_of("new", "b", "--name", "no way")
-    assert "--name 'no way': use letters" in capsys.readouterr().err
+    assert "--name 'no way': use a-z" in capsys.readouterr().err

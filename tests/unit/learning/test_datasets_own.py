@@ -97,6 +97,15 @@ def test_csv_with_a_file_of_test_samples() -> None:
     assert (data.test.x.tolist(), data.test.y.tolist()) == ([[4]], [1])
 
 
+@pytest.mark.parametrize("head", ["0,1,2,3", "4,5,6,y", "0,1,y,3", "4000.5,3990,3980,y", "a,1,0,y"])
+def test_numbers_may_be_names_of_columns(head: str) -> None:
+    """Columns are numbered as by pandas, or named by a quantity such as a wavelength."""
+    rows = "".join(f"{k},{k % 7},{k % 2},{k % 3}\n" for k in range(10))
+    Path("a.csv").write_text(f"{head}\n{rows}")
+    columns = {"label": "y"} if "y" in head else {}
+    assert Csv(path="a.csv", columns=columns).load().train.x.shape == (8, 3)
+
+
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
@@ -117,7 +126,15 @@ def test_csv_with_a_file_of_test_samples() -> None:
             "or it holds Python objects, which edgefl does not load",
         ),
         ("x,y\n1,0\n2\n", {}, "a.csv:3: 2 values expected, not 1"),
+        ({"x": X, "y": np.array(["cat", ""])[Y]}, {}, "a.npz: y is empty in sample 2 (counted from 1); fill"),
+        ({"x": X, "y": Y, "groups": np.array(["", "p"])[Y]}, {}, "groups is empty in sample 1"),
         ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' instead of a number in sample 2"),
+        ("x,y\n1,0\nfar,1\n", {}, "otherwise correct the value, or remove the sample or the column"),
+        ("x,y\n1,0\n ,1\n", {}, "column 'x' is empty in sample 2 (counted from 1); fill the gap, or remove"),
+        ("x,y\n1,cat\n2,\n3,dog\n", {}, "column 'y' is empty in sample 2"),
+        ("x,z,y\n1,p,0\n2,,1\n", {"columns": {"group": "z"}}, "column 'z' is empty in sample 2"),
+        ("5.1,3.5,cat\n4,3,dog\n6,4,cat\n", {}, "5.1, 3.5, cat, looks like a sample instead of column names"),
+        ("0,0,9,cat\n4,0,3,dog\n0,1,12,cat\n", {}, "add a line of names above it"),
         ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' instead of a finite number in sample 2"),
         ("x,y\n1,0\n2,1\n", {"columns": {"label": "z"}}, "a.csv has no column 'z'; its columns are x, y"),
         ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression, set targets: numbers"),
@@ -184,6 +201,10 @@ def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     assert half.train.x.shape == (3, 4)
     with refused_at("", "pets", "'text'", "image, label, x, owner"):
         HuggingFace(path="pets", columns={"inputs": "text"}).check()
+    empty = pets("test") | {"owner": ["eve", None] * 3}
+    monkeypatch.setitem(sys.modules, "datasets", Hub(lambda split: empty if split == "test" else pets(split)))
+    with refused_at("", "pets: column 'owner' is empty in sample 8"):
+        HuggingFace(path="pets", columns={"inputs": "x", "group": "owner"}).load()
     with refused_at("", "nobody/nothing", "on this machine"):
         HuggingFace(path="nobody/nothing").check()
 

@@ -173,14 +173,14 @@ def test_porto(write: Write) -> None:
 
 
 FIRST, SECOND, LAST = "39.984702,116.318417", "39.984683,116.318450", "39.984783,116.318450"
-DIRTY = f"id,t,lat,lon\n7,0,{FIRST}\n7,6,,\n7,6,{SECOND}\n7,5,{SECOND}\n7,12,{LAST}\n"
+DIRTY = f"id,t,lat,lon\n7,0,{FIRST}\n7,6,,\n7,6,{SECOND}\n7,5,{SECOND}\n7,12,{LAST}\n7,6,0,0\n"
 FAR = f"id,t,lat,lon\n7,0,0,0\n7,6,116.318450,39.984683\n7,6,{SECOND}\n7,9\n7,12,{LAST}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "bad", "first"), [(DIRTY, 2, ":3: lon"), (FAR, 3, ":2: '7' is at longitude 0")]
+    ("text", "bad", "first"), [(DIRTY, "2 of 6", ":3: lon"), (FAR, "3 of 5", ":2: '7' is at longitude 0")]
 )
-def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, first: str) -> None:
+def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: str, first: str) -> None:
     path = write(text)
     with refused_at("devices.mobility.path", "bad_rows: skip"):
         started(path, BEIJING)
@@ -189,6 +189,41 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
     assert first in notes[0]
     assert moved.positions_m(6.0)[0] == pytest.approx(near_m(116.318450, 39.984683, BEIJING), abs=1e-3)
     assert moved.positions_m(9.0)[0] == pytest.approx(near_m(116.318450, 39.984733, BEIJING), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t,id,x,y\n4,a,4,0\n2,b,0,7\n2,a,2,0\n0,a,0,0\n1,a,1,0\n",
+        "t,id,x,y\n2026-01-05T08:00:04+01:00,a,4,0\n2026-01-05T07:00:02Z,b,0,7\n2026-01-05T02:00:02-05:00,a,2,0\n"
+        "2026-01-05T07:00:00Z,a,0,0\n2026-01-05T08:00:01+01:00,a,1,0\n",
+    ],
+)
+def test_rows_are_sorted_by_time(write: Write, text: str) -> None:
+    """The order of rows does not matter, also if their dates are in several time zones."""
+    path = write(text)
+    moved, notes = started(path)
+    assert [device.id for device in moved.recorded] == ["a", "b"]
+    assert [moved.positions_m(time_s)[0].tolist() for time_s in (0.0, 1.5, 3.0, 4.0)] == [
+        [x, 0] for x in (0.0, 1.5, 3.0, 4.0)
+    ]
+    assert moved.positions_m(2.0)[1].tolist() == [0, 7]
+    assert notes == [
+        f"{path}: rows sorted by time: 2 of 5 follow a later row of their device; if a device's times begin again,"
+        " give each recording its own id"
+    ]
+
+
+def test_a_begin_after_the_trace_is_shown_as_the_traces_times(write: Write) -> None:
+    path = write("t,id,x,y\n2026-05-04T07:30:00+02:00,a,0,0\n2026-05-04T07:35:00+02:00,a,9,0\n")
+    with refused_at(
+        "devices.mobility.begin_s",
+        f"2026-05-04T07:31:00Z is after the last sample of {path}, 2026-05-04T05:35:00Z; set an earlier time; a date",
+    ):
+        started(path, begin_s="2026-05-04T07:31:00")
+    path = write("t,id,x,y\n0,a,0,0\n5,a,9,0\n")
+    with refused_at("", f"7 s is after the last sample of {path}, 5 s; set an earlier time"):
+        started(path, begin_s=7)
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:

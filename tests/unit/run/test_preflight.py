@@ -225,6 +225,62 @@ def test_labels_without_a_test_sample(
     assert not Path("out").exists()
 
 
+def noted(file: Path, *changes: str) -> list[list[str]]:
+    """Return the notes of `edgefl validate` and of a run."""
+    loaded = scenario.load(file, changes)
+    return [list(validation.check_build(loaded, "cpu").notes), prepare(loaded, device="cpu").notes]
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "said"),
+    [
+        ([0, 1, 2, 2], [0, 1, 5, 7, 5], "no training sample has their labels (5, 7): 12 of 20; correct"),
+        (list("abcd"), list("abcz"), "no training sample has their labels (z): 5 of 20; correct"),
+        ([0, 1, 2, 2], [0, 1], ""),  # the test samples lack a label
+    ],
+)
+def test_test_samples_that_no_session_can_test_are_noted(
+    train: list[Any], test: list[Any], said: str, digits: Path
+) -> None:
+    """Labels that only some sessions hold are left out on purpose, without a note."""
+    x = np.ones((40, 4), np.float32)
+    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
+    np.savez(digits.parent / "a.npz", **labels)
+    digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+    for notes in noted(digits):
+        assert [note.startswith("learning.dataset: test samples left out") for note in notes] == [
+            True
+        ] * bool(said)
+        assert all(said in note for note in notes)
+    assert noted(digits, "learning.partition={name: iid, label_sets: [[0], [1]]}")[0] == noted(digits)[0]
+
+
+WIDE = """\
+from torch import nn
+from edgefl.learning.tasks.classification import Classification
+
+def make(num_classes, further):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, num_classes + further))
+
+class Own(Classification):
+    pass
+"""
+
+
+def test_outputs_without_a_target_are_noted(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEFL_ALLOW_CODE", "1")
+    (digits.parent / "wide_model.py").write_text(WIDE)
+    model = "learning.model={name: factory, function: 'wide_model:make', arguments: {further: %d}}"
+    for notes in noted(digits, model % 2):
+        (note,) = notes
+        assert note.startswith(
+            "learning.model: the model returns 12 numbers for a target, but num_classes is 10"
+        )
+    assert noted(digits, model % 0) == [[], []]
+    own = "learning.task=wide_model:Own"
+    assert noted(digits, model % 2, own) == [[], []], "an own task may use further outputs"
+
+
 def test_labels_without_a_validation_sample(digits: Path) -> None:
     changes = [
         "learning.partition={name: iid, label_sets: [[0, 1], [8, 9]]}",

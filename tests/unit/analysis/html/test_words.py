@@ -8,6 +8,7 @@ import pandas as pd
 from edgefl.analysis import load_runs
 from edgefl.analysis.html.words import _one, comparison, outcome_table, session_table
 from edgefl.analysis.measures.further import further
+from edgefl.analysis.page.report import noted
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
@@ -64,6 +65,7 @@ def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run:
     run = next(runs.info.itertuples())
     told = [sentence for _, _, sentence in further(runs, run.variant)]
     assert told == ["Devices' updates were on average 1.50 models old (staleness)."]
+    assert noted([*told, "left out b"]) == [f"Note: {told[0]}", "Note: left out b."], "one full stop each"
     rounds = pd.read_csv(path / "rounds.csv").drop(columns=["staleness_mean", "staleness_max"])
     rounds.to_csv(path / "rounds.csv", index=False)
     runs = load_runs(path)
