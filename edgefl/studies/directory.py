@@ -6,6 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
@@ -27,7 +29,7 @@ def place(
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
         out: the study's directory, by default `runs/NAME`, with a number added if `runs/NAME` contains something
-            else, or only variants that the study does not have.
+            else, or variants that the study does not have.
 
     Raises:
         EdgeflError: the directory contains something other than this study; the message names the difference.
@@ -39,7 +41,7 @@ def place(
         path = Path("runs", name if number == 1 else f"{name}-{number}")
         if not path.exists():
             break
-        if _holds_a_study(path) and go_on and _shares_a_variant(path, prepared):
+        if _holds_a_study(path) and go_on and not _others(path, prepared):
             with suppress(EdgeflError):
                 return path, _check_unchanged(path, prepared)
     return path, {}
@@ -63,10 +65,38 @@ def _holds_a_study(path: Path) -> bool:
     return (path / FILE).is_file()
 
 
-def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
-    """Return whether a study's directory has no runs yet, or runs of one of these variants."""
-    held = {file.parents[1].relative_to(path) for file in path.glob("**/seed-*/run.json")}
-    return not held or not held.isdisjoint(run.parent for run in runs)
+def check_same(out: str | Path | None, name: str, runs: Iterable[Path]) -> None:
+    """Refuse a directory of another study, or with runs of variants that this study does not have.
+
+    Args:
+        out: the directory; None for a default directory, which `place` chooses.
+        name, runs: the study's name, and the path of each of its runs in its directory.
+
+    Raises:
+        EdgeflError: the directory is not this study's; its verdict would compare runs of two studies.
+    """
+    if out is None or not _holds_a_study(path := without_tilde(Path(out))):
+        return
+    try:
+        held = yaml.safe_load((path / FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        held = None
+    other = held.get("name", name) if isinstance(held, dict) else name
+    if other != name:
+        raise EdgeflError(f"{path}: belongs to the study '{other}', not to '{name}'; choose another --out")
+    # names with spaces are of an earlier version, and have an error of their own
+    if others := [one for one in _others(path, runs) if " " not in one]:
+        named = ", ".join(f"'{one}'" for one in others[:3]) + " and others" * (len(others) > 3)
+        raise EdgeflError(
+            f"{path}: has runs of {named}, which this study does not have, and the verdict would include them; choose"
+            " another --out, or delete them"
+        )
+
+
+def _others(path: Path, runs: Iterable[Path]) -> list[str]:
+    """Return the variants with runs in a study's directory that none of these runs belongs to."""
+    held = {file.parents[1].relative_to(path).as_posix() for file in path.glob("**/seed-*/run.json")}
+    return sorted(held - {run.parent.as_posix() for run in runs})
 
 
 def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:

@@ -15,7 +15,7 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
-from edgefl.studies.directory import place
+from edgefl.studies.directory import check_same, place
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
@@ -114,6 +114,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """
     load = Loaded(download=True)
     prepared = plan.prepared(load)
+    check_same(out, plan.name, prepared)
     directory, records = place(plan.name, out, prepared, go_on=True)
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     reuse = plan_reuse(prepared, states)

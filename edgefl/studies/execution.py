@@ -13,7 +13,7 @@ from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.reading import FILE as ABOUT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.adding_seeds import answered, ask
-from edgefl.studies.directory import FILE, make, place
+from edgefl.studies.directory import FILE, check_same, make, place
 from edgefl.studies.one_run import work
 from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
@@ -49,6 +49,8 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
         Interrupted: Ctrl-C or SIGTERM ended the study; runs under way are marked `interrupted`.
     """
     load = Loaded(download=True)
+    if options.go_on:
+        check_same(out, plan.name, [each.path for each in plan.runs])
     with interruptible():
         directory = _carry_out(plan, out, options, load)
         if plan.question is not None and options.shard[1] == 1:

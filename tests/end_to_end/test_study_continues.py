@@ -357,3 +357,20 @@ def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
         assert path_here.read_bytes() == path.read_bytes()
         assert "resumed" not in about(path_here.parent)
     assert not (out / "claims").exists()
+
+
+def test_a_directory_takes_no_other_study(radio: Path) -> None:
+    """A study of another name, or runs of a variant that a study no longer has, would enter its verdict."""
+    out = radio.parent / "out"
+    run(plan(radio), out)
+    before = (out / "study.yaml").read_text()
+    radio.write_text(STUDY.replace("name: radio", "name: other"))
+    for refuses in (lambda: run(plan(radio), out), lambda: list(dry_run(plan(radio), out))):
+        with refused_at("", "belongs to the study 'radio', not to 'other'"):
+            refuses()
+    radio.write_text(STUDY.replace("b: {}", "c: {}"))
+    with refused_at("", "has runs of 'b', which this study does not have"):
+        run(plan(radio), out)
+    assert (out / "study.yaml").read_text() == before
+    radio.write_text(STUDY.replace("b: {}", "b: {}, c: {devices.count: 3}").replace("[1, 2]", "[1, 2, 3]"))
+    assert len(runs(run(plan(radio), out))) == 9
