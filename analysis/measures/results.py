@@ -7,7 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.energy import energy_by_class
-from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.targets import Target, target_of, with_peaks
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
@@ -107,11 +107,10 @@ class Comparison(Found):
             these sessions missed the target; NaN without training.
 
         Raises:
-            ValueError: the target cannot be read, or is outside (0, 1].
+            ValueError: the target cannot be read, is outside (0, 1], or names an unknown variant.
         """
-        times = metrics.time_to_target(
-            self.rounds, self.runs.sessions, reference=self.reference, target=target
-        )
+        (goal,) = with_peaks([target_of(target)], list(self.table["variant"]), self.reference)
+        times = metrics.time_to_target(self.rounds, self.runs.sessions, reference=self.reference, target=goal)
         mine = times.merge(self.detail.loc[self.detail["in_scope"], metrics.SESSION], on=metrics.SESSION)
         by_seed = mine.groupby(metrics.RUN)["seconds_to_target"].mean()
         return by_seed.groupby("variant").mean().reindex(list(self.table["variant"]))

@@ -43,8 +43,21 @@ class SideBySide(NamedTuple):
 
 
 def roundless(runs: Runs) -> list[str]:
-    """List the folders of runs without a training round."""
-    return [str(path) for path in runs.info.loc[~_have_rounds(runs.info, runs.rounds), "path"]]
+    """List the folders of runs without a training round.
+
+    Raises:
+        ValueError: no run has a training round.
+    """
+    have = _have_rounds(runs.info, runs.rounds)
+    if not have.any():
+        ended = (runs.info["status"] == "completed").all()
+        fault = (
+            "rounds: simulate at least one session"
+            if ended
+            else "ended session: continue them with `edgefl resume`"
+        )
+        raise ValueError(f"the runs in {runs.path} have no {fault}")
+    return [str(path) for path in runs.info.loc[~have, "path"]]
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:

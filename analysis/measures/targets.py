@@ -62,6 +62,8 @@ def target_of(given: "str | float | Target") -> Target:
     if isinstance(given, Target):
         return given
     share = RELATIVE.fullmatch(given) if isinstance(given, str) else None
+    if isinstance(given, bool):
+        raise ValueError(f"target is {given}: give one {HOW}")
     try:
         value = float(share["share"]) / 100 if share else float(given)
     except (TypeError, ValueError) as error:

@@ -183,8 +183,6 @@ def _shown(found: pd.DataFrame, base: str, goal: Target | None) -> pd.DataFrame:
 def _notes(given: Runs, layout: Layout) -> list[str]:
     """Return notes on omissions; refuse unknown columns, and columns that need a single server."""
     without, several = roundless(given), several_servers(given.info)
-    if len(without) == len(given.info):
-        raise ValueError(f"the runs in {given.path} have no rounds: simulate at least one session")
     for name in layout.columns:
         if name not in COLUMNS:
             raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")

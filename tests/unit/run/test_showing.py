@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 import edgefl
 from edgefl.analysis.page import inline
 from edgefl.run import showing
+from tests.refusals import refused_at
 from tests.tables import sections
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -108,6 +109,10 @@ def test_time_to_counts_from_a_sessions_start(tmp_path: Path) -> None:
         again.time_to(8)
     with pytest.raises(edgefl.EdgeflError, match="target"):
         again.time_to(None)  # type: ignore[arg-type]
+    with refused_at("", "no variant 'nobody'"):
+        again.time_to("95% of nobody")
+    with refused_at("", "target is True"):
+        again.time_to(True)
 
 
 def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) -> None:
