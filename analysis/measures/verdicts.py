@@ -28,6 +28,7 @@ ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` that differs between seeds
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LOWER_TARGET = "give a lower target to compare their costs"
+MOST_DIGITS = 4  # of a ratio with an interval that fewer digits would hide
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
 
@@ -39,24 +40,27 @@ def versus(subject: str, base: str, time: Ratio, energy: Ratio, task: str) -> st
         time, energy: the subject's time and energy divided by those of the base, paired by seed.
         task: purpose of the costs, such as `to 80 % accuracy`.
     """
-    needs = f"{subject} needs {_times(time.mean)} the time of {base} {task}"
+    (of_time, time_ends), (of_joules, energy_ends) = with_ends(time), with_ends(energy)
+    needs = f"{subject} needs {of_time} times the time of {base} {task}"
     if time.pairs < 2:
-        return f"{needs}, and {_times(energy.mean)} the energy ({NO_INTERVAL})."
+        return f"{needs}, and {of_joules} times the energy ({NO_INTERVAL})."
     if {*time.ends, *energy.ends} == {1.0}:
         return (
             f"{subject} needs exactly the time and energy of {base} {task} with each of {time.pairs} seeds."
         )
-    of_energy = f"{_times(energy.mean)} the energy ({_interval(energy)})"
+    of_energy = f"{of_joules} times the energy ({energy_ends})"
     if time.pairs < LEAST:
-        return f"{needs} (2 seeds: {_interval(time)}), and {of_energy}."
-    within, unclear = f"95 % interval {_interval(time)}", "pairs of runs show no clear difference"
-    around = f"({_times(energy.mean)}, {_interval(energy)})"
+        return f"{needs} (2 seeds: {time_ends}), and {of_energy}."
+    within, unclear = f"95 % interval {time_ends}", "pairs of runs show no clear difference"
+    around = f"({of_joules} times, {energy_ends})"
     if time.decided:
         first = f"{needs} ({time.pairs} seeds, {within})"
         return (
             f"{first}, and {of_energy}." if energy.decided else f"{first}; in energy the {unclear} {around}."
         )
-    first = f"{subject}: {time.pairs} {unclear} from {base} in time {task} ({_times(time.mean)} the time, {within})"
+    first = (
+        f"{subject}: {time.pairs} {unclear} from {base} in time {task} ({of_time} times the time, {within})"
+    )
     return f"{first}; {subject} needs {of_energy}." if energy.decided else f"{first}, nor in energy {around}."
 
 
@@ -201,20 +205,29 @@ def _times(ratio: float) -> str:
     return f"{two_digits(ratio)} times"
 
 
-def two_digits(ratio: float) -> str:
-    """Write a ratio with two digits, and a huge or tiny one as a bound."""
+def with_ends(ratio: Ratio) -> tuple[str, str]:
+    """Write a mean ratio, and the ends of its interval, with as many digits as their difference needs."""
+    values = (ratio.mean, *ratio.ends)
+    equal = math.isclose(min(values), max(values), rel_tol=1e-9)
+    for digits in (2, 3, MOST_DIGITS):
+        mean, *ends = (two_digits(value, digits) for value in values)
+        hidden = {mean, *ends} == {mean} or (ratio.decided and mean == two_digits(1.0, digits))
+        if equal or not hidden:
+            break
+    return mean, " to ".join(ends)
+
+
+def two_digits(ratio: float, digits: int = 2) -> str:
+    """Write a ratio with two digits, or another number, and a huge or tiny one as a bound."""
     if math.isnan(ratio):
         return "an unknown number of"
     if ratio > LARGEST:
         return f"over {LARGEST:,.0f}"
     if ratio < 1 / LARGEST:
         return f"under {1 / LARGEST:g}"
-    ratio = float(f"{ratio:.1e}") if ratio < 100 else ratio  # 0.998 is 1.0, not 1.00
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.{max(0, 1 - math.floor(math.log10(ratio)))}f}"
-
-
-def _interval(ratio: Ratio) -> str:
-    return " to ".join(map(two_digits, ratio.ends))
+    ratio = float(f"{ratio:.{digits - 1}e}") if ratio < 100 else ratio  # 0.998 is 1.0, not 1.00
+    decimals = digits - 1 - math.floor(math.log10(ratio))
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.{max(0, decimals)}f}"
 
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:

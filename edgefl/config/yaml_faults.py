@@ -8,7 +8,7 @@ import re
 
 import yaml
 
-from edgefl.errors import quoted
+from edgefl.errors import clipped, quoted
 
 Fault = tuple[int, str]  # line, counted from 1, and description of the fault
 
@@ -97,6 +97,7 @@ def _second_colon(text: str) -> str:
     key, _, value = text.strip().partition(": ")
     if BRACKET.match(key):
         return colon_missing(text)
+    key, value = clipped(key), clipped(value)
     write = f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is text"
     return f"the value contains a second ': '; {write}"
 

@@ -125,6 +125,15 @@ def test_a_ratio_has_two_digits_after_rounding_too(ratio: float, text: str) -> N
     assert two_digits(ratio) == text
 
 
+def test_a_small_clear_difference_is_not_rounded_away(write_run: Write) -> None:
+    """Ratios of 1.002, 1.003 and 1.004 are clearly above 1, which two digits would hide."""
+    near = [(10.0 * ratio, 5.0, 0.9) for ratio in (1.002, 1.003, 1.004)]
+    _, second, *_ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "near": near})
+    assert second.startswith(
+        "near needs 1.003 times the time of ours to 80 % accuracy (3 seeds, 95 % interval 1.001"
+    )
+
+
 def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
     both = {"ours": [(10.0, 5.0, 0.4)] * 2, "b": [(20.0, 5.0, 0.5)] * 2}
     first, second = verdicts(write_run, both)

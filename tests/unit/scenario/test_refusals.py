@@ -76,7 +76,7 @@ devices | count for all | devices.classes={a: {count: 3}, b: {share: 0.7}}
 devices | a and b | devices.classes={a: {}, b: {}}
 devices | class a | devices.classes={a: {share: 0.01}, b: {}}
 devices.classes.a | either share or count | devices.classes={a: {share: 0.1, count: 1}, b: {}}
-devices.classes.7 up.[key] | letter | devices.classes={7 up: {}}
+devices.classes.7 up.[key] | a-z or A-Z | devices.classes={7 up: {}}
 devices.classes | 1 item | devices.classes={}
 devices | the classes' shares | devices={density_per_km2: 100, classes: {a: {count: 3}, b: {}}}
 devices.classes.a.ut_height_m | 13 | TWO.a.ut_height_m=22; radio.path_loss=uma
