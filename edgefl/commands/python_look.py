@@ -77,7 +77,7 @@ def validate(
 
 
 def describe(what: str, scenario: str | Path | None = None) -> Lines:
-    """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
+    """Describe a component, a section, a key, or a column of a run's tables: meaning, unit, range, default, source.
 
     Args:
         what: name to describe, such as `algorithms/fedprox`, `radio.slot_s`, `energy_j`, `rounds.csv` or `papers`.

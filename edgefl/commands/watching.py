@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import yaml
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -25,7 +24,7 @@ from edgefl.errors import EdgeflError
 from edgefl.run.progress import RunProgress, wall_time
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import reading
-from edgefl.run_directory.reading import FILE, RoundRows, about_of
+from edgefl.run_directory.reading import FILE, RoundRows, about_of, study_of
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
@@ -213,7 +212,7 @@ def find(path: Path) -> list[_Watched]:
     Raises:
         EdgeflError: no run was found.
     """
-    variants = list(_study(path).get("variants") or [])
+    variants = list(study_of(path).get("variants") or [])
 
     def place(run: Path) -> tuple[str, int, str, int]:
         """Return the key that sorts runs: variants in the order of the study's file, seeds by number."""
@@ -235,7 +234,7 @@ def find(path: Path) -> list[_Watched]:
 
 def planned(path: Path) -> int | None:
     """Return the maximum number of runs of a study, or None if it is unknown or the study's question is answered."""
-    data = _study(path)
+    data = study_of(path)
     try:
         with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:
             if all(setting["why"] for setting in csv.DictReader(answer)):
@@ -252,15 +251,6 @@ def _points(axis: Any) -> int:
     """Return the number of points on an axis of a grid."""
     together = list(axis) == ["zip"]
     return len(next(iter(axis["zip"].values()))) if together else len(axis)
-
-
-def _study(path: Path) -> dict[str, Any]:
-    """Return the content of a folder's study.yaml; empty if there is none."""
-    try:
-        data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> Group:

@@ -13,12 +13,15 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO
 
+import yaml
+
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError, near_path
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.score import ACCURACY, field_name
 
 FILE = "run.json"
+STUDY = "study.yaml"
 ROUNDS = "rounds.csv"
 STATUSES = ("running", "completed", "interrupted", "failed")
 # keys that identify a run; a run that stopped after its claim has none of these
@@ -84,6 +87,15 @@ def claim_of(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return {}
     return owner if isinstance(owner, dict) and not _wrong_process(owner) else {}
+
+
+def study_of(directory: Path) -> dict[str, Any]:
+    """Return the content of a study directory's study.yaml; {} if it is missing or damaged."""
+    try:
+        data = yaml.safe_load((directory / STUDY).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 class RoundRows:

@@ -6,11 +6,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
+from edgefl.run_directory.reading import STUDY, study_of
 from edgefl.run_directory.results import fresh_directory, require_free
 from edgefl.scenario.prepared import Identity, Prepared, in_short
 from edgefl.scenario.scenario import load as load_scenario
@@ -18,7 +17,7 @@ from edgefl.scenario.scenario import written
 from edgefl.studies.states import State, about_run
 from edgefl.studies.study_file import folder_of
 
-FILE = "study.yaml"
+FILE = STUDY
 
 
 def place(
@@ -77,12 +76,7 @@ def check_same(out: str | Path | None, name: str, runs: Iterable[Path]) -> None:
     """
     if out is None or not _holds_a_study(path := without_tilde(Path(out))):
         return
-    try:
-        held = yaml.safe_load((path / FILE).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        held = None
-    other = held.get("name", name) if isinstance(held, dict) else name
-    if other != name:
+    if (other := study_of(path).get("name", name)) != name:
         raise EdgeflError(f"{path}: belongs to the study '{other}', not to '{name}'; choose another --out")
     # names with spaces are of an earlier version, and have an error of their own
     if others := [one for one in _others(path, runs) if " " not in one]:

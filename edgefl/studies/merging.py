@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
+from edgefl.run_directory.reading import study_of
 from edgefl.studies.directory import FILE
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.states import State, about_run, clear, state_of
@@ -71,12 +70,10 @@ def _check_one_study(directories: Sequence[Path]) -> None:
 
 
 def _study_in(directory: Path) -> str:
-    try:
-        return str(yaml.safe_load((directory / FILE).read_text(encoding="utf-8"))["name"])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise EdgeflError(
-            f"{directory / FILE}: cannot be read; give directories made by `edgefl study`"
-        ) from error
+    name = study_of(directory).get("name")
+    if name is None:
+        raise EdgeflError(f"{directory / FILE}: cannot be read; give directories made by `edgefl study`")
+    return str(name)
 
 
 def _runs_in(directory: Path) -> list[Path]:
