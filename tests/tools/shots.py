@@ -1,15 +1,18 @@
 """Take screenshots of terminal, notebook, report and site, on a desktop and a phone, in light and dark mode.
 
-`make shots` writes runs/shots/NAME-WIDTH-LOOK.png. A page that is wider than its screen is an error.
+`make shots` writes runs/shots/NAME-WIDTH-LOOK.png, and the report's picture in docs/first-hour.md. A page that is
+wider than its screen is an error.
 """
 
 import html
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import typer
+import yaml
 from rich.console import Console
 from rich.text import Text
 
@@ -37,6 +40,10 @@ COMMANDS = (
 SITE = ("index.html", "first-hour/index.html", "energy/index.html", "reference-python/index.html")
 WIDTHS, LONGEST = (1280, 390), 9000  # px
 LOADED = "document.readyState === 'complete'"
+FIRST_HOUR = Path("docs/first-hour.md")
+HALFWAY = (
+    "{ const at = document.getElementById('time'); at.value = 5000; at.dispatchEvent(new Event('input')) }"
+)
 BODY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
 HEAD = (
     "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
@@ -62,6 +69,7 @@ def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
         f"site-{Path(page).parent.name or 'index'}": site / page for page in SITE if (site / page).exists()
     }
     wide = [shot for name, file in files.items() for shot in _shots(name, file, out)]
+    _first_report(out)
     print("\n".join(wide) or f"{len(files)} pages in {out}")
     sys.exit(bool(wide))
 
@@ -77,6 +85,20 @@ def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
         "fedprox": {"learning.algorithm": "fedprox"},
     }
     return edgefl.Results(run), edgefl.study(SCENARIO, variants, seeds=[1, 2, 3], out=study, device="cpu")
+
+
+def _first_report(out: Path) -> None:
+    """Draw the picture of docs/first-hour.md: the report of the page's own scenario, halfway through its replay."""
+    found = re.search(r"```yaml[^\n]*\n(.*?)```", FIRST_HOUR.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    run = out / "first"
+    if not run.exists():
+        edgefl.simulate(yaml.safe_load(found[1]), run, device="cpu")
+    report = edgefl.Results(run).report()
+    with chromium.browser() as page:
+        page.open(report, 1160, dark=False, ready=chromium.REPORT_READY)
+        page.js(HALFWAY)
+        page.picture(FIRST_HOUR.parent / "first-report.png", 1160, 1180)
 
 
 def _terminal(out: Path, columns: int) -> str:
