@@ -152,6 +152,15 @@ class Frame:
         rest = min(rest, self._airtime)  # rounding may exceed a period: use its last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
+    def whole_slots(self, airtime: float) -> float:
+        """Return the airtime, up to the end of their last slot, of transfers that use `airtime` > 0.
+
+        This is the mean over all slots in which a transfer may begin, those that serve the direction.
+        """
+        least = airtime * (1 - 1e-12)  # a rounding error must not add a slot
+        used = [self.airtime(first, self.slots(first, least)) for first in self._served]
+        return sum(used) / len(used)
+
     def autocorrelation(self) -> FloatArray:
         """Return R(j) = mean over n of w_n w_(n+j), [period + 1] for j = 0 .. period."""
         w = np.asarray(self.weights)

@@ -1,10 +1,19 @@
 """Compare background traffic with queueing theory. A correct program fails for at most one seed in 1,000."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
+import simpy
 
+from edgefl.engine.air.background import BackgroundTraffic
+from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.radio import Radio
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.backgrounds import Background
+from edgefl.engine.backgrounds.load import Load
 from edgefl.engine.records import DeviceRound
+from edgefl.rng import Streams
 from edgefl.testing import Scripted, small_world
 
 SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
@@ -47,3 +56,49 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
     assert error_s < 0.05 * expected_s
     # allow a slot for rounding up the transfer, and a slot for rounding up other users' files
     assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S
+
+
+@pytest.mark.parametrize("slots", [0.2, 1.4, 5.8])  # the size of a file, in full slots at the links' rate
+@pytest.mark.parametrize("tdd", [None, {"pattern": "DDDSU", "special": "10:2:2"}])
+def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, str] | None) -> None:
+    """Poisson arrivals that occupy the band for a time x each, at a rate of load / x, occupy a share `load` of it.
+
+    With n files the standard error of this share is load / sqrt(n). A file of 0.2 slots has the band for a whole
+    slot, since a scheduler decides once per slot. At a low load such a file begins in the first D twice as often as
+    in S: it uses 0.4 + 0.2 + 0.2 + 0.2 x 5/7 slots on average, 1.5 % more than (3 + 5/7) / 4, the mean over all slots
+    that serve the downlink.
+    """
+    load, cap, width_hz, until_s = 0.6, 4.0, 1e7, 20.0
+    radio = Radio(
+        simpy.Environment(),
+        settings=RadioSettings(
+            preset="journal",
+            bandwidth_hz=width_hz,
+            slot_s=SLOT_S,
+            tdd=tdd,
+            sharing="dynamic",
+            scheduler="round_robin",
+            link={"max_efficiency": cap},
+            budget={"power_over_share": "per_resource_block"},
+            background=Load(downlink_load=load, file_bits=round(slots * cap * width_hz * SLOT_S)),
+        ),
+        device_power_w=1.0,
+        speeds_m_s=np.zeros(1),
+        gains=Mock(),
+        streams=Streams(1),
+    )
+    air = radio.air
+    snr = {direction: np.full(3, 1e6) for direction in DIRECTIONS}  # the cap holds in every slot
+    files = []
+    band = air.band(0, "downlink")
+    begin = band.begin
+    band.begin = lambda *how, **options: files.append(how) or begin(*how, **options)  # type: ignore[method-assign]
+    for process in BackgroundTraffic(air, [0], lambda cell: snr, Streams(5)).processes():
+        radio.env.process(process)
+    radio.env.run(until=until_s)
+    band.catch_up(air.next_slot(until_s))
+    share = band.sent_slots / (until_s / SLOT_S * air.carriers["downlink"].frame.mean)
+    assert share == pytest.approx(load, abs=(STANDARD_ERRORS / np.sqrt(len(files)) + 0.016) * load)
+    assert len(files) > 400
+    # the queue of a processor-sharing server has load / (1 - load) = 1.5 files on average
+    assert len(band._ends) < 30

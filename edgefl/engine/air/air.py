@@ -70,6 +70,13 @@ class AirInterface:
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return the mean duration in s of a transfer alone in the band; inf if the link carries no data."""
-        taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
-        return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)
+        """Return the mean duration in s of transfers [n] alone in the band; inf if a link carries no data.
+
+        A transfer has the band up to the end of its last slot, so that a payload of half a slot takes a slot.
+        """
+        carrier, taken_s = self.carriers[direction], np.full(len(snr), np.inf)
+        reached = np.flatnonzero(snr >= self.monitoring.lowest_snr[direction])
+        slots = carrier.need(payload_bits) / carrier.mean_share_rate(1.0, snr[reached])
+        taken = [carrier.frame.whole_slots(airtime) for airtime in slots.tolist()]
+        taken_s[reached] = np.array(taken) / carrier.frame.mean * self.slot_s
+        return taken_s

@@ -31,10 +31,11 @@ class BackgroundTraffic:
     """Poisson arrivals of background files, each for a random user, in each cell and direction.
 
     The load is the fraction of time for which the files alone would occupy the band, so the arrival rate is the load
-    divided by the mean duration of a file that has the band to itself. For traffic in bit/s, the arrival rate is the
-    traffic divided by a file's bits. If the load changes, so does the arrival rate, whose integral up to the next
-    arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR is too low for any rate
-    have no traffic. Left out: congestion control, sessions of users, and a limit of one file at a time per user.
+    divided by the mean duration of a file that has the band to itself, in whole slots. For traffic in bit/s, the
+    arrival rate is the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose
+    integral up to the next arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR
+    is too low for any rate have no traffic. Left out: congestion control, sessions of users, and a limit of one file
+    at a time per user.
 
     Args:
         cells: cells with background traffic.
@@ -93,12 +94,14 @@ class BackgroundTraffic:
         key = self.streams.key("background", "fading", direction, cell)
         parts = self.air.settings.link.frequency_taps
         fading = {user: fading_in_parts(key ^ user << 64, correlation, parts) for user in reached.tolist()}
-        number = 0
-        while (delay_s := self._delay_s(cell, direction, mean_s, rng.standard_exponential())) < math.inf:
-            yield env.timeout(delay_s)
+        number, come_s = 0, env.now
+        while (
+            come_s := self._next_s(cell, direction, mean_s, come_s, rng.standard_exponential())
+        ) < math.inf:
+            yield env.timeout(max(0.0, come_s - env.now))
             user = int(rng.choice(reached))
-            slot = self.air.next_slot(env.now)
-            yield self.air.until(slot)
+            slot = self.air.next_slot(come_s)
+            yield self.air.until(slot)  # the next file may come in the meantime
             number += 1
             with refused("radio"):
                 self.air.band(cell, direction).begin(
@@ -132,17 +135,16 @@ class BackgroundTraffic:
             raise wrong(self._settings.load, answer, wanted, "radio", "background")
         return answer
 
-    def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time in s after which `files` files have arrived on average; inf if that never happens."""
+    def _next_s(self, cell: int, direction: Direction, mean_s: float, time_s: float, files: float) -> float:
+        """Return when, from time_s on, `files` files will have arrived on average; inf if that never happens."""
         if (bps := self._settings.bps(direction)) is not None:
-            return self._settings.file_bits / bps * files
-        now_s = time_s = self.air.env.now
+            return time_s + self._settings.file_bits / bps * files
         while True:
             load, until_s = self._load(direction, cell, time_s)
             if load:
-                delay_s = mean_s / load * files
-                if time_s + delay_s <= until_s:
-                    return time_s - now_s + delay_s
+                next_s = time_s + mean_s / load * files
+                if next_s <= until_s:
+                    return next_s
                 files -= (until_s - time_s) * load / mean_s
             if until_s == math.inf:
                 return math.inf

@@ -55,6 +55,15 @@ def test_slots_is_the_first_count_with_enough_airtime(
     assert frame.slots(first_slot, 0.0) == 0
 
 
+def test_a_transfer_has_its_slots_to_the_end() -> None:
+    """In a plain frame 0.2 slots are 1 slot and 2.5 are 3. In a frame DSU with a special slot of 1/7, 0.1 is the
+    first slot, (1 + 1/7) / 2 on average; 0.5 is D, or S and D; 8/7 is both slots, whichever is first."""
+    plain, special = Frame((1.0,)), Frame((1.0, 1 / 7, 0.0))
+    assert [plain.whole_slots(airtime) for airtime in (0.2, 1.0, 2.5)] == [1, 1, 3]
+    found = [special.whole_slots(airtime) for airtime in (0.1, 0.5, 8 / 7)]
+    assert found == pytest.approx([4 / 7, (1 + 8 / 7) / 2, 8 / 7], rel=1e-12)
+
+
 @given(weights=WEIGHTS)
 def test_autocorrelation_by_its_definition(weights: tuple[float, ...]) -> None:
     period = len(weights)
