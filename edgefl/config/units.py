@@ -69,7 +69,8 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any], field: FieldInfo |
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""
     if isinstance(given, str):
-        return with_unit(place[-1], given) if place else ""
+        wants_text = str(error.get("type", "")).startswith("string")  # such as a name that breaks its pattern
+        return with_unit(place[-1], given) if place and not wants_text else ""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     if unit not in PREFIXES:
