@@ -28,11 +28,11 @@ class Tables(NamedTuple):
 class InService(NamedTuple):
     """The devices of a run that are ever in the area of the cells, and their time spans out of service.
 
-    count: number of these devices. gaps_s: [gaps, 2] start and end of each span in which one of them is away,
+    devices: number of these devices. gaps_s: [gaps, 2] start and end of each span in which one of them is away,
     switched off or empty; the spans of one device do not overlap.
     """
 
-    count: int
+    devices: int
     gaps_s: np.ndarray
 
     @classmethod

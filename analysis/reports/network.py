@@ -149,7 +149,7 @@ def _course(own: "Tables", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray
             "time_s": (edges_s[1:] + edges_s[:-1]) / 2,
             "handovers_per_hour": 3600 * np.histogram(handovers["time_s"], edges_s)[0] / lasted_s,
             "ping_pongs_per_hour": 3600 * np.histogram(back["time_s"], edges_s)[0] / lasted_s,
-            "in_service": service.count - np.diff(service.missing_s(until_s)) / lasted_s,
+            "in_service": service.devices - np.diff(service.missing_s(until_s)) / lasted_s,
             "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
         }
     )
@@ -183,7 +183,7 @@ def _figures_of(own: Tables, runs: Runs) -> dict[str, Any]:
     service = InService.of(own)
     whole = run.devices_recorded == "all"
     # a run without devices or time has no shares
-    service_s = service.count * run.simulated_s - float(np.diff(service.gaps_s).sum()) or math.nan
+    service_s = service.devices * run.simulated_s - float(np.diff(service.gaps_s).sum()) or math.nan
     # the last interruptions may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
