@@ -64,8 +64,8 @@ def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[
         return {"title": "", "time": [], "series": []}
     cells = frames["cell"]
     known = np.unique(cells[~np.isnan(cells)]).astype(int)
-    # in a single cell, devices beyond its edge are not present
-    here = (~np.isnan(frames["x_m"] if len(known) > 1 else cells)).sum(axis=0)
+    # devices beyond the edge, and with several cells those that are switched off, are not present
+    here = (~np.isnan(cells)).sum(axis=0)
     step = max(1, len(here) // MOST_POINTS)
     lines: dict[str, tuple[int | None, np.ndarray]] = {"all present": (None, here)}
     title = "Devices present"

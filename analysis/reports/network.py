@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
-from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
+from edgefl.analysis.measures.in_service import InService, Tables, ledgers
+from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, unit_for, with_unit
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
@@ -20,7 +21,6 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.vocabulary import (
     CAUSES,
     COMPLETED,
-    CONDITIONS,
     EVENTS,
     GONE,
     HANDOVER,
@@ -31,7 +31,7 @@ from edgefl.analysis.runs.vocabulary import (
 
 PERIODS = 30  # number of periods of a run, for averages over time
 # only the columns that the figures need, since each column is copied once per run
-OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
+OF_EVENTS = ["time_s", "event", "device", "cell", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
 
@@ -133,16 +133,14 @@ def over_time(runs: Runs) -> pd.DataFrame:
     return pd.concat(courses, ignore_index=True)
 
 
-def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) -> pd.DataFrame:
+def _course(own: "Tables", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) -> pd.DataFrame:
     run, events = own.run, own.events
     until_s = np.clip(edges_s, 0.0, run.simulated_s)
     lasted_s = np.diff(until_s)
     lasted_s[lasted_s <= 0] = math.nan  # periods after the run's end have no rate
     handovers = events[events["event"] == HANDOVER]
     back = handovers[handovers["detail"] == "ping_pong"]
-    gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
-    # [edges] device-seconds out of service before each edge
-    missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
+    service = InService.of(own)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     course = pd.DataFrame(
         {
@@ -151,25 +149,18 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
             "time_s": (edges_s[1:] + edges_s[:-1]) / 2,
             "handovers_per_hour": 3600 * np.histogram(handovers["time_s"], edges_s)[0] / lasted_s,
             "ping_pongs_per_hour": 3600 * np.histogram(back["time_s"], edges_s)[0] / lasted_s,
-            "in_service": len(_devices_of(own, runs)) - np.diff(missing_s) / lasted_s,
+            "in_service": service.devices - np.diff(service.missing_s(until_s)) / lasted_s,
             "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
         }
     )
     return course[~np.isnan(lasted_s)]
 
 
-class _Own(NamedTuple):
-    """One run, with the rows of its tables."""
-
-    run: Any
-    events: pd.DataFrame
-    devices: pd.DataFrame
-
-
-def _each(runs: Runs) -> Iterator[_Own]:
+def _each(runs: Runs) -> Iterator[Tables]:
     events, devices = _by_run(runs.events, OF_EVENTS), _by_run(runs.devices, OF_DEVICES)
+    sessions, ledger = _by_run(runs.sessions, ["devices"]), _by_run(ledgers(runs), ["device", "energy_j"])
     for run in runs.info.itertuples():
-        yield _Own(run, events(run), devices(run))
+        yield Tables(run, events(run), devices(run), sessions(run), ledger(run))
 
 
 def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
@@ -185,22 +176,14 @@ def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataF
     return of
 
 
-def _devices_of(own: _Own, runs: Runs) -> set[int]:
-    """Return the ids of all devices of a run."""
-    if own.run.devices_recorded == "all":
-        return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
-    return {*of_run(runs.ledger, own.run)["device"]}  # the ledger has all devices
-
-
-def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
-    run, events, devices = own
+def _figures_of(own: Tables, runs: Runs) -> dict[str, Any]:
+    run, events, devices = own.run, own.events, own.devices
     check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
     handovers = events[events["event"] == HANDOVER]
-    seen = _devices_of(own, runs)
+    service = InService.of(own)
     whole = run.devices_recorded == "all"
     # a run without devices or time has no shares
-    missing_s = sum(end_s - since_s for since_s, end_s in _gaps(events, run.simulated_s))
-    service_s = len(seen) * run.simulated_s - missing_s or math.nan
+    service_s = service.devices * run.simulated_s - float(np.diff(service.gaps_s).sum()) or math.nan
     # the last interruptions may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
@@ -226,39 +209,6 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
         "interruption_share": interruption_s / service_s,
         **(lost if whole else dict.fromkeys(lost, math.nan)),
     }
-
-
-def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
-    """List the time spans in which a device lacked a condition of service; one device's spans do not overlap."""
-    changes = events[events["event"].isin(CONDITIONS)]
-    return [
-        gap
-        for _, rows in changes.groupby("device")
-        for gap in _gaps_of(zip(rows["time_s"], rows["event"], strict=True), until_s)
-    ]
-
-
-def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
-    """List the gaps in one device's service, from its events (time, name) in order of time."""
-    lacks: dict[str, float] = {}  # condition -> its start
-    known: set[str] = set()
-    gaps: list[tuple[float, float]] = []
-    for time_s, event in changes:
-        condition, fulfilled = CONDITIONS[event]
-        if fulfilled:
-            # a device whose first event is an arrival was away from the start
-            gaps.append((lacks.pop(condition, 0.0 if condition not in known else time_s), time_s))
-        else:
-            lacks[condition] = time_s
-        known.add(condition)
-    gaps += [(since_s, until_s) for since_s in lacks.values()]
-    joined: list[tuple[float, float]] = []
-    covered_s = 0.0
-    for since_s, end_s in sorted(gaps):
-        if end_s > max(since_s, covered_s):
-            joined.append((max(since_s, covered_s), end_s))
-        covered_s = max(covered_s, end_s)
-    return joined
 
 
 ROWS: dict[str, Quantity] = {

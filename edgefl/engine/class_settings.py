@@ -25,7 +25,12 @@ class _DeviceNumber(Section):
         None, description="number of devices; all: every device of the trace; or set density_per_km2 instead"
     )
     density_per_km2: float | None = Field(
-        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
+        None,
+        gt=0,
+        le=1e6,
+        description="mean devices per km^2 of a Poisson point process on the disc in which devices are placed, with"
+        " the radius of the cell or layout times the largest area_factor, instead of count; models of mobility that"
+        " place devices elsewhere, or gather them in the middle, move as many devices",
     )
     populations: int = Field(
         1,

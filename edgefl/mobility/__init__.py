@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, ClassVar, Protocol, Self
 
 import numpy as np
@@ -99,6 +99,17 @@ def still_until_s(movement: Movement, time_s: float) -> float:
         until_s: float = told(time_s)
         return until_s
     return time_s if movement.moves else math.inf
+
+
+def notes(movement: Movement, ids: np.ndarray) -> Iterator[str]:
+    """Yield what readers must know about the movement of the given devices; a movement may have a method `notes`.
+
+    Args:
+        ids: [n] numbers of the devices in this movement.
+    """
+    told = getattr(movement, "notes", None)
+    if told is not None:
+        yield from told(ids)
 
 
 class Mobility(Component):

@@ -1,11 +1,11 @@
 """Joint movement of devices with several mobility models."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgefl.mobility import Movement, Trips, still_until_s, trips
+from edgefl.mobility import Movement, Trips, notes, still_until_s, trips
 
 
 class Together:
@@ -38,6 +38,11 @@ class Together:
             (still_until_s(movement, time_s) for ids, movement, _ in self._parts if len(ids)),
             default=math.inf,
         )
+
+    def notes(self, ids: np.ndarray) -> Iterator[str]:
+        """Yield each movement's notes on those of the given devices that it moves."""
+        for own, movement, rows in self._parts:
+            yield from notes(movement, rows[np.isin(own, ids)])
 
     def trips(self, time_s: float) -> Trips:
         """Return each device's trip at a time, from the device's mobility model."""

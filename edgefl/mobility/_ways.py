@@ -106,7 +106,7 @@ def cut_off(
     if streets.lost is None:
         return
     for place, name in enumerate(names):
-        travelling = [ids for pair, ids in pairs.items() if place in pair]
+        travelling = [ids for pair, ids in pairs.items() if place in pair and len(ids)]
         if not travelling:
             continue
         spots = np.unique(spots_m[place][:, np.unique(np.concatenate(travelling))], axis=1)

@@ -206,14 +206,9 @@ class _Commutes(Legs):
         self._leaves = _Leaves(model, draws, UniformDraws(streams, len(people), ("mobility", "days")), people)
         goals = np.array([model._names.index(trip.to) for trip in model.plan])
         self._goals = goals
-        pairs = self._leaves.pairs(goals)
-        streets = model.places.streets_for(model.travels_by)
-        self._ways = Ways(spots_m, pairs, streets)
-        model.places.notes.extend(
-            without_a_return(self._leaves.followed, [trip.to for trip in model.plan], HOME)
-        )
-        if streets is not None:
-            model.places.notes.extend(cut_off(spots_m, pairs, streets, model._names))
+        self._pairs = self._leaves.pairs(goals)
+        self._model, self._streets = model, model.places.streets_for(model.travels_by)
+        self._ways = Ways(spots_m, self._pairs, self._streets)
         self._spots_m = spots_m
         # number of the last entry that the person followed, see `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)
@@ -222,6 +217,14 @@ class _Commutes(Legs):
         self._corner = np.zeros(len(people), dtype=np.int64)
         self._last = np.zeros(len(people), dtype=np.int64)
         self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
+
+    def notes(self, ids: np.ndarray) -> Iterator[str]:
+        """Yield notes on people among `ids` that never come home, and on places that their routes do not reach."""
+        goals = [trip.to for trip in self._model.plan]
+        yield from without_a_return(self._leaves.followed[:, ids], goals, HOME)
+        if self._streets is not None:
+            own = {pair: people[np.isin(people, ids)] for pair, people in self._pairs.items()}
+            yield from cut_off(self._spots_m, own, self._streets, self._model._names)
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
         """Return where people are at time 0, by following the plan from an earlier day."""

@@ -79,9 +79,10 @@ class Trace(Mobility):
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
-    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DATE] | None = Field(
+    begin_s: Annotated[float, Field(ge=-1e16, le=1e16), DATE] | None = Field(
         None,
-        description="time or date in the trace at which the simulation begins; if left out, the first sample's time",
+        description="time or date in the trace at which the simulation begins; if left out, the first sample's time;"
+        " for times in milliseconds since 1970, seconds since 1970 mean the same as a date",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
@@ -196,8 +197,10 @@ class Trace(Mobility):
         if samples.degrees:
             with about(*PLACE), refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
-        begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
-        last_s = float(rows[:, 0].max())
+        first_s, last_s = float(rows[:, 0].min()), float(rows[:, 0].max())
+        begin_s = first_s if self.begin_s is None else self.begin_s
+        if first_s > MILLISECONDS > begin_s:
+            begin_s /= self.time_scale  # a date in seconds, but the trace's times are in milliseconds
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
         if last_s < begin_s:

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from edgefl.contract import BEGIN, REPORTED_LOSS, REPORTED_NORM, Learner, LocalRound, Now, SessionStart
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.clock import Clock
@@ -16,6 +18,7 @@ from edgefl.learners.building import Means, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
 from edgefl.learners.training import Learners, Training
+from edgefl.mobility import notes as notes_on
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_learners, check_world
@@ -133,6 +136,7 @@ def prepare(
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
-        notes = [*of_world, *world.places.noted(), *notes_at_start(training), *checked]
+        of_people = notes_on(world.movement, np.arange(world.count))
+        notes = [*of_world, *world.places.noted(), *of_people, *notes_at_start(training), *checked]
     prepared, took_s = Prepared(scenario, load, learner), time.perf_counter() - began_s
     return RunPlan(prepared, world, radio, learners, model, training, notes, took_s, threads)

@@ -144,7 +144,8 @@ def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> N
 
 def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     """Two devices have three handovers in half an hour, one of them a ping-pong; one of four uploads is cut off."""
-    path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
+    rounds, sessions = [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1, "devices": "0 1"}]
+    path = write_run("n", rounds, sessions, simulated_s=1800.0)
     pd.DataFrame(
         {
             "time_s": [1.0, 2.0, 1799.9, 4.0],

@@ -11,7 +11,7 @@ from PIL import Image
 from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, over_time
+from edgefl.analysis.reports.network import PERIODS, _by_run, handover_figures, network_figure, over_time
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
@@ -26,7 +26,7 @@ def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
         {"session": 1, "round": 2, "start_s": 30.0, "latency_s": 20.0},
     ]
     about = {"variant": variant, "seed": seed, "simulated_s": END_S}
-    path = write_run(f"{variant}/{seed}", rounds, [{"session": 1}], **about)
+    path = write_run(f"{variant}/{seed}", rounds, [{"session": 1, "devices": "0 1"}], **about)
     rows = [
         (1.0, "handover", 1, ""),
         (2.0, "handover", 1, "ping_pong"),
@@ -47,6 +47,32 @@ def test_each_period_has_its_handovers_devices_and_rounds(write_run: Write) -> N
     # one of two devices is off for half of the first period, all of the second period and half of the third period
     assert list(course["in_service"][:4]) == pytest.approx([1.5, 1.0, 1.5, 2.0])
     assert course["round_s"].dropna().to_dict() == {0: 10.0, 3: 20.0}
+
+
+def test_devices_in_cells_without_a_server_are_in_service_too(write_run: Write) -> None:
+    """Of four more devices, 2 stands in cell 3 and 3 is always away, like 4, which is also switched; 5 is always off.
+
+    None of them is in a session or a round, so only the positions say that device 2 is served.
+    """
+    path = moving(write_run) / "a/1"
+    away = {
+        "time_s": [5.0, 25.0],
+        "event": ["switched_off", "switched_on"],
+        "device": 4,
+        "cell": [None, None],
+    }
+    events = pd.read_csv(path / "events.csv").assign(cell=0)
+    pd.concat([events, pd.DataFrame(away)]).to_csv(path / "events.csv", index=False)
+    joules = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
+    used = pd.Series([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    ledger = pd.DataFrame({"device": range(6)} | dict.fromkeys(joules, used))
+    ledger.to_csv(path / "ledger.csv", index=False)
+    assert over_time(load_runs(path))["in_service"].max() == 2, "nothing tells that device 2 is there"
+    places = {"time_s": 0.0, "device": [0, 1, 2, 5], "x_m": 1.0, "y_m": 1.0, "cell": [0, 0, 3, None]}
+    pd.DataFrame(places).assign(gain_db="").to_csv(path / "positions.csv", index=False)
+    assert list(over_time(load_runs(path))["in_service"][:4]) == pytest.approx([2.5, 2.0, 2.5, 3.0])
+    figures = handover_figures(load_runs(path)).iloc[0]
+    assert figures["handovers_per_device_hour"] == pytest.approx(2 * 3600 / (3 * END_S - 20))
 
 
 def test_a_run_that_ends_sooner_has_fewer_periods(write_run: Write) -> None:

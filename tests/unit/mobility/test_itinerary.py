@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgefl.mobility import Movement
+from edgefl.mobility import Movement, notes
+from edgefl.mobility._together import Together
 from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Disc, Places, Rectangle
 from edgefl.places.streets import Streets, _Street, _StreetLines
@@ -225,8 +226,7 @@ def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
 def notes_of(people: int = PEOPLE, streets: list[Any] | None = None, **parameters: Any) -> list[str]:
     mapped = Streets.model_validate({"lines_m": streets}).read(Places()) if streets else None
     places = Places(AREAS.areas, streets=mapped)
-    start(people, places=places, **parameters)
-    return places.notes
+    return list(notes(start(people, places=places, **parameters), np.arange(people)))
 
 
 def test_people_who_never_come_home_are_noted() -> None:
@@ -237,6 +237,14 @@ def test_people_who_never_come_home_are_noted() -> None:
     assert "to: home" in everyone[0]
     assert notes_of(20) == []
     assert notes_of(20, plan=[{**TO_WORK, "share": 0.3}, BACK]) == []
+
+
+def test_notes_count_only_the_people_of_the_class() -> None:
+    """A class of 5 of 20 devices leaves home for good; the other devices move by another model."""
+    leaving, back = start(20, plan=[TO_WORK]), start(20)
+    own, others = np.arange(5), np.arange(5, 20)
+    (note,) = notes(Together([(own, leaving, own), (others, back, others)]), np.arange(20))
+    assert "5 of 5 people" in note
 
 
 def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:

@@ -234,6 +234,17 @@ def test_a_run_may_begin_at_a_date(write: Write) -> None:
         assert started(path, begin_s=date)[0].positions_m(2.0).tolist() == [[30, 0]]
 
 
+@pytest.mark.parametrize(("unit", "time_scale"), [(1_000, 1e-3), (1_000_000, 1e-6)])
+def test_a_date_is_found_among_times_in_milliseconds(write: Write, unit: int, time_scale: float) -> None:
+    """begin_s may be a date, in seconds since 1970, or in the unit of the trace's times."""
+    path = write(f"t,id,x,y\n{1767598200 * unit},a,0,0\n{1767598210 * unit},a,50,0\n")
+    for begin in ("2026-01-05T07:30:04Z", 1767598204, 1767598204 * unit):
+        (place,) = started(path, time_scale=time_scale, begin_s=begin)[0].positions_m(2.0).tolist()
+        assert place == pytest.approx([30, 0], abs=1e-4)
+    with refused_at("devices.mobility.begin_s", "is after the last sample"):
+        started(path, time_scale=time_scale, begin_s="2026-01-05T07:31:00Z")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -30,6 +30,16 @@ def test_a_single_cell_does_not_count_devices_beyond_its_edge() -> None:
     assert {line["label"]: line["y"] for line in drawn["series"]} == {"all present": [2, 1]}
 
 
+def test_devices_without_a_cell_are_not_present_among_several_cells() -> None:
+    """The replay counts them as devices without a cell, beside the devices that are present."""
+    drawn = population(frames(np.array([[0.0, np.nan], [1.0, 1.0], [np.nan, 0.0]])), [0, 1])
+    assert {line["label"]: line["y"] for line in drawn["series"]} == {
+        "all present": [2, 2],
+        "cell 0": [1, 1],
+        "cell 1": [1, 1],
+    }
+
+
 def test_of_many_cells_those_with_a_federation_have_one() -> None:
     cells = np.stack([np.arange(12.0), np.full(12, 3.0)], axis=1)
     drawn = population(frames(cells), [3, 5])
