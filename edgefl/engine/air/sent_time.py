@@ -88,13 +88,17 @@ def server_energy_j(
 def _served_s(opened: RadioRound, downlinks: Sequence[Span], billed: SentTime | None) -> float:
     """Return how long sites sent a round's downlinks, s, including downlinks resumed in another cell after a failure.
 
-    Access delays let downlinks begin at different slots. Where rounds overlap, time that is already billed is left out.
+    Downlinks may begin at different times. Where rounds overlap, time that is already billed is left out.
     """
     pieces = [piece for span in downlinks for piece in (span.pieces or ((opened.cell, span),))]
-    frame, sent_s = opened.air.carriers["downlink"].frame, 0.0
+    air, sent_s = opened.air, 0.0
+    frame, slot_s = air.carriers["downlink"].frame, air.slot_s
     for site in {at for at, _ in pieces}:
         sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
         for start_s, end_s in united(sent) if billed is None else billed.take(site, sent):
-            on = OnTime(frame, opened.air.slot_s, opened.air.next_slot(start_s))
+            on = OnTime(frame, slot_s, air.next_slot(start_s))
             sent_s += on.airtime_s(start_s, end_s)
+            if air.settings.flexible:  # the site does not send while it receives uploads
+                waited = air.band(site, "downlink").paused_slots(on.first_slot, on.place(end_s)[0])
+                sent_s -= waited * slot_s
     return sent_s

@@ -409,7 +409,9 @@ def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) 
 def test_downlinks_that_begin_at_different_times_are_all_paid_for(sharing: str) -> None:
     """Slow start delays the faster link's downlink more; the site sends from the first start to the last end."""
     radio = {"sharing": sharing, "budget": {"power_over_share": "per_resource_block"}}
-    learner = spy(of={0: (STEPS, STEPS * BATCH, 3 * PAYLOAD_BITS, PAYLOAD_BITS)})  # the faster link has more bits
+    learner = spy(
+        of={0: (STEPS, STEPS * BATCH, 3 * PAYLOAD_BITS, PAYLOAD_BITS)}
+    )  # the faster link has more bits
     world = World([50.0, 240.0], learner=learner, radio={**radio, "access": {"round_trip_s": 0.02}}).run()
     rows = world.rows.of[DeviceRound]
     begins_s, ends_s = ([getattr(row, f"downlink_{edge}_s") for row in rows] for edge in ("start", "end"))
