@@ -104,6 +104,7 @@ class Steps:
         parts: number L >= 1 of independent parts of the band; the SNR of a slot follows from their mean power, and
             each rate needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving; above 0, and at most 1.
+        blocks: number of equal parts of the band, any number of which may be used alone; None for `smallest_part`.
 
     Raises:
         ValueError: the gap is negative, no rate is left, or an argument is out of range.
@@ -114,6 +115,7 @@ class Steps:
     layers: int = 1
     smallest_part: float = 1.0
     parts: int = 1
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
         if not self.gap_db >= 0:
@@ -139,7 +141,7 @@ class Steps:
     @cached_property
     def whole(self) -> "Steps":
         """Return these steps for a transmitter that always spreads its power over the whole band."""
-        return replace(self, smallest_part=1.0)
+        return replace(self, smallest_part=1.0, blocks=None)
 
     @property
     def lowest_snr(self) -> float:
@@ -152,8 +154,12 @@ class Steps:
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed_over_parts(table, SYMBOL_BITS[: len(table)], self.gap_db, self.parts)
-        halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
-        times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
+        if self.blocks is None:
+            halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
+            times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
+        else:
+            table, alone = self.whole.rates[1:], self.whole.needs
+            times = np.arange(1, self.blocks + 1) / self.blocks
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
         # sort by SNR, then by descending rate; keep the rates that exceed all earlier ones
         order = np.lexsort((-rates, needs))

@@ -51,6 +51,7 @@ def compose(
     network = world.network(env, recorder, radio.coverage)
     if world.movement.moves:
         radio.follow(network.positions_m, network.survey)
+    radio.at_work = network.at_work
     fleet = world.fleet
     devices = Devices(fleet, lambda id_, draws: Device(env, id_, radio.air, draws, network))
     federations = Federations(env, own.rounds.max_wait_s)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import simpy
 
+from edgefl.channel.fading import LinkFading
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio import Radio
@@ -102,3 +103,36 @@ def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, 
     assert len(files) > 400
     # the queue of a processor-sharing server has load / (1 - load) = 1.5 files on average
     assert len(band._ends) < 30
+
+
+@pytest.mark.parametrize("snr_db", [-11.0, -9.5, -6.0, 5.0])
+def test_a_files_expected_time_alone_is_what_it_takes_on_resource_blocks(snr_db: float) -> None:
+    """A weak user concentrates its power on any number of blocks; its load follows from the time that this takes.
+
+    With fading that is independent from slot to slot, the mean rate over n slots has a standard error of its standard
+    deviation over sqrt(n); the standard deviation of a rate that is about proportional to the power is its mean.
+    """
+    slots = 8000
+    radio = Radio(
+        simpy.Environment(),
+        settings=RadioSettings(
+            preset="journal",
+            bandwidth_hz=1e7,
+            sharing="dynamic",
+            link={"rates": "cqi"},
+            budget={"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
+            monitoring={"t310_s": 1.0},
+        ),
+        device_power_w=1.0,
+        speeds_m_s=np.zeros(1),
+        gains=Mock(),
+        streams=Streams(1),
+    )
+    air, snr = radio.air, 10 ** (snr_db / 10)
+    one_s = float(air.seconds_alone("uplink", 10**9, np.array([snr]))[0]) / 10**9
+    bits = round(slots * air.slot_s / one_s)
+    band = air.band(0, "uplink")._band
+    band.add("file", bits, snr_whole_band=snr, fading=LinkFading(3, 0.0), slot=0, background=True)
+    due = band.next_end()
+    assert due is not None
+    assert due[0] == pytest.approx(slots, rel=STANDARD_ERRORS / np.sqrt(slots))

@@ -1,7 +1,7 @@
 """Hold what all cells' transfers share: the grid of slots, the carriers, and each cell's dynamically shared bands."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -72,9 +72,12 @@ class AirInterface:
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
         """Return the mean duration in s of transfers [n] alone in the band; inf if a link carries no data.
 
-        A transfer has the band up to the end of its last slot, so that a payload of half a slot takes a slot.
+        A transfer has the band up to the end of its last slot, so that a payload of half a slot takes a slot. With
+        resource blocks, a transmitter with little power uses as many blocks as carry most.
         """
         carrier, taken_s = self.carriers[direction], np.full(len(snr), np.inf)
+        if carrier.steps and carrier.blocks and carrier.power == "full":
+            carrier = replace(carrier, steps=replace(carrier.steps.whole, blocks=carrier.blocks))
         reached = np.flatnonzero(snr >= self.monitoring.lowest_snr[direction])
         slots = carrier.need(payload_bits) / carrier.mean_share_rate(1.0, snr[reached])
         taken = [carrier.frame.whole_slots(airtime) for airtime in slots.tolist()]

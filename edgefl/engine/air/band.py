@@ -26,6 +26,7 @@ class BandInUse:
         self._slot_s = slot_s
         self._yields = yields
         self._paused = False
+        self._pauses: list[tuple[int, float]] = []  # first slot of each pause, and the slot in which it ends
         self._ends: dict[int, Callable[[int], object]] = {}  # called with the flow's last slot boundary
         self._plans = 0
 
@@ -119,6 +120,15 @@ class BandInUse:
         """Return the airtime in full-power slots of a device group since the run began."""
         return self._band.sent_slots_of(group)
 
+    def paused_slots(self, first: int, end: int) -> int:
+        """Return in how many slots from `first` on, before `end`, the band was paused."""
+        slots = 0
+        for begins, ends in reversed(self._pauses):
+            if ends <= first:
+                break
+            slots += max(0, int(min(end, ends)) - max(first, begins))
+        return slots
+
     def catch_up(self, slot: int) -> None:
         """End the flows that have sent all their bits by a slot boundary, which may be in the past."""
         if slot <= self._band.slot and not self._band.complete:
@@ -147,6 +157,7 @@ class BandInUse:
             other.catch_up(slot)
             other._paused = busy
             other._band.pause(slot, busy)
+            other._pauses.append((slot, math.inf) if busy else (other._pauses.pop()[0], slot))
             other._plan()
 
     def _plan(self) -> None:

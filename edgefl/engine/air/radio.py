@@ -60,6 +60,7 @@ class Radio:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
         packet_errors: model of lost uploads, or None if all uploads arrive.
         gains: large-scale gains of the links. budget: link budget, which computes the SNR.
+        at_work: returns the devices of a cell that are taking part in a round; by default none.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Radio:
         self._interference = SlotInterference(settings.neighbour_load, self.budget, gains, streams)
         heard = self._interference.heard_by_devices
         self._reader = GainReader(env, monitoring, self.budget, gains, heard, self.air.dynamic)
+        self.at_work: Callable[[int], Sequence[int]] = lambda _: ()
 
     @property
     def env(self) -> simpy.Environment:
@@ -238,9 +240,11 @@ class Radio:
         if self._settings.by_slot:
             heard = shares["uplink"]
             if self.air.dynamic:
-                # with resource blocks, devices of other cells use parts of the band as large as those in this cell
+                # with resource blocks, devices of other cells use parts of the band as large as those in this cell,
+                # where other rounds may be open
                 in_blocks = self._settings.in_blocks("uplink")
-                heard = np.full(len(fading), 1.0 / len(fading) if in_blocks else 1.0)
+                sharing = len({*state.ids, *self.at_work(cell)}) if in_blocks else 1
+                heard = np.full(len(fading), 1.0 / sharing)
             interfered = self._interference.of_links(state, cell, fading, heard)
         if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
             reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from edgefl.channel.tdd import OnTime
 from edgefl.channel.units import dbm_to_watt
@@ -54,16 +54,6 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
     return union
 
 
-def _in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the part of each interval that earlier intervals do not cover."""
-    until_s = -math.inf
-    for start_s, end_s in sorted(intervals):
-        start_s = max(start_s, until_s)
-        if end_s > start_s:
-            yield start_s, end_s
-            until_s = end_s
-
-
 def server_energy_j(
     opened: RadioRound, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
 ) -> float:
@@ -86,9 +76,8 @@ def server_energy_j(
     if opened.air.groups is not None:  # several servers send, and each is billed for its part of the power
         sent_s = (opened.sent_slots - billed_slots) * settings.slot_s
     elif settings.budget.power_over_share == "per_resource_block":
-        sent_s = max(airtimes_s)
-        if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
-            sent_s = _served_s(opened, downlinks, billed)
+        # what follows a broadcast begins at the same slot for all devices, so the longest airtime is that of the site
+        sent_s = max(airtimes_s) if to_all_s else _served_s(opened, downlinks, billed)
     elif opened.air.dynamic:
         sent_s = (opened.sent_slots - billed_slots) * settings.slot_s
     else:
@@ -99,13 +88,17 @@ def server_energy_j(
 def _served_s(opened: RadioRound, downlinks: Sequence[Span], billed: SentTime | None) -> float:
     """Return how long sites sent a round's downlinks, s, including downlinks resumed in another cell after a failure.
 
-    Where rounds overlap, time that is already billed is left out.
+    Downlinks may begin at different times. Where rounds overlap, time that is already billed is left out.
     """
     pieces = [piece for span in downlinks for piece in (span.pieces or ((opened.cell, span),))]
-    frame, sent_s = opened.air.carriers["downlink"].frame, 0.0
+    air, sent_s = opened.air, 0.0
+    frame, slot_s = air.carriers["downlink"].frame, air.slot_s
     for site in {at for at, _ in pieces}:
         sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
-        for start_s, end_s in _in_turn(sent) if billed is None else billed.take(site, sent):
-            on = OnTime(frame, opened.air.slot_s, opened.air.next_slot(start_s))
+        for start_s, end_s in united(sent) if billed is None else billed.take(site, sent):
+            on = OnTime(frame, slot_s, air.next_slot(start_s))
             sent_s += on.airtime_s(start_s, end_s)
+            if air.settings.flexible:  # the site does not send while it receives uploads
+                waited = air.band(site, "downlink").paused_slots(on.first_slot, on.place(end_s)[0])
+                sent_s -= waited * slot_s
     return sent_s

@@ -158,8 +158,6 @@ class Network:
         """Whether no device ever moves, is switched on or off, or has a battery."""
         return not self.moves and self.power.constant and not self._measurements.changes
 
-    # -- processes ------------------------------------------------------------------------------------
-
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the generators that move, switch and hand over devices; the caller starts them as processes."""
         if self._device_positions.moves:
@@ -213,7 +211,9 @@ class Network:
             still = (served.cell[decision.devices] != NOWHERE) & (served.since_s[decision.devices] == then_s)
             self._leave(decision.devices[still], decision.targets[still])
 
-    # -- what happens to a device ---------------------------------------------------------------------
+    def at_work(self, cell: int) -> list[int]:
+        """Return the ids of the devices that this cell serves and that are taking part in a round."""
+        return [device for device in self._parts.processes if self._served.cell[device] == cell]
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
         """Register a device's process in a round; the process is interrupted if the device has to stop."""

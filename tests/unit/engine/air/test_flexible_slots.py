@@ -12,7 +12,7 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.records import DeviceRound
+from edgefl.engine.records import DeviceRound, Round
 from edgefl.testing import Scripted, SmallWorld, small_world
 from tests.refusals import refused_at
 from tests.unit.engine.air.worlds import Steady
@@ -72,6 +72,19 @@ def test_a_download_waits_for_the_uploads_of_its_cell(scheduler: str) -> None:
     ]
     assert ends[0] == pytest.approx(((up + down) * SLOT_S, up * SLOT_S), abs=1e-9)
     assert ends[1] == pytest.approx((down * SLOT_S, up * SLOT_S), abs=1e-9)
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+def test_the_site_pays_for_no_slot_of_an_upload(power: str) -> None:
+    """A download that waits for uploads takes as many joules of the site as one in a band of its own."""
+    flexible, apart = (
+        world(**{**FLEXIBLE, "budget": {"power_over_share": power}, "tdd": tdd})
+        for tdd in ({"pattern": "F"}, None)
+    )
+    sent_s = slots(apart, 0, "downlink", 20_000_000) * SLOT_S
+    for small in (flexible, apart):
+        (round_,) = small.rows.of[Round]
+        assert round_.energy_server_j == pytest.approx(POWER_W["downlink"] * sent_s)
 
 
 def test_flexible_slots_need_a_band_that_follows_the_data() -> None:

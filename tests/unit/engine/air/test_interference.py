@@ -184,6 +184,43 @@ def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_no
     assert {device: round(ends[device]) for device in (0, 1)} == expected
 
 
+@pytest.mark.parametrize("server", ["synchronous", "fedasync"])
+def test_an_interferers_part_of_the_band_counts_devices_of_all_open_rounds(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With resource blocks, the interferer of a cell with K devices at work uses 1/K of the band.
+
+    With `fedasync` a device is dispatched alone while the other three work.
+    """
+    parts: list[float] = []
+    heard_by_site = SlotInterference._heard_by_site
+
+    def noted(self: SlotInterference, positions_m: np.ndarray, cell: int, share: float) -> Heard:
+        parts.append(share)
+        return heard_by_site(self, positions_m, cell, share)
+
+    monkeypatch.setattr(SlotInterference, "_heard_by_site", noted)
+    small = small_world(
+        [60.0, 50.0, 40.0, 30.0, (180.0, 0.0)],
+        learner=Scripted(work=(1, 1, 0, FEW_BITS), of={0: (1, 500, 0, FEW_BITS)}),
+        layout={"sites": [[0.0, 0.0], [200.0, 0.0]], "radius_m": 300.0},
+        radio={
+            "propagation": {"shadowing": "spatial"},
+            "sharing": "dynamic",
+            "link": {"rates": "cqi"},
+            "budget": {"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
+            "neighbour_load": 1.0,
+            "interference": "slot",
+            "monitoring": {"t310_s": 1.0},
+        },
+        policy={"name": "schedule", "count": 1, "rounds": 5},
+        rules={"server": server},
+    ).run()
+    assert len({row.uplink_end_s for row in small.rows.of[DeviceRound]}) > 4
+    assert len(parts) >= 5
+    assert parts == [0.25] * len(parts)
+
+
 def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
     """The rise over thermal (mean 10 log10(1 + I/N)) of seven cells at load 0.3 equals the rise in a Monte Carlo."""
     sites = [(0.0, 0.0)] + [(500 * math.cos(a), 500 * math.sin(a)) for a in np.arange(6) * math.pi / 3]

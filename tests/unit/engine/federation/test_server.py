@@ -405,6 +405,22 @@ def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) 
     assert world.rows.of[Round][0].energy_server_j == pytest.approx(SERVER_W * longest_s)
 
 
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_downlinks_that_begin_at_different_times_are_all_paid_for(sharing: str) -> None:
+    """Slow start delays the faster link's downlink more; the site sends from the first start to the last end."""
+    radio = {"sharing": sharing, "budget": {"power_over_share": "per_resource_block"}}
+    learner = spy(
+        of={0: (STEPS, STEPS * BATCH, 3 * PAYLOAD_BITS, PAYLOAD_BITS)}
+    )  # the faster link has more bits
+    world = World([50.0, 240.0], learner=learner, radio={**radio, "access": {"round_trip_s": 0.02}}).run()
+    rows = world.rows.of[DeviceRound]
+    begins_s, ends_s = ([getattr(row, f"downlink_{edge}_s") for row in rows] for edge in ("start", "end"))
+    sent_s = max(ends_s) - min(begins_s)
+    assert max(begins_s) < min(ends_s), "the downlinks overlap"
+    assert sent_s > max(end_s - start_s for start_s, end_s in zip(begins_s, ends_s, strict=True)) + 5 * SLOT_S
+    assert world.rows.of[Round][0].energy_server_j == pytest.approx(SERVER_W * sent_s)
+
+
 @pytest.mark.parametrize("scheduler", ["round_robin", "proportional_fair"])
 def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
     """In each slot one device has the whole band, and in each round the site sends until the last bit."""
