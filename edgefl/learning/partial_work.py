@@ -1,8 +1,11 @@
 """Draw how many epochs or steps each device does, fewer for stragglers."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+
+ROUNDING = 1e-9  # tolerance in devices; a share of 0.29 of 100 devices is 29 devices
 
 
 def lengths(
@@ -10,7 +13,8 @@ def lengths(
 ) -> list[int]:
     """Draw each device's number of epochs, or steps: `asked`, or, for a straggler, uniform from 1 to `asked` - 1.
 
-    Stragglers are drawn in each round, and their updates count like all other updates. To drop stragglers instead,
+    Stragglers are drawn in each round, and their updates count like all other updates. Their number is rounded up or
+    down at random, so that its mean is exact even if devices are dispatched one by one. To drop stragglers instead,
     let fewer devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 50 or 90 % of ten
@@ -21,5 +25,6 @@ def lengths(
         who: generator that draws the stragglers.
         each: generators, one per device, that draw the numbers of epochs or steps of stragglers.
     """
-    few = set(who.permutation(len(each))[: round(share * len(each))].tolist())
+    order, wanted = who.permutation(len(each)).tolist(), share * len(each)
+    few = set(order[: math.floor(wanted + ROUNDING + who.random() * (1 - 2 * ROUNDING))])
     return [int(rng.integers(1, asked)) if k in few else asked for k, rng in enumerate(each)]

@@ -54,8 +54,8 @@ class LocalSettings(Section):
         ge=0,
         le=1,
         description=(
-            "share of each round's participants (rounded to whole devices) that do only a random "
-            "part of their epochs or steps"
+            "share of each round's participants that do only a random part of their epochs or steps, rounded to "
+            "whole devices at random"
         ),
     )
     one_pass: bool = Field(

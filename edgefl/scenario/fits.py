@@ -146,14 +146,18 @@ def _sends_more(algorithm: Algorithm) -> bool:
     return algorithm.vectors_up != 1 or algorithm.changes_upload() or algorithm.chooses_model
 
 
-def _of_single_updates(s: Sections) -> Broken:
+def _other_than_clipped_mean(s: Sections) -> Broken:
+    learning, place, device = s.own.learning, "learning.privacy", "set privacy.where: device, or"
     if s.algorithm is not None and s.algorithm.uses == "updates":
-        name = s.named("algorithm")
-        remedy = f"set privacy.where: device, or use {fitting(lambda one: one.uses != 'updates')}"
-        yield ("learning", "privacy"), f"{name} uses individual updates", remedy
-    if s.own.rounds.overlap:
-        remedy = "set privacy.where: device, or rounds.server: synchronous"
-        yield ("learning", "privacy"), f"{s.server} weights each update by its staleness", remedy
+        what = f"{s.named('algorithm')} uses individual updates"
+        yield ("learning", "privacy"), what, f"{device} use {fitting(lambda one: one.uses != 'updates')}"
+    what = f"{s.server} weights each update by its staleness"
+    yield from _if(s.own.rounds.overlap, place, what, f"{device} rounds.server: synchronous")
+    what = f"{s.server} weights each update by its probability of arrival"
+    yield from _if(getattr(s.own.rounds.server, "unbiased", False), place, what, f"{device} unbiased: false")
+    coded = bool(learning and learning.privacy and learning.privacy.noise and learning.uplink_codec)
+    what = "an update that learning.uplink_codec has changed may be longer than clip_norm"
+    yield from _if(coded, place, what, f"{device} leave uplink_codec out")
 
 
 def _beyond_theory(s: Sections) -> Broken:
@@ -288,11 +292,7 @@ ROWS = (
             s.own.rounds.overlap, "learning.theory", f"with {s.server} rounds overlap", "leave theory out"
         ),
     ),
-    Row(
-        "fixed_shares",
-        "shares and powers that are fixed during a round",
-        _no_fixed_shares,
-    ),
+    Row("fixed_shares", "shares and powers that are fixed during a round", _no_fixed_shares),
     Row(
         "own_power",
         "power spread over a device's share",
@@ -304,7 +304,7 @@ ROWS = (
         ),
     ),
     Row("one_change", "a single clipped update from each device", _more_than_a_change),
-    Row("mean_of_updates", "an algorithm that uses only the mean of the updates", _of_single_updates),
+    Row("mean_of_updates", "a plain mean of clipped updates", _other_than_clipped_mean),
     Row("theorem", "plain SGD and FedAvg, as its theorem does", _beyond_theory),
     Row(
         "something_sent",

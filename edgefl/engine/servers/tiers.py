@@ -16,8 +16,9 @@ class Tiers(ServerPolicy):
     Chai et al., FedAT, SC 2021: a tier's model w_m is the mean of its devices' models, and its devices start next
     from the global model sum_m a_m w_m. Here a_m is the share of all models so far that were made by the tier of the
     opposite rank, M + 1 - m, so that slow tiers have influence. Until the slowest tier has made a model, the
-    session's opening model takes its place in the sum. Left out: FedAT's compression, and its proximal term on local
-    models (use the algorithm fedprox).
+    session's opening model takes its place in the sum. A tier without devices in a cell's session is left out of the
+    sum and of the ranks; when its first device comes, the tier begins with the latest global model. Left out: FedAT's
+    compression, and its proximal term on local models (use the algorithm fedprox).
 
     Tiers have equal size, with devices sorted by seconds per sample, then by id. A single tier is `synchronous`.
     """

@@ -249,8 +249,8 @@ class TrainedModel:
         made = torch.cat([made, model[1] if self.side.keeps_statistics else shares @ statistics])
         if arrivals.tiers:  # `made` is this tier's model; the global model is the mean over tiers
             tiers = self.tiers or TierModels.of(self.model, max(arrivals.tiers) + 1)
-            self.tiers = tiers.with_one(arrivals.tiers[ids[0]], made)
-            made = self.tiers.mean()
+            there = sorted({arrivals.tiers[id_] for id_ in samples})
+            self.tiers, made = tiers.after(arrivals.tiers[ids[0]], made, there)
         self.model = made
         self.starting -= set(ids)
 

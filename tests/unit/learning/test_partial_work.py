@@ -1,8 +1,10 @@
 """Test which devices are stragglers, how many epochs they train, and that nothing else changes."""
 
+import math
 from typing import Any
 
 import numpy as np
+import pytest
 
 from edgefl.learning.partial_work import lengths
 from tests.refusals import refused_at
@@ -41,6 +43,17 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
         expected, free = counts.sum() / len(counts), len(counts) - 1
         chi_square = ((counts - expected) ** 2 / expected).sum()
         assert chi_square < free + 5 * (2 * free) ** 0.5
+
+
+@pytest.mark.parametrize(("share", "devices"), [(0.3, 1), (0.6, 1), (0.25, 10), (0.29, 100)])
+def test_the_share_is_exact_on_average_for_any_number_of_devices(share: float, devices: int) -> None:
+    """Asynchronous servers dispatch devices one by one; the share is within 4.5 standard errors, or exact."""
+    rounds, rng, wanted = 2000, np.random.default_rng, share * devices
+    each = [rng(k) for k in range(devices)]
+    few = np.array([sum(one < 5 for one in lengths(share, 5, rng([2, r]), each)) for r in range(rounds)])
+    assert set(few) <= {math.floor(wanted + 1e-6), math.ceil(wanted - 1e-6)}
+    part = wanted % 1 if abs(wanted - round(wanted)) > 1e-6 else 0.0
+    assert abs(few.mean() - wanted) <= 4.5 * math.sqrt(part * (1 - part) / rounds) + 1e-6
 
 
 def test_of_one_epoch_nobody_does_fewer() -> None:

@@ -75,6 +75,9 @@ one_change | learning.privacy | PRIVATE | ALGORITHM=scaffold | ALGORITHM=fednova
 one_change | learning.privacy | PRIVATE | learning.warm_start=similarity | learning.warm_start=previous
 mean_of_updates | learning.privacy | NOISED | ALGORITHM=fednova | learning.privacy.where=device
 mean_of_updates | learning.privacy | NOISED | FEDBUFF | learning.privacy.where=device
+mean_of_updates | learning.privacy | NOISED | rounds.server.unbiased=true | learning.privacy.where=device
+mean_of_updates | learning.privacy | NOISED | learning.uplink_codec=rand_k | learning.privacy.where=device
+mean_of_updates | learning.privacy | NOISED | learning.uplink_codec=qsgd | learning.privacy.noise=0
 theorem | learning.local.momentum | THEORY | learning.local.momentum=0.9 | learning.local.momentum=0
 theorem | OPTIMISER | THEORY | OPTIMISER=adam | OPTIMISER=sgd
 theorem | ALGORITHM | THEORY | ALGORITHM=fedprox | ALGORITHM=fedavg

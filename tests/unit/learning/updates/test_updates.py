@@ -143,6 +143,26 @@ def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers
     assert np.abs(of[2] - opening).max() > 100 * ROUNDING, "they have moved"
 
 
+def test_a_tier_without_devices_in_the_session_has_no_weight() -> None:
+    """Of four tiers, those of ranks 0 and 2 have devices at first, so each is the opposite of the other."""
+    tiers = Weighing(Staleness("constant", tiers=(0, 0, 1, 2, 2, 3)))
+    few = {id_: HELD[id_] for id_ in (0, 1, 3, 4)}
+    model = trained_model()
+    local = train(model, [0, 1, 3, 4], 1)
+    of = {0: shares([0, 1]) @ [local[0], local[1]], 2: shares([3, 4]) @ [local[3], local[4]]}
+    model.aggregate([3, 4], few, tiers)
+    model.aggregate([0, 1], few, tiers)
+    both = (of[0] + of[2]) / 2
+    assert np.abs(as_float64(model) - both).max() < ROUNDING
+    # device 5 is the only one of the last tier, whose model is the global model until it has made one
+    more = {**few, 5: HELD[5]}
+    fast = train(model, [0, 1], 2)
+    model.aggregate([0, 1], more, tiers)
+    of[0] = shares([0, 1]) @ [fast[0], fast[1]]
+    # counts are (2, 1, 0), and weights (0, 1, 2) / 3
+    assert np.abs(as_float64(model) - (of[2] + 2 * both) / 3).max() < ROUNDING
+
+
 def test_devices_keep_what_they_have_really_trained() -> None:
     """MOON compares with the device's own last model, not with its rebased stale update."""
     model = trained_model(Moon())
