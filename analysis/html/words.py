@@ -24,7 +24,14 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
+from edgefl.analysis.runs.vocabulary import (
+    COMPLETED,
+    HANDOVER,
+    PING_PONG,
+    PING_PONG_S,
+    cause_of,
+    split_outcome,
+)
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
 SHOWN = 0.0005  # smallest share that is not written as 0.0 %
@@ -244,9 +251,10 @@ def _one(runs: Runs, run: Any) -> list[str]:
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
-        back = int((handovers["detail"] == "ping_pong").sum())
+        back = int((handovers["detail"] == PING_PONG).sum())
         sentences.append(
-            f"{back} of {count_of(len(handovers), 'handover')} went straight back to the previous cell."
+            f"{back} of {count_of(len(handovers), 'handover')} went back to the previous cell within"
+            f" {PING_PONG_S:g}{NO_BREAK}s (ping-pong)."
         )
     return sentences
 
