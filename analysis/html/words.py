@@ -77,7 +77,7 @@ def in_cell(runs: Runs, figure: Figure) -> str:
 
 
 def _accuracy(rounds: pd.DataFrame, score: str) -> str:
-    """Describe the accuracy of a run's last and best models in a sentence."""
+    """Describe in a sentence the accuracy of a run's last models, and of the best model that a round made."""
     known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
     several = known["cell"].nunique() > 1
     last, top = _percent(_last_accuracy(known)), known.loc[known["accuracy"].idxmax()]
@@ -85,17 +85,17 @@ def _accuracy(rounds: pd.DataFrame, score: str) -> str:
     models = "last models" if several else "last model"
     if score != ACCURACY:  # not a share of samples
         have, mean = ("have", ", averaged over the cells") if several else ("has", "")
-        text = f"The {models} {have} an accuracy of {last} on the test samples{mean}; the best has {best}."
-        return said(text, score)
+        text = f"The {models} {have} an accuracy of {last} on the test samples{mean}"
+        return said(f"{text}; the best after a round has {best}.", score)
     if several:
         return (
-            f"The {models} classify {last} of the test samples correctly, averaged over the cells; the best is"
-            f" {best}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}{int(top['session'])}, after"
+            f"The {models} classify {last} of the test samples correctly, averaged over the cells; the best after a"
+            f" round is {best}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}{int(top['session'])},"
             f" round{NO_BREAK}{int(top['round'])}."
         )
     return (
-        f"The {models} classifies {last} of the test samples correctly; the best is {best}, in session"
-        f" {int(top['session'])} after round {int(top['round'])}."
+        f"The {models} classifies {last} of the test samples correctly; the best after a round is {best},"
+        f" in session{NO_BREAK}{int(top['session'])}, round{NO_BREAK}{int(top['round'])}."
     )
 
 
@@ -222,10 +222,11 @@ def _with_unit(value: float, units: Units) -> str:
 def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
-    cells = runs.sessions["cell"].nunique()
+    cells, pilots = runs.sessions["cell"].nunique(), int((training["phase"] == "pilot").sum())
+    among = f", {pilots:,} of them in pilot sessions," if pilots else ""
     sentences = [
         f"{count_of(len(runs.sessions), 'session')}{f' in {cells} cells' * (cells > 1)} with"
-        f" {count_of(len(training), 'training round')} took {time_text(run.simulated_s)} of simulated time and"
+        f" {count_of(len(training), 'training round')}{among} took {time_text(run.simulated_s)} of simulated time and"
         f" {energy_text(rounds['energy_j'].sum())} of the devices' energy; the median round takes"
         f" {time_text(training['latency_s'].median())}.",
         *([f"How it ended: {run.stopped}."] if run.stopped else []),

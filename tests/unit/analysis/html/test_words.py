@@ -49,6 +49,21 @@ def test_handovers_back_to_the_previous_cell_are_counted_within_a_stated_time(
     assert table.loc["Ping-pong within 1 s (%)"].tolist() == ["33.3"]
 
 
+def test_the_best_model_is_one_that_a_round_made_and_pilot_rounds_are_counted(
+    write_run: Callable[..., Path],
+) -> None:
+    """A session may open with a better model than any round makes, and the summary names both."""
+    rounds = [
+        {"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"},
+        {"session": 2, "round": 1, "accuracy": 0.4},
+    ]
+    runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
+    text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "2 training rounds, 1 of them in pilot sessions, took" in text
+    assert "; the best after a round is 50.0 %, in session 1, round 1." in text
+    assert "open with models of 90.0 % accuracy." in text
+
+
 def overlapping(write_run: Callable[..., Path]) -> Path:
     """Write an asynchronous server's run of one session with two models, from updates of staleness 1 and 2."""
     stale = [{"staleness_mean": mean, "staleness_max": 2 * mean} for mean in (1.0, 2.0)]
