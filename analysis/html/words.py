@@ -84,18 +84,16 @@ def _accuracy(rounds: pd.DataFrame, score: str) -> str:
     best = _percent(top["accuracy"])
     models = "last models" if several else "last model"
     if score != ACCURACY:  # not a share of samples
-        have, mean = ("have", ", averaged over the cells") if several else ("has", "")
+        have, mean = ("have", ", averaged over the cells with equal weights") if several else ("has", "")
         text = f"The {models} {have} an accuracy of {last} on the test samples{mean}"
         return said(f"{text}; the best after a round has {best}.", score)
-    if several:
-        return (
-            f"The {models} classify {last} of the test samples correctly, averaged over the cells; the best after a"
-            f" round is {best}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}{int(top['session'])},"
-            f" round{NO_BREAK}{int(top['round'])}."
-        )
+    places = [f"{name}{NO_BREAK}{int(top[name])}" for name in ("cell", "session", "round")]
+    where = ", ".join(places if several else places[1:])
+    classify = "classify" if several else "classifies"
+    mean = ", averaged over the cells with equal weights" if several else ""
     return (
-        f"The {models} classifies {last} of the test samples correctly; the best after a round is {best},"
-        f" in session{NO_BREAK}{int(top['session'])}, round{NO_BREAK}{int(top['round'])}."
+        f"The {models} {classify} {last} of the test samples correctly{mean}; the best after a round is {best},"
+        f" in {where}."
     )
 
 
