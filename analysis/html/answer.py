@@ -10,6 +10,7 @@ import pandas as pd
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.html.words import NO_BREAK, table_html
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
+from edgefl.analysis.measures.scope import own_notes
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from edgefl.analysis.page.score_words import said
@@ -33,10 +34,13 @@ def answer(runs: Runs) -> str:
     )
     kinds = zip(TO_TARGET if comparison.target else OF_ROUND, (TIME_UNITS, ENERGY_UNITS), strict=True)
     bars = "".join(_figure(comparison, name, units) for name, units in kinds)
+    elsewhere = {*runs.left_out, *own_notes(runs.info)}  # the page's other notes
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in comparison.notes if note not in elsewhere)
     table = headline(comparison).T.reset_index(names="")
     section = _section(
         f'<ul class="verdicts">{sentences}</ul>',
         f'<div class="bars">{bars}</div>',
+        f'<ul class="notes">{notes}</ul>' if notes else "",
         "<details><summary>All numbers</summary>",
         table_html(table, caption(comparison), "answer"),
         "</details>",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.html.series import label_of, population, timeline
+from edgefl.analysis.html.series import WEIGHTED, label_of, population, timeline
 from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.measures.moving_run import track
 from edgefl.analysis.runs.clock import own_clock
@@ -89,6 +89,8 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     if battery is not None:
         frames["battery"] = Column(battery, 0.005)
     served = sorted(int(cell) for cell in of_run(runs.sessions, run)["cell"].unique())
+    if len(served) > 1:
+        notes.append(WEIGHTED)
     return {
         "label": label_of(run, runs),
         "simulated_s": run.simulated_s,

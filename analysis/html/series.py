@@ -14,6 +14,8 @@ from edgefl.analysis.runs.load import Runs
 MOST_POINTS = 2000  # number of points of one line
 MOST_CELLS = 8  # if there are more cells, their mean or sum is shown
 DIGITS = 6
+OVER_CELLS = "The value at a round's number is the mean over the cells that have had so many rounds."
+WEIGHTED = "A mean over cells is that of their latest models, weighted by the devices that each cell serves."
 ACTIVITIES = {
     "energy_rx_j": "receive",
     "energy_compute_j": "compute",
@@ -36,10 +38,10 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(runs, mine))
-    about = "Time from a round's start until its new model is ready, averaged over all cells."
+    about = "Time from a round's start until its new model is ready."
     charts.append(_chart("latency", "Round time", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "Mean over all cells; devices without a link are not counted. Completed: the update arrived."
+    about = "Devices without a link are not counted. Completed: the update arrived."
     charts.append(_chart("participants", "Participants per round", about, "devices", _participants(mine)))
     return charts
 
@@ -50,8 +52,8 @@ def _chart(
     return {"id": name, "title": title, "about": about, "y": y, **more, "views": views}
 
 
-def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"label": label, "x": "simulated time, s", "series": series}
+def _by_time(label: str, series: list[dict[str, Any]], about: str = "") -> dict[str, Any]:
+    return {"label": label, "about": about, "x": "simulated time, s", "series": series}
 
 
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
@@ -95,12 +97,12 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
     rounds = of_run(runs.rounds, run).sort_values("end_s")
     joules = _thinned(rounds["end_s"], rounds["energy_j"].cumsum())
     sessions = of_run(runs.sessions, run).sort_values("start_s")
-    first = sessions[sessions["cell"] == sessions["cell"].min()]
     return {
         "accuracy": _mean_of_cells(rounds, Service.of(runs, run)),
         "joules": joules,
-        "sessions": [[_digits(row.start_s), int(row.session)] for row in first.itertuples()],
-        "one_cell": sessions["cell"].nunique() == 1,
+        "sessions": [
+            [_digits(row.start_s), int(row.session), int(row.cell)] for row in sessions.itertuples()
+        ],
     }
 
 
@@ -112,19 +114,21 @@ def _thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
 
 
 def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
-    by_time = []
+    by_time, means = [], ""
     for label, run, rounds in mine:
         cells = sorted(rounds["cell"].unique())
         if len(mine) == 1 and 1 < len(cells) <= MOST_CELLS:
             for cell in cells:
                 own = rounds[(rounds["cell"] == cell) & rounds["accuracy"].notna()]
-                by_time.append({"label": f"cell {cell}", **_thinned(own["end_s"], own["accuracy"])})
+                by_time.append(
+                    {"label": f"cell {cell}", "look": int(cell), **_thinned(own["end_s"], own["accuracy"])}
+                )
         else:
+            means = WEIGHTED if len(cells) > 1 else means
             mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
             by_time.append({"label": label, **mean})
-    about = "Accuracy of each round's new model; with several cells, the mean over their latest"
-    about += " models, weighted by the devices that each cell serves."
-    views, score = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")], runs.score
+    about = "Accuracy of each round's new model."
+    views, score = [_by_time("by simulated time", by_time, means), *_by_round(mine, "accuracy")], runs.score
     return _chart("accuracy", said("Test accuracy", score), about, said("accuracy", score), views, share=True)
 
 
@@ -141,13 +145,22 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
     """Make a chart's view over round numbers, counted across all sessions of a cell; values are means over cells."""
-    series = []
+    series, several = [], False
     for label, _, rounds in mine:
+        several |= rounds["cell"].nunique() > 1
         known = training_rounds(rounds).sort_values(["cell", "start_s"])
         count = known.groupby("cell").cumcount() + 1
         mean = known.groupby(count)[column].mean().dropna()
         series.append({"label": label, **_thinned(pd.Series(mean.index), mean)})
-    return [{"label": "by round", "x": "training round, counted across sessions", "series": series}]
+    about = OVER_CELLS if several else ""
+    return [
+        {
+            "label": "by round",
+            "about": about,
+            "x": "training round, counted across sessions",
+            "series": series,
+        }
+    ]
 
 
 def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:

@@ -24,7 +24,14 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
+from edgefl.analysis.runs.vocabulary import (
+    COMPLETED,
+    HANDOVER,
+    PING_PONG,
+    PING_PONG_S,
+    cause_of,
+    split_outcome,
+)
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
 SHOWN = 0.0005  # smallest share that is not written as 0.0 %
@@ -70,25 +77,23 @@ def in_cell(runs: Runs, figure: Figure) -> str:
 
 
 def _accuracy(rounds: pd.DataFrame, score: str) -> str:
-    """Describe the accuracy of a run's last and best models in a sentence."""
+    """Describe in a sentence the accuracy of a run's last models, and of the best model that a round made."""
     known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
     several = known["cell"].nunique() > 1
     last, top = _percent(_last_accuracy(known)), known.loc[known["accuracy"].idxmax()]
     best = _percent(top["accuracy"])
     models = "last models" if several else "last model"
     if score != ACCURACY:  # not a share of samples
-        have, mean = ("have", ", averaged over the cells") if several else ("has", "")
-        text = f"The {models} {have} an accuracy of {last} on the test samples{mean}; the best has {best}."
-        return said(text, score)
-    if several:
-        return (
-            f"The {models} classify {last} of the test samples correctly, averaged over the cells; the best is"
-            f" {best}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}{int(top['session'])}, after"
-            f" round{NO_BREAK}{int(top['round'])}."
-        )
+        have, mean = ("have", ", averaged over the cells with equal weights") if several else ("has", "")
+        text = f"The {models} {have} an accuracy of {last} on the test samples{mean}"
+        return said(f"{text}; the best after a round has {best}.", score)
+    places = [f"{name}{NO_BREAK}{int(top[name])}" for name in ("cell", "session", "round")]
+    where = ", ".join(places if several else places[1:])
+    classify = "classify" if several else "classifies"
+    mean = ", averaged over the cells with equal weights" if several else ""
     return (
-        f"The {models} classifies {last} of the test samples correctly; the best is {best}, in session"
-        f" {int(top['session'])} after round {int(top['round'])}."
+        f"The {models} {classify} {last} of the test samples correctly{mean}; the best after a round is {best},"
+        f" in {where}."
     )
 
 
@@ -215,10 +220,11 @@ def _with_unit(value: float, units: Units) -> str:
 def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
-    cells = runs.sessions["cell"].nunique()
+    cells, pilots = runs.sessions["cell"].nunique(), int((training["phase"] == "pilot").sum())
+    among = f", {pilots:,} of them in pilot sessions," if pilots else ""
     sentences = [
         f"{count_of(len(runs.sessions), 'session')}{f' in {cells} cells' * (cells > 1)} with"
-        f" {count_of(len(training), 'training round')} took {time_text(run.simulated_s)} of simulated time and"
+        f" {count_of(len(training), 'training round')}{among} took {time_text(run.simulated_s)} of simulated time and"
         f" {energy_text(rounds['energy_j'].sum())} of the devices' energy; the median round takes"
         f" {time_text(training['latency_s'].median())}.",
         *([f"How it ended: {run.stopped}."] if run.stopped else []),
@@ -244,9 +250,10 @@ def _one(runs: Runs, run: Any) -> list[str]:
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
-        back = int((handovers["detail"] == "ping_pong").sum())
+        back = int((handovers["detail"] == PING_PONG).sum())
         sentences.append(
-            f"{back} of {count_of(len(handovers), 'handover')} went straight back to the previous cell."
+            f"{back} of {count_of(len(handovers), 'handover')} went back to the previous cell within"
+            f" {PING_PONG_S:g}{NO_BREAK}s (ping-pong)."
         )
     return sentences
 

@@ -118,14 +118,17 @@ def with_metrics(
     sessions: pd.DataFrame,
     reference: str | None,
     targets: Sequence[Target],
+    wanted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Collect every per-session metric, with the session's kind."""
+    """Collect every per-session metric, with the session's kind; see `metrics.time_to_target` for `wanted`."""
     if targets:
-        times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
+        times = metrics.time_to_target(
+            rounds, sessions, reference=reference, target=targets[0], wanted=wanted
+        )
     else:  # without a target, keep lengths and probe rounds
         times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
-        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
-        times[wanted] = float("nan")
+        unknown = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
+        times[unknown] = float("nan")
     parts = [
         metrics.accuracy_after_change(rounds, sessions),
         metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS),

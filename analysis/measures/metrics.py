@@ -150,11 +150,13 @@ def time_to_target(
     *,
     reference: str | None,
     target: str | float | Target = "95%",
+    wanted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Measure T_rho, the cost in each session of reaching `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
-    session, including the probe rounds before the first training round; probe_rounds is their number.
+    session, including the probe rounds before the first training round; probe_rounds is their number. A table
+    `wanted` in the form of `target_accuracy` replaces it, if other rounds also define the target.
 
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
@@ -164,9 +166,9 @@ def time_to_target(
     Source: J (31) and Table VII. Joules and seconds are simulated here; J assumes constants per round.
     """
     spells = with_spending(rounds)
-    training = _judged(training_rounds(spells)).merge(
-        target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
-    )
+    if wanted is None:
+        wanted = target_accuracy(rounds, reference=reference, target=target)
+    training = _judged(training_rounds(spells)).merge(wanted, on=SPELL, how="left")
     times = training.groupby(SESSION).agg(
         target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
     )

@@ -21,17 +21,28 @@ Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key ->
 
 def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
     """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
-    parts = []
+    parts, wanted = [], _wanted(by_setting, goals[0], reference) if goals else None
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
         kinds = metrics.session_kinds(runs.rounds, runs.sessions)
-        detail = averages.with_metrics(kinds, runs.rounds, runs.sessions, reference, goals)
+        detail = averages.with_metrics(kinds, runs.rounds, runs.sessions, reference, goals, wanted)
         scope_of(detail, [])
         by_run = averages.bounded(detail[detail["in_scope"]]).groupby(metrics.RUN)
         means = by_run[list(MEASURED)].mean().join(by_run[["missed", "targets"]].sum()).reset_index()
         part = metrics.totals(runs.rounds).merge(means, on=metrics.RUN, how="left")
         parts.append(part.assign(setting=[setting] * len(part)))
     return Costs(pd.concat(parts, ignore_index=True), ("setting",))
+
+
+def _wanted(by_setting: Settings, goal: Target, reference: str | None) -> pd.DataFrame:
+    """Return the accuracy to reach in each session, one for all settings: a share of the best over all settings.
+
+    If each setting had a target of its own, a setting that learns nothing would reach it at once.
+    """
+    own = [
+        metrics.target_accuracy(runs.rounds, reference=reference, target=goal) for runs in by_setting.values()
+    ]
+    return pd.concat(own).groupby(metrics.SPELL, as_index=False).max()
 
 
 def table_of(
@@ -44,7 +55,8 @@ def table_of(
 ) -> pd.DataFrame:
     """Measure all runs, one row per series and value of the swept key; for one key, add ratios (`results.Sweep`).
 
-    Relative targets refer to `reference`; notes on runs that are left out are appended to `notes`.
+    Relative targets refer to the best accuracy of `reference` over all settings; notes on runs that are left out are
+    appended to `notes`.
     """
     costs = _by_seed(by_setting, goals, reference, notes)
     table = _means(costs, points, keys)

@@ -24,6 +24,8 @@ from edgefl.analysis.runs.vocabulary import (
     EVENTS,
     GONE,
     HANDOVER,
+    PING_PONG,
+    PING_PONG_S,
     cause_of,
     check_known,
     split_outcome,
@@ -102,8 +104,8 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         variant, seed;
         handovers; handovers_per_device_hour (per hour that a device is in the area of the cells, switched on and
         charged);
-        ping_pongs and ping_pong_share (handovers back to the previous cell within the scenario's
-        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
+        ping_pongs and ping_pong_share (handovers back to the previous cell within `PING_PONG_S`);
+        time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
         broken (participations cut off by the device's handover, departure, switch, battery or failed link);
@@ -139,7 +141,7 @@ def _course(own: "Tables", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray
     lasted_s = np.diff(until_s)
     lasted_s[lasted_s <= 0] = math.nan  # periods after the run's end have no rate
     handovers = events[events["event"] == HANDOVER]
-    back = handovers[handovers["detail"] == "ping_pong"]
+    back = handovers[handovers["detail"] == PING_PONG]
     service = InService.of(own)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     course = pd.DataFrame(
@@ -202,8 +204,8 @@ def _figures_of(own: Tables, runs: Runs) -> dict[str, Any]:
         "seed": run.seed,
         "handovers": len(handovers),
         "handovers_per_device_hour": len(handovers) / (service_s / 3600),
-        "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),
-        "ping_pong_share": float((handovers["detail"] == "ping_pong").mean()),
+        "ping_pongs": int((handovers["detail"] == PING_PONG).sum()),
+        "ping_pong_share": float((handovers["detail"] == PING_PONG).mean()),
         "time_of_stay_s": float(handovers["stay_s"].mean()),
         "interruption_s": interruption_s,
         "interruption_share": interruption_s / service_s,
@@ -214,7 +216,7 @@ def _figures_of(own: Tables, runs: Runs) -> dict[str, Any]:
 ROWS: dict[str, Quantity] = {
     "handovers": ("Handovers", "{:,.0f}", 1),
     "handovers_per_device_hour": ("Handovers per device and hour of service", "{:.1f}", 1),
-    "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
+    "ping_pong_share": (f"Ping-pong within {PING_PONG_S:g} s (%)", "{:.1f}", 100),
     "time_of_stay_s": ("Time of stay (s)", "{:.2f}", 1),
     "interruption_s": ("Interruption (s)", "{:,.2f}", 1),
     "interruption_share": ("Interrupted share of service (%)", "{:.3f}", 100),
@@ -260,7 +262,9 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
     if kinds[0] == "handovers_per_hour" and course["ping_pongs_per_hour"].gt(0).any():
-        axes[0].set_title("dotted: ping-pong", fontsize=SMALL - 1, color=SOFT, loc="right", pad=2)
+        axes[0].set_title(
+            f"dotted: ping-pong within {PING_PONG_S:g} s", fontsize=SMALL - 1, color=SOFT, loc="right", pad=2
+        )
     axes[-1].set_xlim(0, (course["time_s"].max() + course["time_s"].min()) / size)
     axes[-1].set_xlabel(f"simulated time ({unit})")
     figure.align_ylabels(axes)

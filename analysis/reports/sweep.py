@@ -78,7 +78,8 @@ def sweep(
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
         out: folder to write; None for the runs' folder, `comparison` next to several folders, or a target's folder.
-        reference: variant whose best accuracy defines relative targets; None for the study's reference.
+        reference: variant whose best accuracy over all settings defines relative targets; None for the study's
+            reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
         metric: name of the metric to draw; None for seconds and joules to the target, or in a map for seconds only.
@@ -244,16 +245,28 @@ def verdicts(sweep: Sweep) -> list[str]:
         name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
+        missed = _missed(rows, values, words)
         if of_time.pairs:
             said = versus(f"{words} {last}", first, of_time, of_energy, task)
+            said += f" {sweep.target.short} is {missed}." if sweep.target and missed else ""
         elif sweep.target and (not_reached[0] or not_reached[-1]):
-            missed = [value for value, runs in zip(values, not_reached, strict=True) if runs]
-            where = f"{words} {', '.join(missed)}" if len(missed) < len(values) else f"every {words}"
-            said = f"{sweep.target.short} is missed at {where}: {LOWER_TARGET}."
+            said = f"{sweep.target.short} is {missed}: {LOWER_TARGET}."
         else:
             said = f"{words} {first} and {last} have no seed in common, so there is no ratio."
         sentences.append(lead + said if lead else said[0].upper() + said[1:])
     return sentences
+
+
+def _missed(rows: pd.DataFrame, values: Sequence[str], words: str) -> str:
+    """Name the values at which no session reaches the target, and those at which some sessions miss it."""
+    counts = list(zip(values, rows["not_reached"], rows["targets"], strict=True))
+    never = [value for value, missed, of in counts if 0 < missed == of]
+    some = [value for value, missed, of in counts if 0 < missed < of]
+    told = []
+    for named, how, every in ((never, "never reached", "any"), (some, "missed in some sessions", "every")):
+        where = f"{words} {', '.join(named)}" if len(named) < len(values) else f"{every} {words}"
+        told += [f"{how} at {where}"] if named else []
+    return " and ".join(told)
 
 
 def _caption(sweep: Sweep) -> str:
@@ -275,11 +288,14 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
             "A round's latency is that of the slowest device; energy is the sum over devices, without probe rounds."
         )
     else:
+        owner = sweep.reference or str(sweep.table["variant"].iloc[0])
         yield (
-            f"Costs of reaching {sweep.target.named(sweep.reference)} count from the start of the session, with"
+            f"Costs of reaching {sweep.target.named(owner)} count from the start of the session, with"
             " probe rounds; they are means over recurring sessions, if there are any. A value after > is a lower"
             " bound: sessions that missed the target count with their whole length."
         )
+        if sweep.target.relative:
+            yield "This best accuracy is the highest over all settings, for the same seed and session."
     if len(sweep.keys) == 1 and len(sweep.seeds) > 1:
         yield (
             "Intervals are Student's t on a logarithmic scale, or the range of two seeds. Ratios are paired by seed:"

@@ -59,6 +59,8 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
     given = [path] if isinstance(path, str | Path) else path
     lists = ([one] if isinstance(one, str | Path) else one for one in given)
     roots = [Path(one) for several in lists for one in several]
+    # a pattern such as runs/* also names the folder of earlier reports
+    roots = [root for root in roots if not _of_reports(root)] or roots
     if not roots:
         raise ValueError("no folder: give the folder of a run or of a study")
     if names and len(names) != len(roots):
@@ -84,7 +86,14 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
         return info[INFO_COLUMNS], Path(os.path.commonpath([root.resolve() for root in roots])), remarks
     if names:
         info["variant"] = _called(info, list(names))
+    elif info["study"].isna().all() and info.duplicated(["setting", "variant", "seed"]).any():
+        info = _told_apart(info.assign(folder=range(len(info))), list(info["path"]), names, remarks)
     return info[INFO_COLUMNS], roots[0], remarks
+
+
+def _of_reports(root: Path) -> bool:
+    """Return whether a folder is one that edgefl wrote for reports on several folders, without runs of its own."""
+    return root.name == SEVERAL and os.path.isdir(root) and not run_directories(root)
 
 
 def _beside(roots: Sequence[Path]) -> Path | None:

@@ -54,6 +54,8 @@ CONDITIONS = {
     BATTERY_EMPTY: ("charged", False),
 }
 HANDOVER = "handover"
+PING_PONG = "ping_pong"  # detail of a handover back to the previous cell within this time:
+PING_PONG_S = 1.0
 EVENTS = (
     *CONDITIONS,
     HANDOVER,

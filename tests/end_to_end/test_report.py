@@ -217,6 +217,22 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
 
 
 @in_browser
+def test_sessions_are_those_of_all_cells_or_of_the_chosen_cell(page: Page, file: Path, walkers: Path) -> None:
+    """With all cells, each beginning of a session has a dotted line; a single cell's sessions are bands."""
+    page.open(file)
+    sessions = load_runs(walkers).sessions
+    begins = "edgefl.replay.sessions().map(([begin]) => begin)"
+    assert sorted(page.js(begins)) == pytest.approx(sorted(sessions["start_s"]), rel=1e-5)
+    assert "a session begins" in page.js("document.getElementById('legend').textContent")
+    assert "mean of cells" in page.js("document.getElementById('line-accuracy').textContent")
+    page.js("(() => { const s = document.getElementById('only-cell'); s.value = '1'; s.onchange(); })()")
+    own = sessions.loc[sessions["cell"] == 1, "start_s"]
+    assert page.js(begins) == pytest.approx(sorted(own), rel=1e-5)
+    assert "a session begins" not in page.js("document.getElementById('legend').textContent")
+    assert "session\u00a01" in page.js("document.getElementById('now').textContent")
+
+
+@in_browser
 def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> None:
     """The map leaves out a large empty part of the world, but shows a world full of devices completely."""
     text = file.read_text()
@@ -307,6 +323,9 @@ def test_cells_have_the_same_colour_on_the_map_and_beside_it(page: Page, file: P
     lines = page.js(
         "edgefl.plots[edgefl.plots.length - 1].plot.series.map((line) => [line.label, line._stroke])"
     )
+    assert (
+        page.js("new Set([...Array(49).keys()].map((n) => edgefl.colour(n) + edgefl.pattern(n))).size") == 49
+    )
     looks = dict(lines[1:])
     assert len(looks) == 7
     for label, colour in looks.items():
@@ -324,6 +343,28 @@ def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
     assert {"scenario.yaml", "run.json", "sessions-0.csv"} <= set(got)
     assert got["accuracy.csv"].startswith('line,"simulated time, s",accuracy\n')
     assert all(len(text.splitlines()) > 1 for text in got.values())
+
+
+@in_browser
+def test_long_notes_and_names_at_the_edge_fit_a_phone(page: Page, file: Path, tmp_path: Path) -> None:
+    text = file.read_text()
+    whole = text.split('id="data">')[1].split("</script>")[0]
+    data = json.loads(whole)
+    corner = [[[200, 0], [400, 0], [400, 50], [200, 50]]]
+    data["replays"][0]["areas"] = [{"name": "a park with a long name", "points": corner}]
+    data["replays"][0]["notes"] = ["/a/path" + 30 * "/without/a/blank"]
+    long = tmp_path / "long.html"
+    long.write_text(text.replace(whole, json.dumps(data)))
+    page.open(long, width=390)
+    assert page.js("document.documentElement.scrollWidth") <= 390
+    ends = page.js("""(() => {
+      const found = [], { fillText } = CanvasRenderingContext2D.prototype, { world } = edgefl.replay;
+      CanvasRenderingContext2D.prototype.fillText = function (name, x) { if (/park/.test(name)) {
+        const half = this.measureText(name).width / 2; found.push(x - half, world.width - x - half); } };
+      world.drawGround();
+      CanvasRenderingContext2D.prototype.fillText = fillText; return found; })()""")
+    assert len(ends) == 2
+    assert min(ends) >= 0
 
 
 @in_browser

@@ -43,7 +43,7 @@ edgefl.plot = (into, options) => {
     axes: [across, up],
     series: [{ label: xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)) },
       ...options.lines.map((line, i) => ({
-        label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[i % 7], spanGaps: true,
+        label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[edgefl.pattern(line.look ?? i)], spanGaps: true,
         points: { show: false }, paths: options.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
         value: (u, v) => (v === null || v === undefined ? "" : options.share ? `${(100 * v).toFixed(1)}\u00a0%` : edgefl.amount(v)),
       }))],
@@ -71,12 +71,12 @@ edgefl.chart = (chart) => {
     const filled = shown.series.filter((line) => line.x.length);
     if (!filled.length) return plot.append("No data.");
     const [x, ...ys] = uPlot.join(filled.map((line) => [line.x, line.y]));
-    const lines = filled.map((line, i) => ({ label: line.label, y: ys[i] }));
+    const lines = filled.map((line, i) => ({ label: line.label, y: ys[i], look: line.look }));
     edgefl.plot(plot, { x, lines, xLabel: shown.x, height: 260, share: chart.share, time: /time/.test(shown.x), clock: /time/.test(shown.x) ? edgefl.data.clock : null, step: /time/.test(shown.x) });
   };
   const words = () => {
     const every = Math.max(...shown.series.map((line) => line.every));
-    about.textContent = chart.about + (every > 1 ? ` Thinned: every ${every}th point of the longest line.` : "");
+    about.textContent = [chart.about, shown.about].filter(Boolean).join(" ") + (every > 1 ? ` Thinned: every ${every}th point of the longest line.` : "");
   };
   if (chart.views.length > 1) {
     const choice = document.createElement("select");

@@ -21,10 +21,10 @@
       return i < 0 ? null : series.y[i];
     };
     const accuracy = at(run.timeline.accuracy), joules = at(run.timeline.joules);
-    const session = run.timeline.sessions.filter(([begin]) => begin <= t).pop();
+    const sessions = replay.sessions(), session = sessions.filter(([begin]) => begin <= t).pop();
     const parts = [edgefl.time(t)];
     const all = replay.only.cell !== null || replay.only.class !== null ? "in all: " : ""; // a filter counts devices only
-    if (session && run.timeline.one_cell) parts.push(`session\u00a0${session[1]}`);
+    if (session && edgefl.Replay.ofOneCell(sessions)) parts.push(`session\u00a0${session[1]}`);
     const rest = outside ? `, ${outside}\u00a0without a cell` : "";
     parts.push(`${present}\u00a0devices${rest}: ${busy[1]}\u00a0receive, ${busy[2]}\u00a0compute, ${busy[3]}\u00a0send`);
     if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`${all}${edgefl.data.score || "accuracy"} ${(100 * accuracy).toFixed(1)}\u00a0%`);
@@ -60,7 +60,7 @@
   const legend = () => {
     get("legend").replaceChildren(...replay.legend().map(([look, name]) => {
       const item = document.createElement("span"), sign = document.createElement("span");
-      sign.textContent = look === undefined ? "" : look === null ? "○ " : (replay.mode === "battery" ? "●" : edgefl.SHAPES[look % 7]) + " ";
+      sign.textContent = look === undefined ? "" : look === null ? "○ " : (replay.mode === "battery" ? "●" : edgefl.SHAPES[edgefl.pattern(look)]) + " ";
       if (look !== null && look !== undefined) sign.style.color = edgefl.colour(look);
       item.append(sign, name);
       return item;
@@ -69,7 +69,8 @@
       sign.textContent = mark + " "; sign.style.color = edgefl.colour(look);
       item.append(sign, name);
       return item;
-    }), ...[[true, "⌜⌟", "--ink", "chosen"], [replay.handovers.length, "◌", "--mark", "has just handed over"]].filter(([has]) => has).map(([, mark, look, name]) => {
+    }), ...[[true, "⌜⌟", "--ink", "chosen"], [!edgefl.Replay.ofOneCell(replay.sessions()), "┊", "--soft", "a session begins"],
+      [replay.handovers.length, "◌", "--mark", "has just handed over"]].filter(([has]) => has).map(([, mark, look, name]) => {
       const item = document.createElement("span"), sign = document.createElement("span");
       sign.textContent = mark + " "; sign.style.color = `var(${look})`;
       item.append(sign, name);
@@ -82,14 +83,17 @@
     deviceLine.open(device);
     show(t);
   };
-  const strip = () => { // sessions as bands, below them the number of handovers over time
+  const strip = () => { // sessions of one cell as bands, or the beginnings of all cells' sessions as ticks; below them the number of handovers over time
     const canvas = get("strip"), ratio = Math.min(2, devicePixelRatio || 1), w = canvas.clientWidth, h = canvas.clientHeight;
     canvas.width = w * ratio; canvas.height = h * ratio;
     const c = canvas.getContext("2d"), edge = 8, x = (s) => edge + (s / span()) * (w - 2 * edge);
     c.scale(ratio, ratio);
     c.font = "11px system-ui";
-    const { sessions } = replay.run.timeline;
+    const sessions = replay.sessions(), bands = edgefl.Replay.ofOneCell(sessions);
+    if (!bands) { c.fillStyle = edgefl.css("--panel"); c.fillRect(edge, 0, w - 2 * edge, 16); }
     sessions.forEach(([begin, number], i) => {
+      c.fillStyle = edgefl.css("--soft");
+      if (!bands) return c.fillRect(x(begin), 2, 1.5, 12);
       const end = i + 1 < sessions.length ? sessions[i + 1][0] : span();
       c.fillStyle = edgefl.css(i % 2 ? "--line" : "--panel");
       c.fillRect(x(begin), 0, x(end) - x(begin), 16);
@@ -103,7 +107,8 @@
     bins.forEach((count, i) => { const tall = count && Math.max(2, (9 * count) / most); c.fillRect(3 * i, 26 - tall, 2, tall); });
   };
   const lines = () => {
-    const { timeline, population } = replay.run, marks = timeline.sessions.map(([begin]) => begin).slice(0, 60);
+    const { timeline, population } = replay.run, begins = [...new Set(replay.sessions().map(([begin]) => begin))];
+    const marks = begins.length > 60 ? [] : begins; // more lines would hide the curve
     edgefl.plots = edgefl.plots.filter((entry) => !entry.small || entry.plot.destroy());
     nowLines = [];
     const add = (id, title, x, series, share) => {
@@ -118,7 +123,7 @@
       nowLines.push(mark);
       plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
     };
-    const score = edgefl.data.score || "accuracy", Score = edgefl.data.score || "Accuracy";
+    const score = edgefl.data.score || "accuracy", Score = (edgefl.data.score || "Accuracy") + (edgefl.Replay.ofOneCell(timeline.sessions) ? "" : ", mean of cells");
     add("line-accuracy", edgefl.clock ? `${Score}, by time of day` : `${Score}, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
     const several = population.series.length > 1; // the sum would flatten the cells' lines: the text states it
@@ -133,6 +138,7 @@
     const value = (id) => (get(id).value === "" ? null : +get(id).value);
     replay.only = { cell: value("only-cell"), class: value("only-class") };
     devices();
+    legend(); strip(); lines();
     select(replay.selected !== null && (replay.only.class === null || replay.run.class_of[replay.selected] === replay.only.class) ? replay.selected : null);
     for (const table of document.querySelectorAll('table[id^="table-sessions"]')) {
       if (table.rows[0].cells[0].textContent !== "cell") continue;

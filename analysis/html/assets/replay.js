@@ -81,6 +81,11 @@ edgefl.Replay = class {
       this.busy[this.doing[d]]++;
     }
   }
+  static ofOneCell(sessions) { return sessions.every(([, , cell]) => cell === sessions[0][2]); }
+  sessions() { // [begin, number, cell] of each session of the chosen cell, or of all cells
+    const { sessions } = this.run.timeline, { cell } = this.only;
+    return cell === null || edgefl.Replay.ofOneCell(sessions) ? sessions : sessions.filter((one) => one[2] === cell);
+  }
   shown(d) { // whether a device passes the filter
     const { cell, class: kind } = this.only;
     return (cell === null || this.cell[d] === cell) && (kind === null || this.run.class_of[d] === kind);
@@ -116,13 +121,13 @@ edgefl.Replay = class {
     }
     if (document.getElementById("links").checked) this.links(c);
     const battery = this.mode === "battery", busy = edgefl.stamp(0, edgefl.css("--ink"), r + 2.5, true); // a ring: the device computes
-    const stamps = edgefl.dashes.map((_, look) => edgefl.stamp(look, edgefl.colour(look), r));
+    const stamps = {}, stamp = (look) => (stamps[look] ??= edgefl.stamp(edgefl.pattern(look), edgefl.colour(look), r));
     const filtered = this.only.cell !== null || this.only.class !== null;
     const hollow = edgefl.stamp(null, edgefl.css("--soft"), r);
     for (let d = 0; d < count; d++) {
       if (Number.isNaN(this.px[d])) continue;
       const key = this.group(d), x = world.x(this.px[d]), y = world.y(this.py[d]);
-      const { canvas, half } = battery || !(key >= 0) ? hollow : stamps[key % 7];
+      const { canvas, half } = battery || !(key >= 0) ? hollow : stamp(key);
       if (filtered) c.globalAlpha = this.shown(d) ? 1 : 0.12;
       c.drawImage(canvas, x - half, y - half, 2 * half, 2 * half);
       if (this.doing[d] === 2) c.drawImage(busy.canvas, x - busy.half, y - busy.half, 2 * busy.half, 2 * busy.half);
@@ -203,7 +208,7 @@ edgefl.Replay = class {
     const values = new Set(this.mode === "session" ? this.rows.session : this.run.placed ? this.frames.cell : this.rows.cell);
     const known = [...values].filter((v) => v >= 0).sort((a, b) => a - b).map((v) => [this.mode === "session" ? v - 1 : v, `${this.mode} ${v}`]);
     const shown = known.slice(0, 14);
-    if (known.length > 14) shown.push([undefined, `… ${known.length} in all; looks repeat after 7`]);
+    if (known.length > 14) shown.push([undefined, `… ${known.length} in all; looks repeat after 49`]);
     shown.push([null, this.mode === "session" ? "not in one yet" : "no cell"]);
     return shown;
   }

@@ -32,6 +32,7 @@ edgefl.unpack = async (packed) => {
 edgefl.css = (name) => (edgefl.cssKnown[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name).trim());
 edgefl.cssKnown = {}; // emptied when the page changes between light and dark
 edgefl.colour = (number) => edgefl.css("--c" + (number % 7));
+edgefl.pattern = (number) => (number + Math.floor(number / 7)) % 7; // a shape or dash: 49 numbers look different
 
 edgefl.timeUnit = (span) => (span >= 7200 ? ["h", 3600] : span >= 600 ? ["min", 60] : ["s", 1]); // of an axis
 edgefl.ofDay = (s, { begin_hour, day_s }, seconds) => { // as clocks show it: 8:05, or 8:05:30

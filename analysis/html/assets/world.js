@@ -111,7 +111,10 @@ edgefl.World = class {
       c.fillStyle = edgefl.css("--area"); c.fill("evenodd");
       const corners = area.points ? area.points.flat() : [[area.centre[0], area.centre[1] + area.radius]];
       const xs = corners.map((p) => this.x(p[0])), ys = corners.map((p) => this.y(p[1]));
-      named.push([area.name, (Math.min(...xs) + Math.max(...xs)) / 2, Math.max(14, Math.min(...ys) - 5)]);
+      const left = Math.max(0, Math.min(...xs)), right = Math.min(this.width, Math.max(...xs)), half = c.measureText(area.name).width / 2 + 4;
+      if (left > right) continue; // the area is beside the map
+      const middle = Math.max(half, Math.min(this.width - half, (left + right) / 2)); // the whole name is on the map
+      named.push([area.name, middle, Math.max(14, Math.min(...ys) - 5)]);
     }
     c.strokeStyle = edgefl.css("--street"); c.lineCap = "round"; c.lineJoin = "round";
     c.lineWidth = Math.min(7, Math.max(1.5, 6 * this.scale)); // some 6 m

@@ -31,6 +31,28 @@ def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Wri
         load_runs([a, a])
 
 
+def test_the_folder_above_loose_runs_names_them_as_a_pattern_does(write_run: Write) -> None:
+    """Runs of the same name and seed have the names of their folders, also if only the folder above is given."""
+    for name in ("old", "new"):
+        root = write_run(f"{name}/quick", rounds(0.5), SESSIONS).parents[1]
+    assert list(load_runs(root).info["variant"]) == ["new/quick", "old/quick"]
+    assert load_runs(root).folder() == root
+
+
+def test_a_pattern_may_name_the_folder_of_earlier_reports(write_run: Write) -> None:
+    """`edgefl compare runs/*` writes runs/comparison, which the same command names when it is given again."""
+    for name in ("a", "b"):
+        root = write_run(name, rounds(0.5), SESSIONS).parent
+    for _ in range(2):
+        given = sorted(root.iterdir())
+        assert compare(given, target=0.6).out == root / "comparison" / "target-0.6"
+    assert [path.name for path in given] == ["a", "b", "comparison"]
+    with pytest.raises(ValueError, match="no run directory"):
+        compare(root / "comparison")
+    write_run("comparison/c", rounds(0.5), SESSIONS)
+    assert list(load_runs(given).info["variant"]) == ["a", "b", "c"]
+
+
 def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write) -> None:
     """Runs with equal names and different seeds are not averaged if their scenarios differ in more than the seed."""
     paths = []

@@ -160,8 +160,8 @@ def test_the_ledger_is_read_when_asked_for(write_run: Write) -> None:
 
 
 def test_two_runs_of_one_variant_and_seed_are_an_error(write_run: Write) -> None:
-    write_run("a", ROUNDS, SESSIONS, variant="v")
-    root = write_run("b", ROUNDS, SESSIONS, variant="v").parent
+    write_run("a", ROUNDS, SESSIONS, study="s", variant="v")
+    root = write_run("b", ROUNDS, SESSIONS, study="s", variant="v").parent
     with pytest.raises(ValueError, match="two runs of variant 'v' and seed 1"):
         load_runs(root)
 

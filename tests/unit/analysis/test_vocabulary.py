@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import handover_figures, load_runs
-from edgefl.analysis.runs.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
+from edgefl.analysis.runs.vocabulary import CAUSES, EVENTS, OUTCOMES, PING_PONG_S, STAGES, split_outcome
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import EventName
+from edgefl.engine.settings import HandoverSettings
 
 Write = Callable[..., Path]
 ROOT = Path(__file__).parents[3]
@@ -47,6 +48,7 @@ def test_the_place_of_an_unknown_word_is_named(write_run: Write, table: str, col
 def test_the_engine_speaks_these_words_and_no_others() -> None:
     assert {outcome.value for outcome in Outcome} == set(OUTCOMES)
     assert {event.value for event in EventName} == set(EVENTS)
+    assert HandoverSettings.min_time_of_stay_s == PING_PONG_S
 
 
 def test_the_docs_list_these_words_and_no_others() -> None:

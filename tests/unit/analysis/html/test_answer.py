@@ -1,10 +1,12 @@
 """Test the section of a report that answers a study's question."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.html.answer import WIDEST, answer, with_units_kept
@@ -45,6 +47,19 @@ def test_a_missed_target_is_hatched_and_an_interval_stays_in_its_room(made: Made
     assert "&gt;20.0\u00a0s" in text
     for left, width in re.findall(r'<i style="left:([\d.]+)%;width:([\d.]+)%"', text):
         assert 0 <= float(left) <= float(left) + float(width) <= 100.01
+
+
+def test_what_the_numbers_depend_on_is_noted_with_them(made: Made, tmp_path: Path) -> None:
+    """A comparison's notes are in the answer, but not those of the runs, which stand with the page's tables."""
+    made(narrow=[(10.0, 0.9)], wide=[(10.0, 0.9)])
+    for name, hz, dbm in (("narrow", 5e6, 31.0), ("wide", 20e6, 37.0)):
+        radio = {"bandwidth_hz": hz, "budget": {"server_power_dbm": dbm}}
+        (tmp_path / name / "1" / "scenario.yaml").write_text(yaml.safe_dump({"radio": radio}))
+        about = json.loads((tmp_path / name / "1" / "run.json").read_text()) | {"notes": ["one of the run"]}
+        (tmp_path / name / "1" / "run.json").write_text(json.dumps(about | {"reference": None}))
+    text = answer(load_runs(tmp_path))
+    assert "<li>sites send with 31 dBm at 5 MHz and 37 dBm at 20 MHz: " in text
+    assert "one of the run" not in text
 
 
 def test_one_variant_asks_nothing_and_names_are_no_markup(made: Made) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.series import charts, population
+from edgefl.analysis.html.series import OVER_CELLS, WEIGHTED, charts, population
 from edgefl.analysis.runs.load import Runs
 
 
@@ -73,6 +73,22 @@ def test_accuracy_of_one_run_has_a_line_for_each_cell_and_of_several_runs_one_ea
     two = load_runs(write_run("b", rounds, [{"session": 1}]).parent)
     assert len(accuracy_lines(two)) == 2
     assert "cell 0" not in accuracy_lines(two)
+
+
+def test_a_caption_says_what_its_view_averages(write_run: Callable[..., Path]) -> None:
+    """A line for each cell is no mean; a value at a round's number is the mean over the cells that have it."""
+    rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.5} for cell in (0, 1)]
+    more = {"session": 1, "round": 2, "cell": 1, "accuracy": 0.5}
+    root = write_run("a", [*rounds, more], [{"session": 1}]).parent
+    by_time, by_round = charts(load_runs(root))[0]["views"]
+    assert (by_time["about"], by_round["about"]) == ("", OVER_CELLS)
+    assert [line["look"] for line in by_time["series"]] == [0, 1]
+    write_run("b", rounds, [{"session": 1}])
+    drawn = charts(load_runs(root))
+    assert drawn[0]["views"][0]["about"] == WEIGHTED
+    assert [chart["views"][-1]["about"] for chart in drawn] == [OVER_CELLS] * 4
+    one = load_runs(write_run("c", rounds[:1], [{"session": 1}]))
+    assert {view["about"] for chart in charts(one) for view in chart["views"]} == {""}
 
 
 def accuracy_lines(runs: Runs) -> list[str]:

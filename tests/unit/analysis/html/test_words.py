@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from edgefl.analysis import load_runs
+from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.html.words import _one, comparison, outcome_table, session_table
 from edgefl.analysis.measures.further import further
 from edgefl.analysis.page.report import noted
@@ -32,6 +32,36 @@ def test_energy_of_unused_updates_is_told_if_there_is_any(write_run: Callable[..
         text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
         assert ends in text
         assert ("not used" in text) is (wasted_j > 0)
+
+
+def test_handovers_back_to_the_previous_cell_are_counted_within_a_stated_time(
+    write_run: Callable[..., Path],
+) -> None:
+    """Returns after a longer stay are not counted, so the sentence and the table say what they count."""
+    path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}])
+    rows = [(1.0, "handover", 1, ""), (1.5, "handover", 1, "ping_pong"), (9.0, "handover", 1, "")]
+    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "detail"])
+    events.assign(session=None, stay_s=1.0, interruption_s=0.0).to_csv(path / "events.csv", index=False)
+    runs = load_runs(path)
+    text = _one(runs, next(runs.info.itertuples()))[-1].replace("\N{NO-BREAK SPACE}", " ")
+    assert text == "1 of 3 handovers went back to the previous cell within 1 s (ping-pong)."
+    ((_, table),) = report_network(path).tables
+    assert table.loc["Ping-pong within 1 s (%)"].tolist() == ["33.3"]
+
+
+def test_the_best_model_is_one_that_a_round_made_and_pilot_rounds_are_counted(
+    write_run: Callable[..., Path],
+) -> None:
+    """A session may open with a better model than any round makes, and the summary names both."""
+    rounds = [
+        {"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"},
+        {"session": 2, "round": 1, "accuracy": 0.4},
+    ]
+    runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
+    text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "2 training rounds, 1 of them in pilot sessions, took" in text
+    assert "; the best after a round is 50.0 %, in session 1, round 1." in text
+    assert "open with models of 90.0 % accuracy." in text
 
 
 def overlapping(write_run: Callable[..., Path]) -> Path:
