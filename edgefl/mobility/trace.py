@@ -12,13 +12,12 @@ from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import read
-from edgefl.mobility._traces._samples import LISTED, Samples, Wanted
+from edgefl.mobility._traces._gaps import presence
+from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s in which satellites repeat the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
-RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 TOWN_KM = 30.0  # if all coordinates lie within this range, they are probably kilometres in a town
@@ -164,12 +163,10 @@ class Trace(Mobility):
     def _moving(self, samples: Samples) -> "_Recorded":
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
-        rows, counts = self._in_simulation(samples)
+        rows, counts, steps_s = self._in_simulation(samples)
         del samples  # free the memory of a second copy of the rows
-        limits_s = np.full(len(counts), self.max_gap_s or 0.0)
-        if self.max_gap_s is None:
-            limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
-        movement = _Recorded(rows, counts, limits_s, devices)
+        present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
+        movement = _Recorded(rows, counts, present, devices)
         fastest_m_s = _fastest_m_s(rows, counts)
         if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
@@ -188,8 +185,8 @@ class Trace(Mobility):
             )
         return movement
 
-    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return simulated t, x, y [samples, 3], device after device, and the devices' sample counts [devices]."""
+    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return simulated t, x, y [samples, 3], device after device, sample counts [devices], and time steps."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         self._check_units(rows, degrees=bool(samples.degrees))
@@ -207,7 +204,7 @@ class Trace(Mobility):
                 f" earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
-        return rows, counts
+        return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""
@@ -231,22 +228,20 @@ class _Recorded:
     Args:
         samples: [samples, 3] t, x, y of each sample, device after device, with increasing times for each device.
         counts: [devices] how many samples each device has, at least one.
-        limits_s: [devices] longest time between two samples during which a device is still present.
+        present: [samples - 1] whether a device is present between a sample and its next sample.
         recorded: id, kind and type of each device in the trace's files.
     """
 
     moves = True
 
     def __init__(
-        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Recorded]
+        self, samples: np.ndarray, counts: np.ndarray, present: np.ndarray, recorded: Sequence[Recorded]
     ) -> None:
         devices = len(counts)
         owner = np.repeat(np.arange(devices), counts)
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
-        same = owner[1:] == owner[:-1]
-        present = same & (span_s <= limits_s[owner[1:]])
-        absent_s = span_s[same & ~present]
+        absent_s = span_s[(owner[1:] == owner[:-1]) & ~present]
         self.recorded = recorded
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
@@ -321,24 +316,3 @@ def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     last = np.cumsum(counts)[:-1] - 1  # skip the steps between samples of different devices
     took_s[last], apart_m[last] = 1.0, 0.0
     return float((apart_m / took_s).max(initial=0.0))
-
-
-def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return the default time between samples [devices] beyond which a device is absent.
-
-    Args:
-        times_s: [samples] times, device after device.
-        counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. In files that list all
-            devices at each time step, the usual interval is the median over all devices. In other files, the usual
-            interval is each device's median, and the limit is at least RECEPTION_S.
-    """
-    ends = np.cumsum(counts)
-    spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]
-    limits_s = np.full(len(counts), np.inf)
-    listed = [span for span, many in zip(spans, lost, strict=True) if many == LISTED and len(span)]
-    if listed:
-        limits_s[lost == LISTED] = LISTED * np.median(np.concatenate(listed))
-    for number in np.flatnonzero((lost != LISTED) & np.isfinite(lost) & (counts > 1)).tolist():
-        limits_s[number] = max(lost[number] * np.median(spans[number]), RECEPTION_S)
-    return limits_s

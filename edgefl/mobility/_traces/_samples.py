@@ -58,6 +58,7 @@ class Samples:
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
+        self.steps = array("d")  # times of the time steps in files that list all present devices at each step
         self.skipped = 0  # number of rows
         self.left_out = 0  # number of rows of devices that are not kept
         self.first_skipped = ""
@@ -142,6 +143,11 @@ class Samples:
                 line, f"'{clipped(id_)}' has the time {self.shown(t)} {what}; sort its samples by time"
             )
         row.extend((t, x, y))
+
+    def step(self, time_s: float) -> None:
+        """Add a time step, at which the file lists all present devices, if any."""
+        if not self.steps or time_s != self.steps[-1]:
+            self.steps.append(time_s)
 
     def shown(self, time_s: float) -> str:
         """Format a time as the trace does, as a date or in seconds."""

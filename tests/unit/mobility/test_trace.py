@@ -228,6 +228,26 @@ def test_sumo_tables_are_the_same_as_its_xml(write: Write, separator: str) -> No
             assert np.array_equal(table.positions_m(time_s), xml.positions_m(time_s), equal_nan=True)
 
 
+def test_a_time_step_of_sumo_without_a_device_is_an_absence(write: Write) -> None:
+    """At 20 s nothing is listed, and at 5 s only b is; the file has no steps in 30 to 60 s, as with `skip-empty`."""
+    listed = {0: "ab", 5: "b", 10: "ab", 20: "", 30: "ab", 60: "ab"}
+    steps = {
+        time_s: "".join(f'<vehicle id="{id_}" x="{time_s}" y="0"/>' for id_ in ids)
+        for time_s, ids in listed.items()
+    }
+    xml = "".join(f'<timestep time="{time_s}">{step}</timestep>' for time_s, step in steps.items())
+    rows = [
+        f"{time_s},{id_},{time_s if id_ else ''},{0 if id_ else ''}"
+        for time_s, ids in listed.items()
+        for id_ in ids or [""]
+    ]
+    table = "\n".join(["timestep_time,vehicle_id,vehicle_x,vehicle_y", *rows])
+    for path in (write(f"<fcd-export>{xml}</fcd-export>", "fcd.xml"), write(table, "fcd.csv")):
+        seen = walk(path, 2, [2, 7, 12, 25, 45])
+        assert seen == [[NOWHERE, [2, 0]], [NOWHERE, [7, 0]], *[[NOWHERE, NOWHERE]] * 3]
+        assert walk(path, 2, [2, 25], max_gap_s=20) == [[[2, 0]] * 2, [[25, 0]] * 2]
+
+
 def test_plain_tables_with_semicolons(write: Write) -> None:
     """Tables may have the column names of `--output.column-header plain`."""
     path = write("time;id;x;y;speed\n0.00;a;1.00;2.00;7\n2.00;a;3.00;2.00;7\n")
