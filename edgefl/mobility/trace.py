@@ -164,9 +164,11 @@ class Trace(Mobility):
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
         rows, counts, steps_s = self._in_simulation(samples)
+        times = [samples.shown(time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         del samples  # free the memory of a second copy of the rows
         present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
+        movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         fastest_m_s = _fastest_m_s(rows, counts)
         if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
@@ -193,8 +195,7 @@ class Trace(Mobility):
         if samples.degrees:
             with about(*PLACE), refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
-        begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
-        last_s = float(rows[:, 0].max())
+        begin_s, last_s = self._begun_s(samples), samples.span_s[1]
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
         if last_s < begin_s:
@@ -205,6 +206,10 @@ class Trace(Mobility):
                 ("devices", "mobility", "begin_s"),
             )
         return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
+
+    def _begun_s(self, samples: Samples) -> float:
+        """Return the time in the trace at which the simulation begins."""
+        return samples.span_s[0] if self.begin_s is None else self.begin_s
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""
@@ -233,6 +238,7 @@ class _Recorded:
     """
 
     moves = True
+    times = ""  # the file's first and last time and time 0, in words
 
     def __init__(
         self, samples: np.ndarray, counts: np.ndarray, present: np.ndarray, recorded: Sequence[Recorded]
@@ -281,6 +287,19 @@ class _Recorded:
 
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
+
+    def closest_m(self, until_s: float) -> float:
+        """Return the smallest distance of any device from [0, 0] in the time 0 to until_s, m, or inf if absent."""
+        begun = (self._times_s[:-1] <= until_s) & (self._times_s[1:] >= 0)
+        start_s, end_s = self._times_s[:-1][begun], self._times_s[1:][begun]
+        from_m, to_m = self._places_m[:, :-1][:, begun], self._places_m[:, 1:][:, begun]
+        way_m = np.nan_to_num(to_m - from_m)  # a device stays at its last place before an absence
+        square = (way_m**2).sum(axis=0)
+        share = np.divide(-(from_m * way_m).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # between devices, where all places are NaN
+            earliest, latest = ((at_s - start_s) / (end_s - start_s) for at_s in (0.0, until_s))
+        apart_m = np.hypot(*(from_m + np.clip(share, earliest.clip(0, 1), latest.clip(0, 1)) * way_m))
+        return float(np.fmin.reduce(apart_m, initial=np.inf))
 
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
         """Find the given devices' segments at a time, by bisection: usually the current or the next segment."""

@@ -144,6 +144,11 @@ class Samples:
             )
         row.extend((t, x, y))
 
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """The times of the first and the last sample."""
+        return min(row[0] for row in self.rows), max(row[-3] for row in self.rows)
+
     def step(self, time_s: float) -> None:
         """Add a time step, at which the file lists all present devices, if any."""
         if not self.steps or time_s != self.steps[-1]:
