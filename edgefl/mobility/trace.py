@@ -11,7 +11,7 @@ from edgefl.config import shipped
 from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
-from edgefl.mobility._traces import read
+from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.places.plane import look_like_degrees
@@ -125,18 +125,14 @@ class Trace(Mobility):
         return self._moving(self._read(None))
 
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
-        return "path", (
-            f"set {place}.scale: {self.scale / 1000:g} if x and y are in millimetres, or time_scale:"
-            f" {self.time_scale * 60:g} if t is in minutes"
-        )
+        return "path", f"set {place}.{_units.other(self.scale, self.time_scale, faster=False)}"
 
     def _faster(self, extent_m: float) -> str:
         """Return a remedy for speeds that are too low; in a small area, coordinates are probably in kilometres."""
-        of_positions = f"scale: {self.scale * 1000:g} if x and y are in kilometres"
-        of_times = f"time_scale: {self.time_scale / 1000:g} if t is in milliseconds"
-        first, second = (of_positions, of_times) if extent_m < TOWN_KM else (of_times, of_positions)
+        town = extent_m < TOWN_KM
+        remedy = _units.other(self.scale, self.time_scale, faster=True, lengths_first=town)
         within_m = float(f"{extent_m:.2g}")
-        return f"all positions lie within {within_m:g} m, so set devices.mobility.{first}, or {second}"
+        return f"all positions lie within {within_m:g} m, so set devices.mobility.{remedy}"
 
     @property
     def _origin(self) -> tuple[float, float] | None:

@@ -63,8 +63,8 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
             f" reach only {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
             f" (layout.sites){_origin(mobility, middle_m)}"
         )
-    if never:
-        raise EdgeflError(message, place)
+    if never:  # notes on the file, such as wrong units or skipped rows, may name the cause
+        raise EdgeflError("; ".join([message, *dict.fromkeys(world.places.notes)]), place)
     yield f"{'.'.join(place)}: checked at {len(times_s):,} times: {message}"
 
 

@@ -41,6 +41,32 @@ def start(model: Trace, devices: int) -> Movement:
 
 
 @pytest.mark.parametrize(
+    ("scale", "time_scale", "walked", "remedy"),
+    [
+        (0.001, 1.0, 1.0, "time_scale: 0.001 if t is in milliseconds, or scale: 1 if x and y are in metres"),
+        (1000.0, 1.0, 1e-5, "time_scale: 0.001 if t is in milliseconds"),
+        (
+            1.0,
+            0.001,
+            100.0,
+            "scale: 0.001 if x and y are in millimetres, or time_scale: 1 if t is in seconds",
+        ),
+        (0.3, 60.0, 1e7, "scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours"),
+        (1000.0, 1e-6, 1e-12, "another scale or time_scale"),
+    ],
+)
+def test_the_units_next_to_those_in_use_are_suggested(
+    scale: float, time_scale: float, walked: float, remedy: str, write: Write
+) -> None:
+    """A device that moves so many units of length in 60 units of time is too slow or too fast with the set units."""
+    path = write(f"t,id,x,y\n0,a,0,0\n60,a,{walked:g},0\n0,b,99000,0\n60,b,99000,0\n")
+    model = Trace(path=str(path), scale=scale, time_scale=time_scale, geo=False)
+    start(model, 2)
+    (note,) = model.places.notes
+    assert note.endswith(f"set devices.mobility.{remedy}")
+
+
+@pytest.mark.parametrize(
     ("unit_m", "unit_s", "remedy"),
     [
         (1.0, 1.0, ""),

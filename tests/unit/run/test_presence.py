@@ -47,6 +47,8 @@ def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Pat
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", str(refusal.value))
     # tolerance: distance that devices move in half a sampling interval
     assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
+    with refused_at("devices.mobility", "time_scale: 60 if t is in minutes"):
+        notes(traced(tmp_path, FAR, time_scale=1000))
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
     assert not [note for note in notes(shifted) if "no device" in note]
 
