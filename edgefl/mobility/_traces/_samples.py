@@ -120,6 +120,7 @@ class Samples:
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
             self.devices.append(Recorded(id_, kind, type_))
+            self._check_skipped()
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
@@ -263,10 +264,17 @@ class Samples:
         Raises:
             EdgeflError: the trace does not allow bad rows; the message also says how to skip them.
         """
-        if not self.wanted.skip:
-            raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad
         self.skipped += 1
         self.first_skipped = self.first_skipped or str(bad)
+        self._check_skipped()
+
+    def _check_skipped(self) -> None:
+        """Raise an error about a bad row if these are not allowed, but only after a good row has been read.
+
+        If no row is good, skipping is no remedy, so that the reading of the files ends with an error without it.
+        """
+        if self.skipped and self.devices and not self.wanted.skip:
+            raise EdgeflError(f"{self.first_skipped}; or skip such rows with bad_rows: skip")
 
 
 def _shown(id_: str, lon: float, lat: float) -> str:
