@@ -181,7 +181,7 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
         anywhere = np.isfinite(preview.tracks_m[::every, :, 0]).sum(axis=1)
         if (anywhere != population[:, 0]).any():
             axes.step(times, anywhere, color=SOFT, linestyle=":", where="post")
-            title += " (dotted: including devices outside or off)"
+            title += " (dotted: also those outside or off)"
     _title(axes, title)
     whole(axes)
 

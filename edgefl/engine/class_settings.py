@@ -261,7 +261,9 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     if len(open_) > 1:
         raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may lack both")
     if counts and devices is None:
-        raise ValueError("with density_per_km2, the number of devices is random: set the classes' shares")
+        raise ValueError(
+            "the classes have counts, but devices.count is not a number: set it to one, or set the classes' shares"
+        )
     given: float
     if counts:
         assert devices is not None

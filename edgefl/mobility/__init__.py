@@ -112,6 +112,17 @@ def notes(movement: Movement, ids: np.ndarray) -> Iterator[str]:
         yield from told(ids)
 
 
+def closest_m(movement: Movement, until_s: float) -> float:
+    """Return a lower bound on the distance of all devices from [0, 0] in the time 0 to until_s, m; 0 if unknown.
+
+    A movement that knows its devices' paths has a method `closest_m`, as recorded movement does; it returns the
+    smallest distance, or inf if no device is in the world during this time.
+    """
+    told = getattr(movement, "closest_m", None)
+    distance_m: float = 0.0 if told is None else told(until_s)
+    return distance_m
+
+
 class Mobility(Component):
     """Base class of all mobility models.
 

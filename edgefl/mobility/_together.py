@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgefl.mobility import Movement, Trips, notes, still_until_s, trips
+from edgefl.mobility import Movement, Trips, closest_m, notes, still_until_s, trips
 
 
 class Together:
@@ -18,6 +18,8 @@ class Together:
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:
         self._parts = parts
         self._count = sum(len(ids) for ids, _, _ in parts)
+        # the times of the first trace, for messages
+        self.times = next((told for _, movement, _ in parts if (told := getattr(movement, "times", ""))), "")
         self.moves = any(movement.moves for ids, movement, _ in parts if len(ids))
 
     def positions_m(self, time_s: float) -> np.ndarray:
@@ -43,6 +45,12 @@ class Together:
         """Yield each movement's notes on those of the given devices that it moves."""
         for own, movement, rows in self._parts:
             yield from notes(movement, rows[np.isin(own, ids)])
+
+    def closest_m(self, until_s: float) -> float:
+        """Return a lower bound on the distance of all devices from [0, 0] in the time 0 to until_s, m."""
+        return min(
+            (closest_m(movement, until_s) for ids, movement, _ in self._parts if len(ids)), default=math.inf
+        )
 
     def trips(self, time_s: float) -> Trips:
         """Return each device's trip at a time, from the device's mobility model."""

@@ -11,14 +11,13 @@ from edgefl.config import shipped
 from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
-from edgefl.mobility._traces import read
-from edgefl.mobility._traces._samples import LISTED, Samples, Wanted
+from edgefl.mobility._traces import _units, read
+from edgefl.mobility._traces._gaps import presence
+from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-# twice the 30 s in which satellites repeat the ephemeris, needed after a loss of signal (IS-GPS-200, 20.3.3)
-RECEPTION_S = 60.0
 TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 TOWN_KM = 30.0  # if all coordinates lie within this range, they are probably kilometres in a town
@@ -127,18 +126,14 @@ class Trace(Mobility):
         return self._moving(self._read(None))
 
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
-        return "path", (
-            f"set {place}.scale: {self.scale / 1000:g} if x and y are in millimetres, or time_scale:"
-            f" {self.time_scale * 60:g} if t is in minutes"
-        )
+        return "path", f"set {place}.{_units.other(self.scale, self.time_scale, faster=False)}"
 
     def _faster(self, extent_m: float) -> str:
         """Return a remedy for speeds that are too low; in a small area, coordinates are probably in kilometres."""
-        of_positions = f"scale: {self.scale * 1000:g} if x and y are in kilometres"
-        of_times = f"time_scale: {self.time_scale / 1000:g} if t is in milliseconds"
-        first, second = (of_positions, of_times) if extent_m < TOWN_KM else (of_times, of_positions)
+        town = extent_m < TOWN_KM
+        remedy = _units.other(self.scale, self.time_scale, faster=True, lengths_first=town)
         within_m = float(f"{extent_m:.2g}")
-        return f"all positions lie within {within_m:g} m, so set devices.mobility.{first}, or {second}"
+        return f"all positions lie within {within_m:g} m, so set devices.mobility.{remedy}"
 
     @property
     def _origin(self) -> tuple[float, float] | None:
@@ -165,12 +160,12 @@ class Trace(Mobility):
     def _moving(self, samples: Samples) -> "_Recorded":
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
-        rows, counts = self._in_simulation(samples)
+        rows, counts, steps_s = self._in_simulation(samples)
+        times = [samples.shown(time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         del samples  # free the memory of a second copy of the rows
-        limits_s = np.full(len(counts), self.max_gap_s or 0.0)
-        if self.max_gap_s is None:
-            limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
-        movement = _Recorded(rows, counts, limits_s, devices)
+        present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
+        movement = _Recorded(rows, counts, present, devices)
+        movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         fastest_m_s = _fastest_m_s(rows, counts)
         if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
@@ -189,18 +184,15 @@ class Trace(Mobility):
             )
         return movement
 
-    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return simulated t, x, y [samples, 3], device after device, and the devices' sample counts [devices]."""
+    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return simulated t, x, y [samples, 3], device after device, sample counts [devices], and time steps."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         self._check_units(rows, degrees=bool(samples.degrees))
         if samples.degrees:
             with about(*PLACE), refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
-        first_s, last_s = float(rows[:, 0].min()), float(rows[:, 0].max())
-        begin_s = first_s if self.begin_s is None else self.begin_s
-        if first_s > MILLISECONDS > begin_s:
-            begin_s /= self.time_scale  # a date in seconds, but the trace's times are in milliseconds
+        begin_s, last_s = self._begun_s(samples), samples.span_s[1]
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
         if last_s < begin_s:
@@ -210,7 +202,15 @@ class Trace(Mobility):
                 f" earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
-        return rows, counts
+        return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
+
+    def _begun_s(self, samples: Samples) -> float:
+        """Return the time in the trace at which the simulation begins."""
+        first_s = samples.span_s[0]
+        if self.begin_s is None:
+            return first_s
+        # a date is in seconds, even if the trace's times are in milliseconds
+        return self.begin_s / self.time_scale if first_s > MILLISECONDS > self.begin_s else self.begin_s
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""
@@ -234,22 +234,21 @@ class _Recorded:
     Args:
         samples: [samples, 3] t, x, y of each sample, device after device, with increasing times for each device.
         counts: [devices] how many samples each device has, at least one.
-        limits_s: [devices] longest time between two samples during which a device is still present.
+        present: [samples - 1] whether a device is present between a sample and its next sample.
         recorded: id, kind and type of each device in the trace's files.
     """
 
     moves = True
+    times = ""  # the file's first and last time and time 0, in words
 
     def __init__(
-        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Recorded]
+        self, samples: np.ndarray, counts: np.ndarray, present: np.ndarray, recorded: Sequence[Recorded]
     ) -> None:
         devices = len(counts)
         owner = np.repeat(np.arange(devices), counts)
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
-        same = owner[1:] == owner[:-1]
-        present = same & (span_s <= limits_s[owner[1:]])
-        absent_s = span_s[same & ~present]
+        absent_s = span_s[(owner[1:] == owner[:-1]) & ~present]
         self.recorded = recorded
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
@@ -290,6 +289,19 @@ class _Recorded:
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
 
+    def closest_m(self, until_s: float) -> float:
+        """Return the smallest distance of any device from [0, 0] in the time 0 to until_s, m, or inf if absent."""
+        begun = (self._times_s[:-1] <= until_s) & (self._times_s[1:] >= 0)
+        start_s, end_s = self._times_s[:-1][begun], self._times_s[1:][begun]
+        from_m, to_m = self._places_m[:, :-1][:, begun], self._places_m[:, 1:][:, begun]
+        way_m = np.nan_to_num(to_m - from_m)  # a device stays at its last place before an absence
+        square = (way_m**2).sum(axis=0)
+        share = np.divide(-(from_m * way_m).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # between devices, where all places are NaN
+            earliest, latest = ((at_s - start_s) / (end_s - start_s) for at_s in (0.0, until_s))
+        apart_m = np.hypot(*(from_m + np.clip(share, earliest.clip(0, 1), latest.clip(0, 1)) * way_m))
+        return float(np.fmin.reduce(apart_m, initial=np.inf))
+
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
         """Find the given devices' segments at a time, by bisection: usually the current or the next segment."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
@@ -324,24 +336,3 @@ def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
     last = np.cumsum(counts)[:-1] - 1  # skip the steps between samples of different devices
     took_s[last], apart_m[last] = 1.0, 0.0
     return float((apart_m / took_s).max(initial=0.0))
-
-
-def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return the default time between samples [devices] beyond which a device is absent.
-
-    Args:
-        times_s: [samples] times, device after device.
-        counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. In files that list all
-            devices at each time step, the usual interval is the median over all devices. In other files, the usual
-            interval is each device's median, and the limit is at least RECEPTION_S.
-    """
-    ends = np.cumsum(counts)
-    spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]
-    limits_s = np.full(len(counts), np.inf)
-    listed = [span for span, many in zip(spans, lost, strict=True) if many == LISTED and len(span)]
-    if listed:
-        limits_s[lost == LISTED] = LISTED * np.median(np.concatenate(listed))
-    for number in np.flatnonzero((lost != LISTED) & np.isfinite(lost) & (counts > 1)).tolist():
-        limits_s[number] = max(lost[number] * np.median(spans[number]), RECEPTION_S)
-    return limits_s

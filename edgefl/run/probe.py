@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from edgefl.engine.records import OUT_OF_COVERAGE, Round
+from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
@@ -68,6 +69,9 @@ def probe(
     Args:
         most_s: maximum wall time from the end of the probe's first round to the probe's stop.
         clock: function that returns the wall time, s.
+
+    Raises:
+        EdgeflError: the run has no round.
     """
     rows: list[Round] = []
     walls_s: list[float] = []
@@ -96,6 +100,12 @@ def probe(
             carry_out(plan, run, on_round=note)
         tables = [_rows_of(table) for table in sorted(run.rglob("rounds.csv"))]
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
+    if not rows:
+        raise EdgeflError(
+            "no round takes place in this run, so its time and energy cannot be measured: see the notes of"
+            " `edgefl validate`, without --plan, on devices outside the cells",
+            ("devices",),
+        )
     energies_j, participants = _round_energies(tables, cells)
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access

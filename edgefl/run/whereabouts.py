@@ -9,7 +9,7 @@ from edgefl.channel.geometry import within
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.cells.network import Network
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Mobility, Movement
+from edgefl.mobility import Mobility, Movement, closest_m
 from edgefl.mobility.trace import Trace
 from edgefl.scenario.world import World
 
@@ -24,17 +24,21 @@ UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """If the cells are empty at time 0, look for devices in them until the run's end or, if unknown, for max_wait_s.
+    """If the cells are empty at time 0, look for devices in them until the run's end.
 
-    A device may still enter a cell between two of the checked times, or later. Switches and batteries are ignored.
+    Without duration_s, a run ends if no device has come for max_wait_s. Switches and batteries are ignored.
 
     Yields:
-        A note if no device is seen in a cell, with the devices' places and the remedy.
+        A note if no device is seen in a cell, with the devices' places and the remedy. A device may still enter a
+        cell between two of the checked times, or later.
+
+    Raises:
+        EdgeflError: recorded paths show that no device enters a cell during the run.
     """
     own, edge_m = world.sections, world.extent.edge_m
     if network.still or any(network.present(cell) for cell in range(world.layout.cells)):
         return
-    ends_s = own.latest_end_s if own.latest_end_s < math.inf else own.rounds.max_wait_s
+    ends_s = own.duration_s or own.rounds.max_wait_s
     recorded = any(mobility.own_numbers for _, mobility in world.devices.mobilities())
     until_s = ends_s if recorded else min(ends_s, DAY_S)
     times_s = np.linspace(0.0, until_s, int(np.clip(MOST_PLACES // world.count, FEWEST_TIMES, MOST_TIMES)))
@@ -42,15 +46,25 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
     if nearest_m <= edge_m:
         return
     place, mobility = world.devices.mobilities()[0]
-    if nearest_m < math.inf:
+    least_m = closest_m(world.movement, ends_s)
+    never = least_m > edge_m
+    if nearest_m == math.inf:
+        remedy = "make the run longer (duration_s)"
+        if times := getattr(world.movement, "times", ""):
+            remedy = f"{times}; begin at a time with samples (mobility.begin_s), or leave begin_s out"
+        message = f"no device is in the world in the first {until_s:,.0f} s: {remedy}"
+    elif never and closest_m(world.movement, math.inf) <= edge_m:
+        longer = "make the run longer (duration_s)" if own.duration_s else "raise rounds.max_wait_s"
+        message = f"no device enters a cell in the first {ends_s:,.0f} s: begin later (mobility.begin_s), or {longer}"
+    else:
+        apart_m = least_m if never else nearest_m
         message = (
-            f"no device comes nearer than {nearest_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
+            f"no device comes nearer than {apart_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
             f" reach only {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
             f" (layout.sites){_origin(mobility, middle_m)}"
         )
-    else:
-        begin = "begin earlier (mobility.begin_s), or " if isinstance(mobility, Trace) else ""
-        message = f"no device is in the world in the first {until_s:,.0f} s: {begin}make the run longer (duration_s)"
+    if never:  # notes on the file, such as wrong units or skipped rows, may name the cause
+        raise EdgeflError("; ".join([message, *dict.fromkeys(world.places.notes)]), place)
     yield f"{'.'.join(place)}: checked at {len(times_s):,} times: {message}"
 
 

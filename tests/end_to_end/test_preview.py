@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image, ImageChops
 
 from edgefl.commands.preview_data import Preview, _sessions, make_preview
@@ -187,6 +188,14 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     assert (steps[events["time_s"] > 0] != 0).sum() > 20
     counted = [steps[(events["time_s"] > 0) & (events["time_s"] <= at_s)].sum() for at_s in preview.times_s]
     assert (preview.population[:, 0] - preview.population[0, 0] == counted).all()
+    # no text of the picture is cut off at the right edge, also the title about devices that are off
+    drawn: list[Figure] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FigureCanvasAgg, "print_figure", lambda canvas, *_, **__: drawn.append(canvas.figure))
+        draw(preview, tmp_path / "churn.png")
+    ends = [text.get_window_extent().x1 for text in drawn[0].findobj(Text) if "dotted" in text.get_text()]
+    assert ends
+    assert max(ends) <= drawn[0].bbox.width
 
 
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:

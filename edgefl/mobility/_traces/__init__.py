@@ -40,6 +40,8 @@ def read(path: Path, wanted: Wanted) -> Samples:
             _form(file, wanted).read(file, samples)
     samples.complete(path)
     if not samples.devices:
+        if samples.skipped and not wanted.skip:
+            raise EdgeflError(samples.first_skipped)
         first = f"; the first bad row is {samples.first_skipped}" if samples.skipped else ""
         raise EdgeflError(
             f"{path}: has no SUMO {' or '.join(wanted.kinds)}, no row and no track point; a trace needs one{first}"

@@ -58,6 +58,7 @@ class Samples:
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
+        self.steps = array("d")  # times of the time steps in files that list all present devices at each step
         self.skipped = 0  # number of rows
         self.left_out = 0  # number of rows of devices that are not kept
         self.first_skipped = ""
@@ -119,6 +120,7 @@ class Samples:
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
             self.devices.append(Recorded(id_, kind, type_))
+            self._check_skipped()
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
@@ -142,6 +144,16 @@ class Samples:
                 line, f"'{clipped(id_)}' has the time {self.shown(t)} {what}; sort its samples by time"
             )
         row.extend((t, x, y))
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """The times of the first and the last sample."""
+        return min(row[0] for row in self.rows), max(row[-3] for row in self.rows)
+
+    def step(self, time_s: float) -> None:
+        """Add a time step, at which the file lists all present devices, if any."""
+        if not self.steps or time_s != self.steps[-1]:
+            self.steps.append(time_s)
 
     def shown(self, time_s: float) -> str:
         """Format a time as the trace does, as a date or in seconds."""
@@ -252,10 +264,17 @@ class Samples:
         Raises:
             EdgeflError: the trace does not allow bad rows; the message also says how to skip them.
         """
-        if not self.wanted.skip:
-            raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad
         self.skipped += 1
         self.first_skipped = self.first_skipped or str(bad)
+        self._check_skipped()
+
+    def _check_skipped(self) -> None:
+        """Raise an error about a bad row if these are not allowed, but only after a good row has been read.
+
+        If no row is good, skipping is no remedy, so that the reading of the files ends with an error without it.
+        """
+        if self.skipped and self.devices and not self.wanted.skip:
+            raise EdgeflError(f"{self.first_skipped}; or skip such rows with bad_rows: skip")
 
 
 def _shown(id_: str, lon: float, lat: float) -> str:

@@ -68,6 +68,7 @@ class _FcdReader:
             raise self._samples.error(
                 line, f"<timestep> {self._time_s:g} s follows {before_s:g} s; sort timesteps by time"
             )
+        self._samples.step(self._time_s)
 
     def _device(self, line: int, kind: str, attributes: Mapping[str, str]) -> None:
         samples = self._samples

@@ -164,6 +164,8 @@ class Columns:
                 raise self.samples.bad_row(
                     line, f"{len(cells)} cells in a table of {len(self.names)} columns; complete the line"
                 )
+            if self.of_sumo:
+                self.samples.step(self.samples.time_s(line, self.names[self.t], cells[self.t]))
             for device in self.devices:
                 self._add(line, cells, device)
         except BadRow as bad:

@@ -41,6 +41,32 @@ def start(model: Trace, devices: int) -> Movement:
 
 
 @pytest.mark.parametrize(
+    ("scale", "time_scale", "walked", "remedy"),
+    [
+        (0.001, 1.0, 1.0, "time_scale: 0.001 if t is in milliseconds, or scale: 1 if x and y are in metres"),
+        (1000.0, 1.0, 1e-5, "time_scale: 0.001 if t is in milliseconds"),
+        (
+            1.0,
+            0.001,
+            100.0,
+            "scale: 0.001 if x and y are in millimetres, or time_scale: 1 if t is in seconds",
+        ),
+        (0.3, 60.0, 1e7, "scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours"),
+        (1000.0, 1e-6, 1e-12, "another scale or time_scale"),
+    ],
+)
+def test_the_units_next_to_those_in_use_are_suggested(
+    scale: float, time_scale: float, walked: float, remedy: str, write: Write
+) -> None:
+    """A device that moves so many units of length in 60 units of time is too slow or too fast with the set units."""
+    path = write(f"t,id,x,y\n0,a,0,0\n60,a,{walked:g},0\n0,b,99000,0\n60,b,99000,0\n")
+    model = Trace(path=str(path), scale=scale, time_scale=time_scale, geo=False)
+    start(model, 2)
+    (note,) = model.places.notes
+    assert note.endswith(f"set devices.mobility.{remedy}")
+
+
+@pytest.mark.parametrize(
     ("unit_m", "unit_s", "remedy"),
     [
         (1.0, 1.0, ""),
@@ -226,6 +252,26 @@ def test_sumo_tables_are_the_same_as_its_xml(write: Write, separator: str) -> No
         table, xml = (start(Trace(path=one, kinds=kinds), devices) for one in (path, GOLDEN))
         for time_s in (0.0, 3.5, 17.2, 39.0):
             assert np.array_equal(table.positions_m(time_s), xml.positions_m(time_s), equal_nan=True)
+
+
+def test_a_time_step_of_sumo_without_a_device_is_an_absence(write: Write) -> None:
+    """At 20 s nothing is listed, and at 5 s only b is; the file has no steps in 30 to 60 s, as with `skip-empty`."""
+    listed = {0: "ab", 5: "b", 10: "ab", 20: "", 30: "ab", 60: "ab"}
+    steps = {
+        time_s: "".join(f'<vehicle id="{id_}" x="{time_s}" y="0"/>' for id_ in ids)
+        for time_s, ids in listed.items()
+    }
+    xml = "".join(f'<timestep time="{time_s}">{step}</timestep>' for time_s, step in steps.items())
+    rows = [
+        f"{time_s},{id_},{time_s if id_ else ''},{0 if id_ else ''}"
+        for time_s, ids in listed.items()
+        for id_ in ids or [""]
+    ]
+    table = "\n".join(["timestep_time,vehicle_id,vehicle_x,vehicle_y", *rows])
+    for path in (write(f"<fcd-export>{xml}</fcd-export>", "fcd.xml"), write(table, "fcd.csv")):
+        seen = walk(path, 2, [2, 7, 12, 25, 45])
+        assert seen == [[NOWHERE, [2, 0]], [NOWHERE, [7, 0]], *[[NOWHERE, NOWHERE]] * 3]
+        assert walk(path, 2, [2, 25], max_gap_s=20) == [[[2, 0]] * 2, [[25, 0]] * 2]
 
 
 def test_plain_tables_with_semicolons(write: Write) -> None:

@@ -191,6 +191,17 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: str, firs
     assert moved.positions_m(9.0)[0] == pytest.approx(near_m(116.318450, 39.984733, BEIJING), abs=1e-3)
 
 
+@pytest.mark.parametrize(("good", "skipping"), [("", False), ("1,a,0,0\n", True)])
+def test_skipping_is_offered_only_if_it_leaves_rows(good: str, skipping: bool, write: Write) -> None:
+    """The error is about the first bad row in both cases, also if the good row follows."""
+    path = write(f"t,id,x,y\n04.05.2026 07:30:00,a,0,0\n04.05.2026 07:30:01,a,0,0\n{good}")
+    with refused_at(
+        "devices.mobility.path", f"{path}:2: t holds '04.05.2026 07:30:00', not a time"
+    ) as refusal:
+        started(path)
+    assert ("bad_rows: skip" in str(refusal.value)) is skipping
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,6 +10,7 @@ import pytest
 
 from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
+from edgefl.run.probe import probe
 from edgefl.scenario.scenario import load
 from tests.refusals import refused_at
 from tests.tables import sections
@@ -39,15 +40,15 @@ def commute(**addresses: tuple[float, float]) -> dict[str, Any]:
     return {"count": 5, "mobility": {"name": "itinerary", "addresses": addresses, "plan": plan}}
 
 
-def test_a_trace_elsewhere_is_noted_with_its_distance_and_origin(tmp_path: Path) -> None:
+def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Path) -> None:
     """The nearest device is hypot(5000, 6000) = 7,810 m away; the suggested origin is the mean of both tracks."""
-    (note,) = outside(notes(traced(tmp_path, FAR)))
-    assert note.startswith("devices.mobility: ")
-    for words in ("7,810 m", "250 m", "layout.sites"):
-        assert words in note
-    found = re.search(r"origin_m: \[(\d+), (\d+)\]", note)
+    with refused_at("devices.mobility", "7,810 m", "250 m", "layout.sites") as refusal:
+        notes(traced(tmp_path, FAR))
+    found = re.search(r"origin_m: \[(\d+), (\d+)\]", str(refusal.value))
     # tolerance: distance that devices move in half a sampling interval
     assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
+    with refused_at("devices.mobility", "time_scale: 60 if t is in minutes"):
+        notes(traced(tmp_path, FAR, time_scale=1000))
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
     assert not [note for note in notes(shifted) if "no device" in note]
 
@@ -59,8 +60,8 @@ def outside(found: list[str]) -> list[str]:
 def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
     """A device that passes [0, 0] at 300 m is outside a cell of 250 m; a device that passes at 200 m is inside."""
     passing = "t,id,x,y\n0,a,-9000,{0}\n400,a,9000,{0}\n"
-    (note,) = outside(notes(traced(tmp_path, passing.format(300)), duration_s=400))
-    assert "300 m" in note
+    with refused_at("devices.mobility", "300 m"):
+        notes(traced(tmp_path, passing.format(300)), duration_s=400)
     assert not outside(notes(traced(tmp_path, passing.format(200)), duration_s=400))
 
 
@@ -70,21 +71,57 @@ def test_gaps_of_a_trace_lead_nowhere(tmp_path: Path) -> None:
     passing["mobility"]["max_gap_s"] = 1e9
     assert not outside(notes(passing, duration_s=401))
     del passing["mobility"]["max_gap_s"]
-    assert len(outside(notes(passing, duration_s=401))) == 1
+    with refused_at("devices.mobility", "8,990 m"):
+        notes(passing, duration_s=401)
 
 
 def test_devices_that_come_later_are_waited_for(tmp_path: Path) -> None:
+    """The device moves 45 m/s, so it is 60,000 m away in 667 s and enters the cell after 1,994 s."""
     late = "t,id,x,y\n0,a,90000,0\n2000,a,0,0\n2010,a,0,0\n"
     assert not outside(notes(traced(tmp_path, late)))
-    (note,) = outside(notes(traced(tmp_path, late), duration_s=600))
-    assert "first 600 s" in note
+    assert not outside(
+        notes(traced(tmp_path, late), sessions={"name": "interval", "length_s": 50, "count": 2})
+    )
+    with refused_at("devices.mobility", "first 600 s", "mobility.begin_s", "duration_s"):
+        notes(traced(tmp_path, late), duration_s=600)
+    with refused_at("devices.mobility", "first 900 s", "mobility.begin_s", "rounds.max_wait_s"):
+        notes(traced(tmp_path, late), rounds={"max_wait_s": 900})
+    assert not outside(notes(traced(tmp_path, late, begin_s=1500), duration_s=600))
 
 
-def test_a_trace_that_has_not_begun_is_noted(tmp_path: Path) -> None:
-    here = "t,id,x,y\n0,a,0,0\n100,a,100,0\n"
-    (note,) = outside(notes(traced(tmp_path, here, begin_s=-10_000), duration_s=600))
-    assert "in the world" in note
-    assert "begin_s" in note
+def test_devices_of_every_class_are_looked_for(tmp_path: Path) -> None:
+    """One class never comes near; the other class comes as near as 260 m, outside the cell, or 200 m, inside it."""
+    far, path = traced(tmp_path, FAR)["mobility"], tmp_path / "near.csv"
+    near = {"name": "trace", "path": str(path), "max_gap_s": 200}
+    classes = {"far": {"count": 2, "mobility": far}, "near": {"count": 1, "mobility": near}}
+    path.write_text("t,id,x,y\n0,a,0,300\n100,a,0,260\n")
+    with refused_at("devices.classes.far.mobility", "260 m"):
+        notes({"classes": classes}, duration_s=100)
+    path.write_text("t,id,x,y\n0,a,0,300\n100,a,0,200\n")
+    assert not outside(notes({"classes": classes}, duration_s=100))
+
+
+@pytest.mark.parametrize(
+    ("times", "begin_s", "begins", "ends", "zero"),
+    [
+        (("0", "100"), -10_000, "0 s", "100 s", "-10000 s"),
+        (
+            ("2026-05-04T07:30:00Z", "2026-05-04T07:31:00Z"),
+            5,
+            "2026-05-04T07:30:00Z",
+            "2026-05-04T07:31:00Z",
+            "1970-01-01T00:00:05Z",
+        ),
+    ],
+)
+def test_a_trace_that_has_not_begun_is_refused_with_its_times(
+    times: tuple[str, str], begin_s: float, begins: str, ends: str, zero: str, tmp_path: Path
+) -> None:
+    """A number is a time since 1970, not a time since the first sample, so the error names the trace's times."""
+    here = f"t,id,x,y\n{times[0]},a,0,0\n{times[1]},a,100,0\n"
+    said = f"has samples from {begins} to {ends}, and time 0 is {zero}; begin at a time with samples"
+    with refused_at("devices.mobility", said, "leave begin_s out"):
+        notes(traced(tmp_path, here, begin_s=begin_s), duration_s=600)
 
 
 def test_a_device_that_passes_between_two_looks_is_noted(tmp_path: Path) -> None:
@@ -99,6 +136,8 @@ def test_people_who_live_and_work_elsewhere() -> None:
     for days in (1, 7):
         (note,) = outside(notes(elsewhere, duration_s=days * 86_400))
         assert "5,000 m" in note
+    with refused_at("devices", "no round takes place"):
+        probe(prepare(load({**SMALL, "devices": elsewhere, "duration_s": 100})))
     commuters = commute(home=(5_000, 0), work=(0, 0))
     assert not outside(notes(commuters, duration_s=86_400))
 

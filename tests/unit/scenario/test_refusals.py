@@ -79,6 +79,7 @@ devices.classes.a | either share or count | devices.classes={a: {share: 0.1, cou
 devices.classes.7 up.[key] | a-z or A-Z | devices.classes={7 up: {}}
 devices.classes | 1 item | devices.classes={}
 devices | the classes' shares | devices={density_per_km2: 100, classes: {a: {count: 3}, b: {}}}
+devices | devices.count is not a number | devices={count: all, mobility: {name: trace, path: a.csv}, classes: {a: {count: 3}, b: {}}}
 devices.classes.a.ut_height_m | 13 | TWO.a.ut_height_m=22; radio.path_loss=uma
 devices.classes.a.indoor_share | 38.901 | TWO.a.indoor_share=0.5; radio.path_loss=inh; cell.radius_m=100
 devices.classes.a.samples | share | TWO.a.samples=0.5
