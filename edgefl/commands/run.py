@@ -128,11 +128,13 @@ def _gather(path: Path, told: Told) -> None:
 def _interruptible() -> Iterator[None]:
     """End on Ctrl-C or SIGTERM with exit code 130 or 143, after printing how to continue the run."""
     from edgefl.run_directory.interruption import Interrupted
+    from edgefl.run_directory.reading import about_of, resume_command
 
     try:
         yield
     except Interrupted as error:
-        how = f"continue with: edgefl resume {error.path}" if error.path else "nothing was written"
+        path = error.path
+        how = f"continue with: {resume_command(path, about_of(path))}" if path else "nothing was written"
         complain(f"edgefl: interrupted; {how}")
         raise typer.Exit(error.exit_code) from error
 

@@ -3,7 +3,6 @@
 import csv
 import math
 import platform
-import shlex
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ from edgefl.run.completion import Completion, Lengths
 from edgefl.run.progress import wall_time
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import reading
-from edgefl.run_directory.reading import FILE, RoundRows, about_of, study_of
+from edgefl.run_directory.reading import FILE, RoundRows, about_of, resume_command, study_of
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.status import is_gone
 
@@ -141,7 +140,7 @@ class _Watched:
         if not gone and not elsewhere:
             return None
         whole = self.path.parent if about.get("federation") else self.path
-        how = f"edgefl resume {shlex.quote(str(whole))}"
+        how = resume_command(whole, about)
         if about.get("study"):
             how = f"the study's command, or {how}"
         if gone:
