@@ -103,10 +103,13 @@ def _carry_out(
 def _gather(path: Path, told: Told) -> None:
     """Print a completed run's results for a program, with one row per federation."""
     from edgefl.commands import watching
+    from edgefl.commands.closing import epsilon
     from edgefl.run_directory.reading import about_of
 
     about = about_of(path)
     runs = [(one, one.look()) for one in watching.find(path)]
+    spent = [epsilon(one.path) for one, _ in runs]
+    private = any(value is not None for value in spent)
     several = len(runs) > 1
     table = [
         {
@@ -116,8 +119,9 @@ def _gather(path: Path, told: Told) -> None:
             "wall_s": about["wall_s"],
             "energy_j": run.joules,
             run.score: run.accuracy,
+            **({"epsilon": its} if private else {}),
         }
-        for one, run in runs
+        for (one, run), its in zip(runs, spent, strict=True)
     ]
     told.answer(*filter(None, [about.get("stopped")]))
     told.add(notes=about.get("notes") or (), table=table)
