@@ -247,7 +247,7 @@ def test_test_samples_that_no_session_can_test_are_noted(
     labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
     np.savez(digits.parent / "a.npz", **labels)
     digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
-    for notes in noted(digits):
+    for notes in [*noted(digits), *noted(digits, "learning.evaluation.tested_on=devices")]:
         assert [note.startswith("learning.dataset: test samples left out") for note in notes] == [
             True
         ] * bool(said)
