@@ -255,6 +255,14 @@ def test_test_samples_that_no_session_can_test_are_noted(
     assert noted(digits, "learning.partition={name: iid, label_sets: [[0], [1]]}")[0] == noted(digits)[0]
 
 
+@pytest.mark.parametrize(("change", "count"), [("steps=7", 1), ("steps=5", 0), ("batch=64", 0)])
+def test_steps_that_epochs_replace_are_noted(change: str, count: int, digits: Path) -> None:
+    """A run's complete scenario also states the default number of steps."""
+    for notes in noted(digits, "learning.local.epochs=2", f"learning.local.{change}"):
+        assert sum("learning.local.steps 7 has no effect, since" in note for note in notes) == count
+        assert sum("local.steps" in note for note in notes) == count
+
+
 WIDE = """\
 from torch import nn
 from edgefl.learning.tasks.classification import Classification
