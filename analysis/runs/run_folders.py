@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 import os
+import platform
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 # types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
-    **dict.fromkeys(("setting", "model", "process", "federations", "learner"), dict),
+    **dict.fromkeys(("setting", "model", "process", "federations", "learner", "identity"), dict),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
@@ -205,12 +206,12 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
             f"its schema version is {run.get('schema_version')}, but this release reads {SCHEMA_VERSION}: "
             "run it again"
         )
-    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
-        raise _NotUsableError(_what_is_missing(run, directory))
     for key, kind in KINDS.items():
         value = run.get(key)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
+    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
+        raise _NotUsableError(_what_is_missing(run, directory))
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
@@ -238,7 +239,8 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     """Return why a run has no result, and how to finish the run."""
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
-    resume = f"`edgefl resume {shlex.quote(str(directory))}`"
+    own_code = (run.get("identity") or {}).get("code")
+    resume = f"`edgefl resume {shlex.quote(str(directory))}{' --allow-code' if own_code else ''}`"
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
@@ -253,5 +255,20 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
         process = run.get("process") or {}
         known = " ".join(f"{word} {process[key]}" for word, key in signs.items() if key in process)
         about = f" ({known})" if known else ""
+        if _is_gone(process):
+            return f"{sentence}{about}, but its process is gone: continue it with {resume}"
         return f"{sentence}{about}: wait until it finishes or, if it was killed, continue it with {resume}"
     return sentence
+
+
+def _is_gone(process: dict[str, Any]) -> bool:
+    """Return whether a run's process ran on this machine and has ended; False if this is not certain."""
+    if os.name != "posix" or process.get("host") != platform.node():
+        return False
+    try:
+        os.kill(process["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, KeyError, TypeError, OverflowError):  # another user's process, or a damaged entry
+        pass
+    return False

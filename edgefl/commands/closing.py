@@ -1,12 +1,13 @@
 """Write the last two lines of a run: its costs and scores, and the command that shows more."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, with_unit
 from edgefl.commands import watching
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -22,10 +23,14 @@ def closing(path: Path) -> tuple[str, str]:
     simulated, *scores = _reached(about, runs)
     clocks = f"{simulated} in {wall_time(about['wall_s'])} of wall time"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
-    spent = _epsilons(path)
-    line = " · ".join([clocks, energy, *scores, *spent])
-    if len(line) > WIDTH:
-        line = " · ".join([clocks, energy, *spent])
+    spent = epsilon(path)
+    shown = [] if spent is None else [f"epsilon {amount(spent)}"]
+    lines = (
+        " · ".join([clocks, energy, *scores, *shown]),
+        " · ".join([simulated, energy, *scores, *shown]),  # a run's scores matter more than its wall time
+        " · ".join([clocks, energy, *shown]),
+    )
+    line = next((one for one in lines if len(one) <= WIDTH), lines[-1])
     return line, f"next: edgefl report {shlex.quote(str(path))}"
 
 
@@ -53,17 +58,17 @@ def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> lis
     ]
 
 
-def _epsilons(path: Path) -> list[str]:
-    """Return the largest epsilon spent by any device, as text; empty if no noise is added."""
+def epsilon(path: Path) -> float | None:
+    """Return the largest epsilon spent by any device of a run; None if no noise is added."""
     column = "epsilon"
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
     private = [table for table in tables if table.is_file() and column in _columns(table)]
     if not private:
-        return []  # most runs add no noise and do not need pandas, which takes a second and 70 MB to load
+        return None  # most runs add no noise and do not need pandas, which takes a second and 70 MB to load
     import pandas as pd
 
-    spent = max(pd.read_csv(table, usecols=[column])[column].max() for table in private)
-    return [f"{column} {spent:.3g}"] if spent == spent else []
+    spent = max(float(pd.read_csv(table, usecols=[column])[column].max()) for table in private)
+    return None if math.isnan(spent) else spent
 
 
 def _columns(table: Path) -> list[str]:

@@ -103,10 +103,13 @@ def _carry_out(
 def _gather(path: Path, told: Told) -> None:
     """Print a completed run's results for a program, with one row per federation."""
     from edgefl.commands import watching
+    from edgefl.commands.closing import epsilon
     from edgefl.run_directory.reading import about_of
 
     about = about_of(path)
     runs = [(one, one.look()) for one in watching.find(path)]
+    spent = [epsilon(one.path) for one, _ in runs]
+    private = any(value is not None for value in spent)
     several = len(runs) > 1
     table = [
         {
@@ -116,8 +119,9 @@ def _gather(path: Path, told: Told) -> None:
             "wall_s": about["wall_s"],
             "energy_j": run.joules,
             run.score: run.accuracy,
+            **({"epsilon": its} if private else {}),
         }
-        for one, run in runs
+        for (one, run), its in zip(runs, spent, strict=True)
     ]
     told.answer(*filter(None, [about.get("stopped")]))
     told.add(notes=about.get("notes") or (), table=table)
@@ -128,11 +132,13 @@ def _gather(path: Path, told: Told) -> None:
 def _interruptible() -> Iterator[None]:
     """End on Ctrl-C or SIGTERM with exit code 130 or 143, after printing how to continue the run."""
     from edgefl.run_directory.interruption import Interrupted
+    from edgefl.run_directory.reading import about_of, resume_command
 
     try:
         yield
     except Interrupted as error:
-        how = f"continue with: edgefl resume {error.path}" if error.path else "nothing was written"
+        path = error.path
+        how = f"continue with: {resume_command(path, about_of(path))}" if path else "nothing was written"
         complain(f"edgefl: interrupted; {how}")
         raise typer.Exit(error.exit_code) from error
 

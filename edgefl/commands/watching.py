@@ -3,8 +3,6 @@
 import csv
 import math
 import platform
-import re
-import shlex
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -21,13 +19,13 @@ from rich.text import Text
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.progress import RunProgress, wall_time
+from edgefl.run.completion import Completion, Lengths
+from edgefl.run.progress import wall_time
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import reading
-from edgefl.run_directory.reading import FILE, RoundRows, about_of, study_of
+from edgefl.run_directory.reading import FILE, RoundRows, about_of, resume_command, study_of
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.status import is_gone
-from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # spaces between columns and around the table that rich draws
@@ -36,7 +34,6 @@ SILENT_S = 60.0  # a run that is silent for longer may be dead; heartbeats follo
 DAMAGED = "damaged"
 KILLED = "killed"  # run.json has the status running, but the run's process on this machine has ended
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
-SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 
 
 @dataclass
@@ -71,12 +68,12 @@ class _Watched:
     """A run directory that is read repeatedly, each time from where the previous read ended.
 
     Args:
-        scenarios: object that loads the run's scenario, shared by the runs of a study.
+        lengths: object that reads the limits of the run, shared by the runs of a study.
     """
 
-    def __init__(self, path: Path, label: str, scenarios: "_Scenarios") -> None:
+    def __init__(self, path: Path, label: str, lengths: Lengths) -> None:
         self.path, self.label = path, label
-        self._scenarios = scenarios
+        self._lengths = lengths
         # last heartbeat, and the monotonic time when it was seen
         self._heard: tuple[str, float] | None = None
         self._begin()
@@ -84,7 +81,7 @@ class _Watched:
     def _begin(self) -> None:
         """Start reading a run's rounds from the first round."""
         self._rows = RoundRows(self.path)
-        self._progress: RunProgress | None = None
+        self._progress: Completion | None = None
         self._latest: Round | None = None
         self._rounds = 0
         self._accuracies: dict[int, float] = {}  # cell -> latest accuracy
@@ -127,7 +124,7 @@ class _Watched:
             status=KILLED if gone else about["status"],
             share=share,
             rounds=self._rounds,
-            where=progress.text(self._latest).partition(" · ")[0] if progress and self._latest else "",
+            where=progress.session(self._latest) if progress and self._latest else "",
             accuracy=fmean(self._accuracies.values()) if self._accuracies else None,
             score=score,
             joules=self._joules,
@@ -143,7 +140,7 @@ class _Watched:
         if not gone and not elsewhere:
             return None
         whole = self.path.parent if about.get("federation") else self.path
-        how = f"edgefl resume {shlex.quote(str(whole))}"
+        how = resume_command(whole, about)
         if about.get("study"):
             how = f"the study's command, or {how}"
         if gone:
@@ -161,11 +158,11 @@ class _Watched:
             self._heard = heartbeat, now_s
         return now_s - self._heard[1]
 
-    def _begun(self) -> RunProgress:
-        """Return the run's progress, reading its scenario if needed."""
+    def _begun(self) -> Completion:
+        """Return the run's progress, reading the limits of the run if needed."""
         if self._progress is None:
             self._begin()
-            self._progress = RunProgress(self._scenarios.of(self.path))
+            self._progress = Completion(self._lengths.of(self.path))
         return self._progress
 
     def _follow(self, score: str) -> None:
@@ -183,27 +180,6 @@ class _Watched:
 def _is_killed(about: dict[str, Any]) -> bool:
     """Return whether a run's process on this machine has ended without recording the run's end."""
     return about["status"] == "running" and is_gone(about.get("process") or {})
-
-
-class _Scenarios:
-    """The scenarios of a study's runs; scenarios that differ only by seed are read once."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, Scenario] = {}
-
-    def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; its seed may be that of another run of the same study.
-
-        Raises:
-            EdgeflError: the scenario's file cannot be read.
-        """
-        file = run / SCENARIO
-        with reading(file):
-            text = file.read_bytes().decode(errors="replace")
-        key = SEED.sub("", text, count=1)
-        if key not in self._read:
-            self._read[key] = load(file)
-        return self._read[key]
 
 
 def find(path: Path) -> list[_Watched]:
@@ -228,8 +204,8 @@ def find(path: Path) -> list[_Watched]:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give a directory made by `edgefl run` or `edgefl study`"
         )
-    scenarios = _Scenarios()
-    return [_Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
+    lengths = Lengths()
+    return [_Watched(one, one.name if one == path else str(one.relative_to(path)), lengths) for one in runs]
 
 
 def planned(path: Path) -> int | None:

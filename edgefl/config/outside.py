@@ -148,7 +148,10 @@ def _imported(path: str, module_name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         # whether the module or its package is missing, rather than a module that it imports
         itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
-        where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
+        where = (
+            f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages: run the command"
+            f" in the folder that contains {module_name.partition('.')[0]}, or add that folder to PYTHONPATH"
+        )
         remedy = where if itself else f", which {module_name} imports: install it"
         raise EdgeflError(f"cannot load '{path}': {error}{remedy}") from error
     except Exception as error:  # importing a user's file may raise any error

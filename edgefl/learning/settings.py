@@ -46,7 +46,9 @@ class InitialModel(Section):
 class LocalSettings(Section):
     """Settings of local training: amount of work, optimiser, and numerical methods."""
 
-    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    steps: int = Field(
+        5, ge=1, le=1_000_000, description="e: local iterations per round; unused if epochs is set"
+    )
     epochs: int | None = Field(None, ge=1, le=100_000, description="local epochs per round, instead of steps")
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
     partial_work: float = Field(

@@ -117,6 +117,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
                 found += [
                     *learner.doubts,
                     *learner.device_data.untested(),
+                    *_of_steps(learning),
                     *_of_batch(learning, learner.device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
                     *(learning.drift.notes(last) if learning.drift and last else ()),
@@ -135,6 +136,16 @@ def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
             device_data.deal(session)
+
+
+def _of_steps(learning: LearningSettings) -> Iterator[str]:
+    """Note a number of steps, other than the default, that epochs replace."""
+    local = learning.local
+    if local.epochs is not None and local.steps != type(local).model_fields["steps"].default:
+        yield (
+            f"learning.local.steps {local.steps:,} has no effect, since learning.local.epochs is {local.epochs:,}:"
+            " leave out one of the two"
+        )
 
 
 def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: range) -> Iterator[str]:

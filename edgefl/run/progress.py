@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from edgefl.run.completion import Completion, Length
 from edgefl.run_directory.score import ACCURACY
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 MOST_BARS = 12  # with more runs, only the running ones and a total are shown
 WIDE = 110  # minimum columns of a terminal in which a line shows everything
 SHORTEST_S = 2.0  # minimum wall time from which the remaining time is estimated
-PROBE = "probe"
 Reached = Callable[[], Sequence[str]]  # reads a completed run's simulated time and scores
 
 
@@ -139,40 +139,16 @@ class ProgressDisplay:
             self._progress.stop()
 
 
-class RunProgress:
-    """Progress of a run.
-
-    Attributes:
-        rounds: how many rounds are completed so far, in all cells.
-    """
+class RunProgress(Completion):
+    """Progress of a run, as text for the display."""
 
     def __init__(self, scenario: "Scenario") -> None:
-        self._scenario = scenario
+        policy = scenario.sessions
+        super().__init__(Length(scenario.duration_s, policy.count, policy.longest))
+        self._day = scenario.day
         trained = [one.learning for one in scenario.by_federation.values() if one.learning]
         scores = {learning.learned.score for learning in trained} or {ACCURACY}
         self._score = scores.pop() if len(scores) == 1 else "score"  # federations differ in their scores
-        self._cells: dict[int, float] = {}  # cell -> completed share of its sessions
-        self._time_s = 0.0
-        self.rounds = 0
-
-    def follow(self, row: "Round") -> None:
-        """Update the progress with a finished round."""
-        policy = self._scenario.sessions
-        self.rounds += 1
-        self._time_s = max(self._time_s, row.end_s)
-        if policy.count:
-            # each session counts equally, since sessions may end early
-            rounds = 0 if row.phase == PROBE else row.round
-            within = rounds / policy.longest if policy.longest else 0.0
-            self._cells[row.cell] = (row.session - 1 + within) / policy.count
-
-    @property
-    def share(self) -> float:
-        """The completed share of the run's duration, or of its sessions averaged over cells."""
-        duration_s = self._scenario.duration_s
-        of_time = self._time_s / duration_s if duration_s else 0.0
-        of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
-        return min(1.0, max(of_time, of_sessions))
 
     def text(self, row: "Round", short: bool = False, reached: Sequence[str] = ()) -> str:
         """Describe the run's state for the display.
@@ -181,8 +157,7 @@ class RunProgress:
             short: whether the text must fit next to a bar in 80 columns.
             reached: simulated time and scores of the completed run, shown in place of those of `row`.
         """
-        count, day = self._scenario.sessions.count, self._scenario.day
-        session = f"session {row.session}/{count}" if count else f"session {row.session}"
+        session, day = self.session(row), self._day
         rounds = f"{self.rounds:,} round{'s' * (self.rounds > 1)}"
         if reached:
             time, *scores = reached

@@ -13,7 +13,7 @@ from edgefl.run_directory.circumstances import SCENARIO, circumstances, differen
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
-from edgefl.run_directory.reading import NAMES, about_of
+from edgefl.run_directory.reading import NAMES, about_of, consent
 from edgefl.scenario.scenario import Scenario, load, written
 
 
@@ -31,7 +31,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
     if lost := [name for name in NAMES if about.get(name) is None]:
         raise EdgeflError(
             f"{path / RUN}: is damaged: it lacks {', '.join(lost)}; run the scenario again: edgefl run "
-            f"{path / SCENARIO}, or, in a study, repeat the study's command"
+            f"{path / SCENARIO}{consent(about)}, or, in a study, repeat the study's command"
         )
     if not (path / "scenario.yaml").is_file():
         raise EdgeflError(

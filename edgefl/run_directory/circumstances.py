@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 SCENARIO = "scenario.yaml"
+CODE_OF = "the code of "  # beginning of a circumstance's name, followed by an external module
 KEYS_SHOWN = 3  # maximum number of keys of an edited scenario in a message
 
 
@@ -36,7 +37,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": device.type,
         "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        **{f"the code of {module}": its for module, its in code.items()},
+        **{f"{CODE_OF}{module}": its for module, its in code.items()},
     }
 
 

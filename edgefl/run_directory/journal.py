@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.circumstances import SCENARIO, differences
+from edgefl.run_directory.circumstances import CODE_OF, SCENARIO, differences
 from edgefl.run_directory.files import reading, writing
 from edgefl.run_directory.interruption import held
 from edgefl.run_directory.plain import decoded, encoded, words
@@ -253,9 +253,11 @@ def _recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots)
             notes=[f"{path}: its first line is damaged; the run starts again"] if path.exists() else []
         )
     if unlike := differences(begun, circumstances):
+        own_code = any(name.startswith(CODE_OF) for name in circumstances)
+        again = f"edgefl run {path.parent / SCENARIO}{' --allow-code' if own_code else ''}"
         raise EdgeflError(
             f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
-            f"{'; '.join(unlike)}; undo these changes, or start again: edgefl run {path.parent / SCENARIO}"
+            f"{'; '.join(unlike)}; undo these changes, or start again: {again}"
         )
     with path.open("rb") as file:
         first = file.readline()

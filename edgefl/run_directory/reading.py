@@ -5,6 +5,7 @@ If a value is not of the type that a run writes, an EdgeflError names the file, 
 
 import csv
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -76,6 +77,16 @@ def about_of(path: Path) -> dict[str, Any]:
         raise EdgeflError(f"{file}: is damaged: {wrong}; {remedy}")
     checked: dict[str, Any] = about
     return checked
+
+
+def consent(about: Mapping[str, Any]) -> str:
+    """Return the option that a command needs to run the own code that run.json lists, or ''."""
+    return " --allow-code" if (about.get("identity") or {}).get("code") else ""
+
+
+def resume_command(path: Path, about: Mapping[str, Any]) -> str:
+    """Return the command that resumes the run in a directory, given the content of its run.json."""
+    return f"edgefl resume {shlex.quote(str(path))}{consent(about)}"
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:

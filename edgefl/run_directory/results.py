@@ -6,7 +6,6 @@ status `running`, with the process, until the run is `completed`, `interrupted` 
 
 import json
 import platform
-import shlex
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from edgefl.run_directory.circumstances import versions as packages
 from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
+from edgefl.run_directory.reading import resume_command
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.run_directory.status import RunStatus
@@ -57,9 +57,9 @@ def require_free(path: Path) -> None:
     if path.is_dir() and any(path.iterdir()):
         how = "choose another --out, or delete it"
         with suppress(EdgeflError):
-            run_status.resumable(path)
+            about = run_status.resumable(path)
             if (path / SCENARIO).is_file():
-                how = f"continue its run with `edgefl resume {shlex.quote(str(path))}`, {how}"
+                how = f"continue its run with `{resume_command(path, about)}`, {how}"
         raise EdgeflError(f"{path}: is not empty; {how}")
     if path.exists() and not path.is_dir():
         raise EdgeflError(f"{path}: is a file; choose another --out, or delete it")

@@ -148,6 +148,9 @@ class Power:
                 paid_j = battery.spend(self.env.now, rest_j)
                 if paid_j < rest_j:
                     self.tails.cut(device, rest_j - paid_j)
+                    self._running_s[device] = self.running_s()[device]
+                    self._charged[device] = False
+                    self._listener.happened(EventName.BATTERY_EMPTY, device)
 
     def idle_w(self, device: int) -> float:
         """Return the power of an idle device that is switched on."""

@@ -56,17 +56,30 @@ class TestedLabels:
         out = self.labels[~np.isin(self.labels, known)]
         if not len(out):
             return ""
-        return (
-            f"learning.dataset: {self.use} samples left out, because no training sample has their labels"
-            f" ({self._named(np.unique(out).tolist())}): {len(out):,} of {len(self.labels):,}; correct these labels,"
-            " or add training samples that have them"
-        )
+        return _note(self.use, self._named(np.unique(out).tolist()), len(out), len(self.labels))
 
     def _named(self, labels: Sequence[int]) -> str:
         """List a few labels as the data set names them."""
-        named = [self.names[label] if label < len(self.names) else str(label) for label in labels[:SHOWN]]
-        more = len(labels) - len(named)
-        return clipped(", ".join(named)) + (f" and {more} more" if more else "")
+        return _some([self.names[label] if label < len(self.names) else str(label) for label in labels])
+
+
+def left_out(data: Data) -> list[str]:
+    """Return a note on the test samples that the data set left out, if there are any."""
+    count = sum(data.left_out.values())
+    names = _some(list(data.left_out))
+    return [_note("test", names, count, count + len(data.test.y))] if count else []
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return clipped(", ".join(names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+
+
+def _note(use: str, labels: str, out: int, of: int) -> str:
+    return (
+        f"learning.dataset: {use} samples left out, because no training sample has their labels ({labels}):"
+        f" {out:,} of {of:,}; correct these labels, or add training samples that have them"
+    )
 
 
 def tested_labels(

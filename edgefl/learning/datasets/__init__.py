@@ -5,8 +5,8 @@ published files; the base class finds, downloads and verifies these files.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 import numpy as np
@@ -70,6 +70,7 @@ class Data:
     label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.
     source: a user's file and its targets as stored, such as `a.npz: y is float64 [600]`, for messages; or empty.
+    left_out: number of test samples, by label, that `test` lacks because no training sample has their label.
     """
 
     train: Split
@@ -81,6 +82,7 @@ class Data:
     group_names: tuple[str, ...] = ()
     by_group: SamplesByGroup | None = None
     source: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def splits(self) -> dict[str, Split]:

@@ -1,6 +1,7 @@
 """Number labels, split off test samples, and scale inputs, for data sets from a user's own files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -125,17 +126,51 @@ def complete(
     names: tuple[str, ...],
     groups: tuple[str, ...] = (),
     scale: Scale = "columns",
+    trained: np.ndarray | None = None,
 ) -> Data:
     """Make a data set with inputs scaled by mean and standard deviation of the training inputs.
+
+    A model has outputs for the labels of the training samples only; test samples with other labels are left out.
+
+    Args:
+        trained: labels of all training samples, if `train` has only some of these samples; None: `train` has all.
 
     Raises:
         EdgeflError: there are no samples, or fewer than two classes.
     """
     if not len(train.y) or not len(test.y):
         raise EdgeflError("there are no training samples, or no test samples")
+    numbers, left_out = known_labels(train.y if trained is None else trained, test.y, names)
+    if left_out:
+        train = replace(train, y=numbers[train.y])
+        test = replace(test, y=numbers[test.y]).part(numbers[test.y] >= 0)
+        names = tuple(name for name in names if name not in left_out)
     if len(names) < 2 and np.issubdtype(train.y.dtype, np.integer):
         raise EdgeflError(f"there is only one class, {names[0]!r}: there is nothing to learn")
-    return Data(train, test, len(names), *scaling(train.x, scale), names, groups)
+    return Data(train, test, len(names), *scaling(train.x, scale), names, groups, left_out=left_out)
+
+
+def known_labels(
+    train: np.ndarray, test: np.ndarray, names: Sequence[str]
+) -> tuple[np.ndarray, dict[str, int]]:
+    """Number labels anew without those that only test samples have.
+
+    If all test samples have unknown labels, all labels stay, and the run is refused before it begins.
+
+    Args:
+        train, test: labels of the training and test samples, or values of a regression, [n].
+
+    Returns:
+        The new number of each label, [C], which is -1 if the label is left out; and the names of labels that are left
+        out, with their numbers of test samples.
+    """
+    numbers = np.arange(len(names))
+    unknown = np.setdiff1d(test, train) if np.issubdtype(test.dtype, np.integer) else numbers[:0]
+    if np.isin(test, unknown).all():
+        return numbers, {}
+    known = np.isin(numbers, unknown, invert=True)
+    counts = np.bincount(test, minlength=len(names)) if len(unknown) else numbers
+    return np.where(known, known.cumsum() - 1, -1), {names[one]: int(counts[one]) for one in unknown}
 
 
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from edgefl.learning.datasets._tables import (
     complete,
     divided,
     grouped,
+    known_labels,
     labelled,
     require_filled,
 )
@@ -107,14 +108,18 @@ class HuggingFace(Dataset):
         groups, group_names = grouped(self._words([train], self.columns["group"]))
         assert groups is not None
         mode = self._mode(train)
+        numbers, left_out = known_labels(y[: len(groups)], y[len(groups) :], label_names)
+        y = numbers[y]
+        label_names = tuple(name for name in label_names if name not in left_out)
         samples = _Groups(self, train, mode, y[: len(groups)], groups)
         some = train.select(range(min(SCALED_BY, len(train))))
         scaled = Split(self._inputs(some, mode), y[: len(some)])
-        tests = Split(self._inputs(test, mode), y[len(groups) :])
+        known = np.flatnonzero(y[len(groups) :] >= 0)
+        tests = Split(self._inputs(test.select(known), mode), y[len(groups) :][known])
         require_finite(scaled.x, f"split {self.train} of {self.path}")
         require_finite(tests.x, f"split {self.test} of {self.path}")
-        made = complete(scaled, tests, label_names, group_names, self.scale)
-        return replace(made, train=samples.of(0), by_group=samples)
+        made = complete(scaled, tests, label_names, group_names, self.scale, trained=y[: len(groups)])
+        return replace(made, train=samples.of(0), by_group=samples, left_out=left_out)
 
     def _splits(self, download: bool) -> list[Any]:
         try:

@@ -49,7 +49,7 @@ class TorchLearner:
     Attributes:
         federation: the models of the cell, and the progress of the cell's session.
         trainer: the object that trains and tests the cell's models.
-        doubts: notes on the model that the user should read before the run begins.
+        doubts: notes on the model and the data that the user should read before the run begins.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class TorchLearner:
         self._settings = settings
         self.hooks = Hooks()
         self.stage_of_training: Callable[..., TrainStage] = TrainStage
-        module, self.doubts = begun_module(settings, training_data, streams)
+        module, doubts = begun_module(settings, training_data, streams)
+        self.doubts = (*doubts, *training_data.notes)
         flops = settings.cost.flops_per_sample
         if flops == "counted":
             flops = float(flops_per_sample(module, training_data.inputs.shape))

@@ -11,7 +11,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.sample_pool import SamplePool
-from edgefl.learning.data.tested_labels import TestedLabels, tested_labels
+from edgefl.learning.data.tested_labels import TestedLabels, left_out, tested_labels
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.drifting import both_concepts
@@ -32,6 +32,9 @@ class TrainingData:
         devices, ids: number and ids of the run's devices, as in `RunDevices`.
         threads: number of threads for local training and tests on a CPU; results do not depend on it.
         load: function that reads the data set; by default the data set's own `load`.
+
+    Attributes:
+        notes: notes on the data that the user should read before the run begins.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class TrainingData:
             _refuse_what_needs_all(settings)
         data, validation = split_off(data, settings.evaluation.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
+        self.notes = left_out(data)
         self.inputs = Inputs(
             data.train.x.shape[1:],
             data.mean.tolist(),

@@ -1,6 +1,10 @@
 """Test reading run directories, and the command line."""
 
 import math
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +74,26 @@ def test_what_is_not_completed_is_left_out_and_named(write_run: Write, about: di
         runs = load_runs(root)
     assert message.format(path=f"'{path}'") in str(caught[0].message)
     assert list(runs.info.variant) == ["good"]
+
+
+def test_a_run_whose_process_is_gone_is_not_waited_for(write_run: Write) -> None:
+    """A process of another machine, or one that run.json does not describe, may still be running."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    here = {"host": platform.node(), "pid": ended.pid}
+    path = write_run("killed", ROUNDS, SESSIONS, status="running", process=here)
+    with pytest.raises(ValueError, match=rf"process is gone: continue it with `edgefl resume {path}`"):
+        load_runs(path)
+    for number, odd in enumerate(({"host": "lab"}, {"pid": "x"}, {"pid": os.getpid()}, {"pid": 10**30})):
+        path = write_run(f"running-{number}", ROUNDS, SESSIONS, status="running", process=here | odd)
+        with pytest.raises(ValueError, match="wait until it finishes"):
+            load_runs(path)
+
+
+def test_a_run_with_own_code_is_continued_with_consent(write_run: Write) -> None:
+    path = write_run("mine", ROUNDS, SESSIONS, status="interrupted", identity={"code": {"mine": "0123"}})
+    with pytest.raises(ValueError, match=rf"continue it with `edgefl resume {path} --allow-code`"):
+        load_runs(path)
 
 
 def test_a_reason_that_several_runs_share_is_said_once(write_run: Write) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from edgefl.commands.closing import WIDTH, closing, of_study
+from edgefl.commands.closing import WIDTH, closing, epsilon, of_study
 from tests.unit.analysis.conftest import write_run
 
 
@@ -42,26 +42,35 @@ def test_without_training_there_is_no_accuracy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"), [(("a", "b"), " · a 50.0 % · b 25.0 %"), (("federation_of_meters_in_town", "b"), "")]
+    ("names", "clock", "told"),
+    [
+        (("a", "b"), " in 67 min of wall time", " · a 50.0 % · b 25.0 %"),
+        (("meters_in_town", "b"), "", " · b 25.0 % · meters_in_town 50.0 %"),
+        (("federation_of_many_electricity_meters_in_town", "b"), " in 67 min of wall time", ""),
+    ],
 )
 def test_federations_have_their_own_scores_where_there_is_room(
-    tmp_path: Path, names: tuple[str, str], told: str
+    tmp_path: Path, names: tuple[str, str], clock: str, told: str
 ) -> None:
+    """The scores replace the wall time if the line has no room for both."""
     whole = tmp_path / "whole"
     for name, accuracy in zip(names, (0.5, 0.25), strict=True):
         a_run(whole / name, [accuracy])
     about = json.loads((whole / names[0] / "run.json").read_text())
     (whole / "run.json").write_text(json.dumps(about | {"simulated_s": 9876.0, "wall_s": 4000.0}))
     line, _ = closing(whole)
-    assert line == f"2.74 h simulated in 67 min of wall time · 1.00 kJ{told}"
+    assert line == f"2.74 h simulated{clock} · 1.00 kJ{told}"
     assert len(line) <= WIDTH
 
 
-def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path) -> None:
-    path = a_run(tmp_path / "run", [0.5], simulated_s=2.0, wall_s=3.0)
-    devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, 2.125]})
+@pytest.mark.parametrize(("spent", "told"), [(2.125, "2.12"), (1623.4, "1,623"), (1.25e9, "1,250,000,000")])
+def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path, spent: float, told: str) -> None:
+    path = a_run(tmp_path / "run", [0.5], simulated_s=0.0134, wall_s=12_240.0)
+    devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, spent]})
     devices.to_csv(path / "devices.csv", index=False)
-    assert closing(path)[0].endswith(" · accuracy 50.0 % · epsilon 2.12")
+    assert closing(path)[0].endswith(f" · accuracy 50.0 % · epsilon {told}")
+    assert len(closing(path)[0]) <= WIDTH
+    assert epsilon(path) == spent
 
 
 def test_a_run_ends_without_a_second_for_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

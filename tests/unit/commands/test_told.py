@@ -43,6 +43,15 @@ def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def test_a_private_run_states_its_epsilon(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    privacy = "privacy: {clip_norm: 0.5, noise: 0.3, delta: 1.0e-4}"
+    learning = f"learning: {{dataset: digits, partition: iid, model: logistic, {privacy}}}\n"
+    (folder / "private.yaml").write_text(SCENARIO.partition("workload")[0] + learning)
+    (row,) = said(capsys, "run", "private.yaml", "--out", "runs/p")["table"]
+    devices = pd.read_csv(folder / "runs" / "p" / "devices.csv")
+    assert row["epsilon"] == devices["epsilon"].max() > 0
+
+
 def test_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = said(capsys, "run", "radio.yaml", "--out", "runs/a")
     about = json.loads((folder / "runs" / "a" / "run.json").read_text())

@@ -16,6 +16,8 @@ import pytest
 from rich.console import Console
 
 from edgefl.commands import watching
+from edgefl.config.yaml_source import Source
+from edgefl.run import completion
 from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from edgefl.studies.merging import merge
@@ -244,11 +246,28 @@ def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_pat
         watching.find(tmp_path / "lost")[0].look()
 
 
+@pytest.mark.parametrize("rounds", ["4", "[4, 4]"])
+def test_a_run_with_own_components_is_watched_without_their_code(
+    rounds: str, under_way: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the number of rounds in the current session is unknown if the policy's keys do not state it."""
+    monkeypatch.delenv("EDGEFL_ALLOW_CODE", raising=False)
+    file = under_way(6) / "scenario.yaml"
+    written = file.read_text().replace("name: static", "name: mine:Moves")
+    written = written.replace("name: schedule", "name: mine:Policy").replace("rounds: 4", f"rounds: {rounds}")
+    assert "mine:Policy" in written
+    assert "mine:Moves" in written
+    file.write_text(written)
+    standing = watching.find(file.parent)[0].standing()
+    assert (standing.status, standing.rounds, standing.where) == ("running", 6, "session 2/2")
+    assert standing.share == pytest.approx(6 / 8 if rounds == "4" else 1 / 2)
+
+
 def test_runs_that_differ_by_their_seed_have_their_scenario_read_once(
     under_way: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
-    monkeypatch.setattr(watching, "load", lambda file: read.append(file) or load(file))
+    monkeypatch.setattr(completion, "Source", lambda file: read.append(file) or Source(file))
     for seed in range(3):
         file = under_way(3, name=f"a/seed-{seed}") / "scenario.yaml"
         file.write_text(file.read_text().replace("seed: 1\n", f"seed: {seed}\n"))

@@ -9,7 +9,7 @@ from edgefl.engine.power_models import Equipment
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.power_models.redcap import RedCap
 from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
-from edgefl.engine.records import DeviceRound, LedgerRow, Round
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.engine.settings import DeviceSettings
 from edgefl.testing import Scripted, SmallWorld, small_world
 from tests.tools.constants import made
@@ -141,8 +141,10 @@ def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
 def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
     """No transfer follows the last round, so its tail of 1,000 J continues until the battery is empty."""
     power = made(Phone5G, tail_s=1000.0, tail_w=1.0)
-    rows, ledger, _ = run(power, battery_j=CAPACITY_J)
+    rows, ledger, world = run(power, battery_j=CAPACITY_J)
     assert ledger.left_j == 0.0
+    assert [event.device for event in world.rows.of[Event] if event.event == "battery_empty"] == [0]
+    assert not world.simulation.network.power.running.any()
     check_books(rows, ledger, [row.energy_tail_j for row in rows])
     assert ledger.energy_j == pytest.approx(CAPACITY_J)
 

@@ -320,3 +320,62 @@ def test_numbers_saved_as_integers_are_refused_with_their_file() -> None:
     np.savez("a.npz", x_train=X, y_train=Y, x_test=X, y_test=Y)
     with refused_at("", "a.npz: y_train is int64 [20]: regression needs", "y.astype(float)"):
         Regression().check(Npz(path="a.npz").load())
+
+
+def npz_of(test: list[str]) -> Npz:
+    number = len(test)
+    np.savez("a.npz", x_train=X, y_train=np.array(["b", "d"])[Y], x_test=X[:number], y_test=np.array(test))
+    return Npz(path="a.npz")
+
+
+def csv_of(test: list[str]) -> Csv:
+    Path("a.csv").write_text("x,y\n" + "".join(f"{k},{'bd'[k % 2]}\n" for k in range(6)))
+    Path("b.csv").write_text("x,y\n" + "".join(f"{k},{label}\n" for k, label in enumerate(test)))
+    return Csv(path="a.csv", test_path="b.csv")
+
+
+def folder_of(test: list[str]) -> ImageFolder:
+    for part, labels in (("train", list("bd")), ("test", test)):
+        for number, label in enumerate(labels):
+            Path("pets", part, label).mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (3, 3), (number, 0, 0)).save(Path("pets", part, label, f"{number}.png"))
+    return ImageFolder(path="pets")
+
+
+def hub_of(test: list[str], on_demand: bool = False) -> HuggingFace:
+    def columns(split: str) -> dict[str, list[Any]]:
+        labels = test if split == "test" else list("bdbdbd")
+        number = len(labels)
+        return {"x": X[:number].tolist(), "label": labels, "owner": (["eve", "bob"] * number)[:number]}
+
+    sys.modules["datasets"] = Hub(columns)
+    return HuggingFace(path="pets", columns={"inputs": "x", "group": "owner"}, on_demand=on_demand)
+
+
+@pytest.mark.parametrize(
+    "make", [npz_of, csv_of, folder_of, hub_of, lambda test: hub_of(test, on_demand=True)]
+)
+def test_labels_that_only_test_samples_have_change_nothing_else(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Test samples with the labels a, c and e are left out; the numbers of b and d stay 0 and 1."""
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    plain, odd = make(list("bdd")).load(), make(list("bddacce")).load()
+    assert odd.left_out == {"a": 1, "c": 2, "e": 1}
+    assert (odd.label_names, odd.num_classes, plain.left_out) == (("b", "d"), 2, {})
+    for name in ("x", "y"):
+        for one, other in ((odd.train, plain.train), (odd.test, plain.test)):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+    if odd.by_group is not None:
+        assert [odd.by_group.of(group).y.tolist() for group in range(2)] == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_a_label_whose_only_sample_is_split_off_for_testing_is_left_out() -> None:
+    np.savez("a.npz", x=X, y=np.where(np.arange(20) == 19, 9, Y))
+    held = [Npz(path="a.npz", test_share=share).load() for share in (0.1, 0.9)]
+    assert {data.num_classes for data in held} <= {2, 3}
+    for data in held:
+        assert (data.num_classes == 3) == (2 in data.train.y) == (not data.left_out)
+    np.savez("a.npz", x_train=X, y_train=Y * 0, x_test=X, y_test=Y)
+    with refused_at("", "there is only one class, '0'"):
+        Npz(path="a.npz").load()

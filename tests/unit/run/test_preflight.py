@@ -247,12 +247,20 @@ def test_test_samples_that_no_session_can_test_are_noted(
     labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
     np.savez(digits.parent / "a.npz", **labels)
     digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
-    for notes in noted(digits):
+    for notes in [*noted(digits), *noted(digits, "learning.evaluation.tested_on=devices")]:
         assert [note.startswith("learning.dataset: test samples left out") for note in notes] == [
             True
         ] * bool(said)
         assert all(said in note for note in notes)
     assert noted(digits, "learning.partition={name: iid, label_sets: [[0], [1]]}")[0] == noted(digits)[0]
+
+
+@pytest.mark.parametrize(("change", "count"), [("steps=7", 1), ("steps=5", 0), ("batch=64", 0)])
+def test_steps_that_epochs_replace_are_noted(change: str, count: int, digits: Path) -> None:
+    """A run's complete scenario also states the default number of steps."""
+    for notes in noted(digits, "learning.local.epochs=2", f"learning.local.{change}"):
+        assert sum("learning.local.steps 7 has no effect, since" in note for note in notes) == count
+        assert sum("local.steps" in note for note in notes) == count
 
 
 WIDE = """\

@@ -328,6 +328,7 @@ FILED = "scenario.yaml"
         (FILED, "learning: {local: {lr: 0.06}}", f"{FILED}: learning.local.lr is 0.06, was 0.05; undo"),
         (FILED, "learning: {local: {lr: 0.05}}  #", f"{FILED}: its text has changed"),
         (FILED, "a: 1\nb: 2\nc: 3", "learning.local.lr is None, was 0.05, a is 1, was None.* 1 more keys"),
+        ("the code of mine", "1", r"start again: edgefl run .*scenario.yaml --allow-code$"),
     ],
 )
 def test_other_circumstances_are_refused(copy: Path, name: str, value: str, told: str) -> None:
