@@ -55,8 +55,9 @@ class InService(NamedTuple):
 
 
 def ledgers(runs: Runs) -> pd.DataFrame:
-    """Return the ledger of all runs that have one; incomplete runs have none."""
-    some = runs.info[[any(forms(Path(path), "ledger")) for path in runs.info["path"]]]
+    """Return the ledger of all runs that have one; incomplete runs have none, or an empty file."""
+    whole = runs.info[runs.info["status"] == "completed"]
+    some = whole[[any(forms(Path(path), "ledger")) for path in whole["path"]]]
     return read_all(some, "ledger") if len(some) else pd.DataFrame(columns=[*RUN, "device", "energy_j"])
 
 

@@ -31,6 +31,7 @@ from edgefl.analysis.runs.vocabulary import (
     split_outcome,
 )
 
+WHOLE = ["all", "completed"]  # devices_recorded and status of a run with a ledger and all rows of devices
 PERIODS = 30  # number of periods of a run, for averages over time
 # only the columns that the figures need, since each column is copied once per run
 OF_EVENTS = ["time_s", "event", "device", "cell", "detail", "stay_s", "interruption_s"]
@@ -90,7 +91,7 @@ def _uncovered(runs: Runs) -> Iterator[str]:
     """Yield a sentence on devices without a link at the start of rounds; for a single run, name those in no round."""
     out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
     if out.any():
-        whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
+        whole = len(info) == 1 and info[["devices_recorded", "status"]].iloc[0].tolist() == WHOLE
         never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
         named = f"; in no round, for this or another reason: {', '.join(map(str, never))}" if never else ""
         many = f"{int((out > 0).sum()):,} of {count_of(len(out), 'round')}"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from edgefl.analysis.page import score_words
-from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
+from edgefl.analysis.runs.reading import SESSION, forms, read_all, until_end, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
 Kind = TypeVar("Kind")
@@ -82,7 +82,7 @@ class Runs:
 
         A round has no rows if its run did not record them: see `notes`.
         """
-        return read_all(self.info, "devices")
+        return self._finished(read_all(self.info, "devices"))
 
     @cached_property
     def positions(self) -> pd.DataFrame:
@@ -91,7 +91,7 @@ class Runs:
         Raises:
             ValueError: no run has this table.
         """
-        return self._of_some("positions", "positions: run them with record.positions_s")
+        return until_end(self.info, self._of_some("positions", "positions: run them with record.positions_s"))
 
     @cached_property
     def evaluation(self) -> pd.DataFrame:
@@ -100,11 +100,19 @@ class Runs:
         Raises:
             ValueError: no run has this table.
         """
-        return self._of_some(
+        scores = self._of_some(
             "evaluation",
             "scores of devices: run them with learning.evaluation.tested_on: devices and"
             " learning.evaluation.scores_every: 10",
         )
+        return self._finished(scores)
+
+    def _finished(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Drop the rows of sessions that incomplete runs have not finished."""
+        if (self.info["status"] == "completed").all():
+            return table
+        finished, own = (pd.MultiIndex.from_frame(of[SESSION]) for of in (self.sessions, table))
+        return table[own.isin(finished)].reset_index(drop=True)
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
         """Read a table of all runs that have it; if none has it, raise a ValueError that says what they lack."""
@@ -245,6 +253,7 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
         known = runs["simulated_s"].astype(float)
         of_run = [float(ends_s.get((run.variant, run.seed), 0.0)) for run in runs.itertuples()]
         runs["simulated_s"] = known.fillna(pd.Series(of_run, runs.index))
+        tables["events"] = until_end(runs, tables["events"])
         sentences.append(
             f"{unfinished} of {len(runs)} runs are not completed: only their finished sessions count, also "
             "in their totals"

@@ -75,6 +75,7 @@ NEVER_EMPTY = {
 }
 
 ACCURACY = "accuracy"
+SESSION = ["variant", "seed", "cell", "session"]  # columns that identify a session
 
 
 def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
@@ -101,7 +102,7 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
 
     Rows of rounds are written in order, some seconds after a round ends, so only the last rows can be missing.
     """
-    keys = ["variant", "seed", "cell", "session"]
+    keys = SESSION
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
     some = set(partial)
     until_s = tables["rounds"].groupby(keys[:2])["end_s"].max().rename("until_s")
@@ -115,6 +116,17 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
         return frame[mask].reset_index(drop=True)
 
     return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
+
+
+def until_end(info: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Drop the rows of a table that are later than the end of the finished sessions of incomplete runs."""
+    partial = info[info["status"] != "completed"]
+    if not len(partial):
+        return table
+    ends_s = partial.set_index(["variant", "seed"])["simulated_s"].astype(float)
+    runs = pd.MultiIndex.from_frame(table[["variant", "seed"]])
+    later = table["time_s"].to_numpy(float) > ends_s.reindex(runs).to_numpy()
+    return table[~later].reset_index(drop=True)
 
 
 def forms(directory: Path, table: str) -> list[Path]:

@@ -9,6 +9,7 @@ import pytest
 
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports.network import handover_figures
 from edgefl.analysis.runs import reading
 
 Write = Callable[..., Path]
@@ -148,6 +149,33 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     comparison = compare(runs)
     assert comparison.table.loc[0, "accuracy_first_mean"] == 0.5
     assert any("1 of 1 runs are not completed" in note for note in comparison.notes)
+
+
+def test_no_table_of_a_partial_run_goes_beyond_its_last_finished_session(write_run: Write) -> None:
+    """A run is cut off 30 s after its only finished session, which ends at 20 s; it hands over at 10 and 40 s."""
+    path = write_run(
+        "cut",
+        [*rounds(0.5), *rounds(0.9, session=2)],
+        [*SESSIONS, {"session": 2}],
+        status="running",
+        simulated_s=None,
+    )
+    rows = [(10.0, "handover", 1, None), (20.0, "session_end", None, 1), (40.0, "handover", 2, None)]
+    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "session"])
+    more = {"stay_s": 5.0, "interruption_s": 0.5, "detail": ""}
+    events.assign(**more).to_csv(path / "events.csv", index=False)
+    places = {"time_s": [0.0, 20.0, 40.0], "device": 1, "x_m": 0.0, "y_m": 0.0, "cell": 0, "gain_db": None}
+    pd.DataFrame(places).to_csv(path / "positions.csv", index=False)
+    (path / "ledger.csv").write_text("")  # the file is empty until the run ends
+    runs = load_runs(path, partial=True)
+    assert runs.events["time_s"].tolist() == [10.0, 20.0]
+    assert set(runs.devices["session"]) == {1}
+    assert runs.positions["time_s"].tolist() == [0.0, 20.0]
+    figures = handover_figures(runs).iloc[0]
+    assert (figures["handovers"], figures["interruption_s"]) == (1, 0.5)
+    assert figures["handovers_per_device_hour"] == pytest.approx(3600 / 20 / 3), (
+        "devices 1, 2 and 3 are in service"
+    )
 
 
 def test_a_session_is_whole_when_its_last_round_has_its_row(write_run: Write) -> None:
