@@ -331,6 +331,23 @@ def test_participation_follows_elementary_symmetric_polynomials_of_the_durations
         assert abs(counts[i] - expected) < sigmas * math.sqrt(expected)
 
 
+@pytest.mark.parametrize(
+    ("server", "rules", "rounds"),
+    [
+        ({"name": "fedbuff", "buffer": 2}, {"selector": {"name": "round_robin", "count": 8}}, 60),
+        ({"name": "fedasync"}, {"selector": {"name": "round_robin", "count": 5}}, 100),
+        ("synchronous", {"selector": {"name": "round_robin", "count": 6}, "over_selection": 1.2}, 20),
+        ("synchronous", {"selector": {"name": "round_robin", "count": 5}}, 20),
+    ],
+)
+def test_devices_take_turns_with_every_server(server: Any, rules: dict[str, Any], rounds: int) -> None:
+    """Twelve devices of nearly the same speed take part equally often, to within one participation."""
+    world = computing(server, [1.0 + 0.01 * k for k in range(12)], rounds=rounds, rules=rules).run()
+    dispatched = Counter(part.device for part in world.rows.of[DeviceRound])
+    assert len(dispatched) == 12
+    assert max(dispatched.values()) - min(dispatched.values()) <= 1
+
+
 # -- what the server sends ----------------------------------------------------------------------------
 
 

@@ -62,7 +62,7 @@ class Selection:
 class Choice:
     """The selector of a cell, with the data on which it bases its choice of participants.
 
-    A decider sees all of `Candidates`, and has a memory. A plain selector sees only ids, gains_db and turn.
+    A decider sees all of `Candidates`, and has a memory. A plain selector sees only ids, gains_db, turn and last.
 
     Args:
         report_bits: bits that each participant sends in addition to its update.
@@ -78,6 +78,8 @@ class Choice:
         report_bits: int,
     ) -> None:
         self._selector, self._report_bits = selector, report_bits
+        # number of each device's last selection by a plain selector, [devices], and number of the next selection
+        self._last, self._next = np.zeros(len(simulation.devices)), 1
         if isinstance(selector, Decider):
             self._outlook = Outlook(simulation, cell, processors, deadline_s)
             self._history = History(self._outlook.devices)
@@ -107,8 +109,10 @@ class Choice:
         """
         decider = self._selector
         if not isinstance(decider, Decider):
-            some = Candidates(state.ids, state.gains_db, turn)
-            return self._valid(Decision(decider.select(some, number, rng)), some, number)
+            some = Candidates(state.ids, state.gains_db, turn, self._last[list(state.ids)])
+            decision = self._valid(Decision(decider.select(some, number, rng)), some, number)
+            self._count(np.asarray(decision.ids, dtype=np.intp))
+            return decision
         if session != self._session:
             self._session = session
             self._history.known[:] = False
@@ -121,6 +125,12 @@ class Choice:
         decision = self._valid(decider.decide(candidates, number, rng, self._memory), candidates, number)
         self._memory = decision.memory
         return decision
+
+    def _count(self, ids: np.ndarray) -> None:
+        """Number the selections of these devices [n], sorted, in the order of their last selections and ids."""
+        order = np.argsort(self._last[ids], kind="stable")
+        self._last[ids[order]] = self._next + np.arange(len(ids))
+        self._next += len(ids)
 
     def _valid(self, decision: Decision, candidates: Candidates, number: int) -> Decision:
         fault = f"returned {decision!r:.40}: return a Decision"
