@@ -43,6 +43,7 @@ class Candidates:
         turn: number of rounds that this cell's server has run so far.
         last: when the cell's server last selected each device: numbers ascend in the order in which devices were
             selected; 0 if it never has. Devices that are selected together keep their order, or the order of ids.
+        busy: ids of the other devices present, which are at work or whose update waits, if rounds overlap.
         deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
         held: number of training samples of each device. samples: number of samples per device and round.
         cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
@@ -74,6 +75,7 @@ class Candidates:
     gains_db: FloatArray
     turn: int
     last: FloatArray = field(default_factory=_none)
+    busy: Sequence[int] = ()
     deadline_s: float = math.inf
     downlink: Carrier | None = None
     uplink: Carrier | None = None

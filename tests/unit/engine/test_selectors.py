@@ -114,6 +114,19 @@ def test_proportional_fair_compares_with_the_mean() -> None:
     assert decider.decide(then, 1, rng, memory).ids == [3]
 
 
+def test_proportional_fair_draws_among_equal_ratios() -> None:
+    """Without fading all ratios are 1, so four of twelve devices are drawn at random in each of 900 rounds."""
+    decider, rng, ids, rounds = ProportionalFair(count=4), np.random.default_rng(0), list(range(12)), 900
+    memory, hits = {}, np.zeros(12)
+    snr = rng.lognormal(0.0, 2.0, 12)
+    for turn in range(rounds):
+        told = candidates_of(rng, ids, turn, snr_up=snr, static=np.ones(12, dtype=bool))
+        decision = decider.decide(told, 4, rng, memory)
+        memory = dict(decision.memory)
+        hits[list(decision.ids)] += 1
+    assert np.abs(hits - rounds / 3).max() < SIGMAS * math.sqrt(rounds * 2 / 9)
+
+
 def test_power_of_choice_with_as_many_draws_by_data_size() -> None:
     """With d = count = 1, devices are drawn in proportion to their data (chi-square, four degrees of freedom)."""
     held, decider = np.array([10.0, 20.0, 30.0, 40.0, 100.0]), PowerOfChoice(count=1, d=1)

@@ -348,6 +348,20 @@ def test_devices_take_turns_with_every_server(server: Any, rules: dict[str, Any]
     assert max(dispatched.values()) - min(dispatched.values()) <= 1
 
 
+@pytest.mark.parametrize(
+    "server", [{"name": "fedbuff", "buffer": 2}, {"name": "semi_synchronous", "every_s": 1.5}]
+)
+def test_refl_counts_devices_at_work_as_present(server: dict[str, Any]) -> None:
+    """All twelve devices are always present, so REFL has only ties to break; three of them take 2.5 s, others 1 s."""
+    durations_s = [1.0 + 0.01 * k + 1.5 * (k > 8) for k in range(12)]
+    world = computing(server, durations_s, rounds=60, rules={"selector": {"name": "refl", "count": 4}}).run()
+    dispatched = Counter(part.device for part in world.rows.of[DeviceRound])
+    mean = sum(dispatched.values()) / 12
+    # binomial counts; the slower devices are idle less often
+    assert len(dispatched) == 12
+    assert max(dispatched.values()) < mean + 4.5 * math.sqrt(mean)
+
+
 # -- what the server sends ----------------------------------------------------------------------------
 
 

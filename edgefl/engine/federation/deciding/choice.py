@@ -1,5 +1,6 @@
 """Choose a cell's participants by calling its selector, and check the result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -95,6 +96,7 @@ class Choice:
         number: int,
         rng: np.random.Generator,
         stage: Stage,
+        busy: Sequence[int] = (),
     ) -> Decision:
         """Choose the participants of a round.
 
@@ -103,6 +105,7 @@ class Choice:
             turn: number of earlier rounds of this global model.
             wanted: number of updates that the round waits for. number: maximum number of participants.
             stage: returns the work expected of devices; called once per session and device.
+            busy: other devices that are present, but cannot be dispatched now.
 
         Raises:
             EdgeflError: the selector does not return a valid decision.
@@ -122,6 +125,7 @@ class Choice:
             told = cast(ForetellingStage, stage).expected(news)
             self._history.expect(told, self._report_bits)
         candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
+        candidates = replace(candidates, busy=busy)
         decision = self._valid(decider.decide(candidates, number, rng, self._memory), candidates, number)
         self._memory = decision.memory
         return decision
