@@ -37,7 +37,8 @@ def selectors(selector: Selector) -> None:
     for turn in range(40):
         present = int(rng.integers(1, 12))
         ids = np.sort(rng.choice(50, present, replace=False)).tolist()
-        candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
+        last = rng.permutation(present + 1)[:present].astype(float)
+        candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn, last)
         wanted = selector.wanted(present)
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
         # over-selection requests more devices than `wanted` returns, at most all present devices

@@ -63,10 +63,19 @@ class Rounds:
         wanted: int = self.rules.selector.wanted(present) if present else 0
         return wanted
 
-    def choose(self, key: RoundKey, idle: Sequence[int], turn: int, room: int, stage: Stage) -> Selection:
+    def choose(
+        self,
+        key: RoundKey,
+        idle: Sequence[int],
+        turn: int,
+        room: int,
+        stage: Stage,
+        busy: Sequence[int] = (),
+    ) -> Selection:
         """Select the devices to dispatch now.
 
         Args:
+            idle, busy: devices present that can, and that cannot, be dispatched.
             turn: number of earlier rounds of this global model.
             room: number of updates wanted; with `over_selection`, more devices are dispatched.
             stage: returns the work expected of devices.
@@ -74,7 +83,7 @@ class Rounds:
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
         number = with_surplus(room, self.rules.over_selection, len(idle))
         rng = self.simulation.streams("select", *key, *self.seat.scope)
-        decision = self.choice.decide(state, key[0], turn, wanted, number, rng, stage)
+        decision = self.choice.decide(state, key[0], turn, wanted, number, rng, stage, busy)
         return Selection.of(decision, wanted, state)
 
     def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:

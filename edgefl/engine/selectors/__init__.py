@@ -31,7 +31,8 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with the information that a selector may use.
 
-    Arrays are [ids] and read-only. A plain `Selector` sees only ids, gains_db and turn; a `Decider` sees all.
+    Arrays are [ids] and read-only. A plain `Selector` sees only ids, gains_db, turn and last; a `Decider` sees all
+    others.
     Seconds and joules are expected values for a round with the wanted number of participants, each with an equal
     share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads are
     treated as unicast even if they are broadcast.
@@ -40,6 +41,9 @@ class Candidates:
         ids: ids of the devices, sorted, at least one.
         gains_db: large-scale gain of each device's link in the coming round.
         turn: number of rounds that this cell's server has run so far.
+        last: when the cell's server last selected each device: numbers ascend in the order in which devices were
+            selected; 0 if it never has. Devices that are selected together keep their order, or the order of ids.
+        busy: ids of the other devices present, which are at work or whose update waits, if rounds overlap.
         deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
         held: number of training samples of each device. samples: number of samples per device and round.
         cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
@@ -70,6 +74,8 @@ class Candidates:
     ids: Sequence[int]
     gains_db: FloatArray
     turn: int
+    last: FloatArray = field(default_factory=_none)
+    busy: Sequence[int] = ()
     deadline_s: float = math.inf
     downlink: Carrier | None = None
     uplink: Carrier | None = None

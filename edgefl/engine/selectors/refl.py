@@ -23,7 +23,7 @@ class Refl(CountedDecider):
     ) -> Decision:
         keep = 0.5 ** (1.0 / self.half_life)
         there: dict[int, float] = {id_: keep * seen for id_, seen in memory.get("there", {}).items()}
-        for id_ in candidates.ids:
+        for id_ in (*candidates.ids, *candidates.busy):
             there[id_] = there.get(id_, 0.0) + 1.0 - keep
         seen = np.array([there[id_] for id_ in candidates.ids])
         order = np.lexsort((rng.random(len(seen)), np.round(seen, 12)))

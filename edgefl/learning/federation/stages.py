@@ -146,7 +146,11 @@ class TrainStage(_SessionStage):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         session, trainer, model = self.federation.now.session, self.trainer, self.federation.model
         facts = self._begin(self._models, ids, self.facts.phase, round_, now)
-        lr = trainer.learning_rate(round_, session.longest, now.progress, of_run=facts.moment.round)
+        of_run = (
+            facts.moment.round
+        )  # if rounds overlap, the number of the next model, not that of the dispatch
+        of_session = of_run - self.federation.now.before
+        lr = trainer.learning_rate(of_session, session.longest, now.progress, of_run=of_run)
         local = self._local_round(ids, facts, lr)
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:

@@ -34,7 +34,8 @@ class LrSchedule(Component):
         """Return the shape of the decay in a round, in [0, 1].
 
         Args:
-            round_: number of the round in the session, from 1; with `rounds`, its number in the run.
+            round_: number of the round in the session, from 1; with `rounds`, its number in the run. If rounds
+                overlap, the number of the model that is made next.
             progress: share of the session, or of `rounds`, that has passed when the round begins, in [0, 1].
         """
 

@@ -24,6 +24,7 @@ from tests.tools.derived import underived
 
 IDS = [2, 3, 5, 7, 11]
 GAINS_DB = np.array([-90.0, -70.0, -110.0, -70.0, -80.0])
+LAST = np.array([3.0, 4.0, 5.0, 2.0, 0.0])
 DRAWS, SIGMAS = 4000, 4.5
 FEDCS = {
     "up_bits": np.full(5, 1e6),
@@ -43,12 +44,8 @@ CHOICES: list[tuple[Selector, int, list[list[int]]]] = [
     (All(), 5, [IDS] * 3),
     (BestChannel(count=2), 2, [[3, 7]] * 3),  # ties go to the lowest id
     (BestChannel(count=2), 3, [[3, 7, 11]] * 3),  # over-selection requests more than count
-    (RoundRobinSelector(count=2), 2, [[2, 3], [5, 7], [2, 11]]),
-    (
-        RoundRobinSelector(count=2),
-        3,
-        [[2, 3, 5], [5, 7, 11], [2, 3, 11]],
-    ),  # the turn still advances by count = 2
+    (RoundRobinSelector(count=2), 2, [[7, 11]] * 3),  # those with the smallest numbers in LAST
+    (RoundRobinSelector(count=2), 3, [[2, 7, 11]] * 3),  # over-selection requests more than count
 ]
 # selector, requested number of devices, and each device's probability to take part
 LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] * 5)]
@@ -117,6 +114,19 @@ def test_proportional_fair_compares_with_the_mean() -> None:
     assert decider.decide(then, 1, rng, memory).ids == [3]
 
 
+def test_proportional_fair_draws_among_equal_ratios() -> None:
+    """Without fading all ratios are 1, so four of twelve devices are drawn at random in each of 900 rounds."""
+    decider, rng, ids, rounds = ProportionalFair(count=4), np.random.default_rng(0), list(range(12)), 900
+    memory, hits = {}, np.zeros(12)
+    snr = rng.lognormal(0.0, 2.0, 12)
+    for turn in range(rounds):
+        told = candidates_of(rng, ids, turn, snr_up=snr, static=np.ones(12, dtype=bool))
+        decision = decider.decide(told, 4, rng, memory)
+        memory = dict(decision.memory)
+        hits[list(decision.ids)] += 1
+    assert np.abs(hits - rounds / 3).max() < SIGMAS * math.sqrt(rounds * 2 / 9)
+
+
 def test_power_of_choice_with_as_many_draws_by_data_size() -> None:
     """With d = count = 1, devices are drawn in proportion to their data (chi-square, four degrees of freedom)."""
     held, decider = np.array([10.0, 20.0, 30.0, 40.0, 100.0]), PowerOfChoice(count=1, d=1)
@@ -132,13 +142,13 @@ def test_power_of_choice_with_as_many_draws_by_data_size() -> None:
 @pytest.mark.parametrize(("selector", "number", "turns"), CHOICES)
 def test_choices_by_hand(selector: Selector, number: int, turns: list[list[int]]) -> None:
     rng = np.random.default_rng(0)
-    assert [selector.select(Candidates(IDS, GAINS_DB, turn), number, rng) for turn in range(3)] == turns
+    assert [selector.select(Candidates(IDS, GAINS_DB, turn, LAST), number, rng) for turn in range(3)] == turns
 
 
 @pytest.mark.parametrize(("selector", "number", "probabilities"), LAWS)
 def test_draws_follow_their_law(selector: Selector, number: int, probabilities: list[float]) -> None:
     rng, hits = np.random.default_rng(5), np.zeros(len(IDS))
     for turn in range(DRAWS):
-        hits += np.isin(IDS, selector.select(Candidates(IDS, GAINS_DB, turn), number, rng))
+        hits += np.isin(IDS, selector.select(Candidates(IDS, GAINS_DB, turn, LAST), number, rng))
     for share, p in zip(hits / DRAWS, probabilities, strict=True):
         assert abs(share - p) < SIGMAS * math.sqrt(p * (1 - p) / DRAWS)

@@ -331,6 +331,37 @@ def test_participation_follows_elementary_symmetric_polynomials_of_the_durations
         assert abs(counts[i] - expected) < sigmas * math.sqrt(expected)
 
 
+@pytest.mark.parametrize(
+    ("server", "rules", "rounds"),
+    [
+        ({"name": "fedbuff", "buffer": 2}, {"selector": {"name": "round_robin", "count": 8}}, 60),
+        ({"name": "fedasync"}, {"selector": {"name": "round_robin", "count": 5}}, 100),
+        ("synchronous", {"selector": {"name": "round_robin", "count": 6}, "over_selection": 1.2}, 20),
+        ("synchronous", {"selector": {"name": "round_robin", "count": 5}}, 20),
+    ],
+)
+def test_devices_take_turns_with_every_server(server: Any, rules: dict[str, Any], rounds: int) -> None:
+    """Twelve devices of nearly the same speed take part equally often, to within one participation."""
+    world = computing(server, [1.0 + 0.01 * k for k in range(12)], rounds=rounds, rules=rules).run()
+    dispatched = Counter(part.device for part in world.rows.of[DeviceRound])
+    assert len(dispatched) == 12
+    assert max(dispatched.values()) - min(dispatched.values()) <= 1
+
+
+@pytest.mark.parametrize(
+    "server", [{"name": "fedbuff", "buffer": 2}, {"name": "semi_synchronous", "every_s": 1.5}]
+)
+def test_refl_counts_devices_at_work_as_present(server: dict[str, Any]) -> None:
+    """All twelve devices are always present, so REFL has only ties to break; three of them take 2.5 s, others 1 s."""
+    durations_s = [1.0 + 0.01 * k + 1.5 * (k > 8) for k in range(12)]
+    world = computing(server, durations_s, rounds=60, rules={"selector": {"name": "refl", "count": 4}}).run()
+    dispatched = Counter(part.device for part in world.rows.of[DeviceRound])
+    mean = sum(dispatched.values()) / 12
+    # binomial counts; the slower devices are idle less often
+    assert len(dispatched) == 12
+    assert max(dispatched.values()) < mean + 4.5 * math.sqrt(mean)
+
+
 # -- what the server sends ----------------------------------------------------------------------------
 
 

@@ -8,7 +8,9 @@ import torch
 from torch.optim import SGD, lr_scheduler
 
 from edgefl.config import registry
+from edgefl.contract import Now, SessionStart, Staleness
 from tests.tools.constants import made
+from tests.unit.learning.digits_cell import learner
 
 T = 20
 
@@ -56,3 +58,20 @@ def test_over_the_run_rounds_count_through_sessions_and_it_ends_there() -> None:
     # the rate halves after rounds 6, 12, 18, 24 of the run; the session has rounds 6 to 25
     steps = rates("step", every=6, factor=0.5, rounds=100)
     assert steps == [1.0] + [0.5] * 6 + [0.25] * 6 + [0.125] * 6 + [0.0625]
+
+
+def test_steps_count_models_if_rounds_overlap() -> None:
+    """In each session the rate falls once after two models, however many dispatches there are."""
+    one = learner(local={"lr": 0.5, "lr_schedule": {"name": "step", "every": 2}, "lr_floor": 0.2})
+    low = 0.5 * (0.2 + 0.8 * 0.1)
+    for session in (1, 2):
+        stages = one.session(SessionStart(session, (0, 1, 2), 9, overlapping=Staleness()))
+        stage = next(stages)
+        # each model is made from the update of device 0
+        for dispatch, (device, models) in enumerate([(0, 0), (1, 0), (2, 0), (0, 1), (0, 2)], start=1):
+            stage.train([device], dispatch, Now(models=models))
+            expected = low if models == 2 else 0.5
+            assert one.federation.model.waiting_round([device]).lr == pytest.approx(expected)
+            if dispatch > 2:
+                stage.aggregate([0])
+        next(stages, None)

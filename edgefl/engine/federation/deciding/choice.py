@@ -1,5 +1,6 @@
 """Choose a cell's participants by calling its selector, and check the result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -62,7 +63,7 @@ class Selection:
 class Choice:
     """The selector of a cell, with the data on which it bases its choice of participants.
 
-    A decider sees all of `Candidates`, and has a memory. A plain selector sees only ids, gains_db and turn.
+    A decider sees all of `Candidates`, and has a memory. A plain selector sees only ids, gains_db, turn and last.
 
     Args:
         report_bits: bits that each participant sends in addition to its update.
@@ -78,6 +79,8 @@ class Choice:
         report_bits: int,
     ) -> None:
         self._selector, self._report_bits = selector, report_bits
+        # number of each device's last selection by a plain selector, [devices], and number of the next selection
+        self._last, self._next = np.zeros(len(simulation.devices)), 1
         if isinstance(selector, Decider):
             self._outlook = Outlook(simulation, cell, processors, deadline_s)
             self._history = History(self._outlook.devices)
@@ -93,6 +96,7 @@ class Choice:
         number: int,
         rng: np.random.Generator,
         stage: Stage,
+        busy: Sequence[int] = (),
     ) -> Decision:
         """Choose the participants of a round.
 
@@ -101,14 +105,17 @@ class Choice:
             turn: number of earlier rounds of this global model.
             wanted: number of updates that the round waits for. number: maximum number of participants.
             stage: returns the work expected of devices; called once per session and device.
+            busy: other devices that are present, but cannot be dispatched now.
 
         Raises:
             EdgeflError: the selector does not return a valid decision.
         """
         decider = self._selector
         if not isinstance(decider, Decider):
-            some = Candidates(state.ids, state.gains_db, turn)
-            return self._valid(Decision(decider.select(some, number, rng)), some, number)
+            some = Candidates(state.ids, state.gains_db, turn, self._last[list(state.ids)])
+            decision = self._valid(Decision(decider.select(some, number, rng)), some, number)
+            self._count(np.asarray(decision.ids, dtype=np.intp))
+            return decision
         if session != self._session:
             self._session = session
             self._history.known[:] = False
@@ -118,9 +125,16 @@ class Choice:
             told = cast(ForetellingStage, stage).expected(news)
             self._history.expect(told, self._report_bits)
         candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
+        candidates = replace(candidates, busy=busy)
         decision = self._valid(decider.decide(candidates, number, rng, self._memory), candidates, number)
         self._memory = decision.memory
         return decision
+
+    def _count(self, ids: np.ndarray) -> None:
+        """Number the selections of these devices [n], sorted, in the order of their last selections and ids."""
+        order = np.argsort(self._last[ids], kind="stable")
+        self._last[ids[order]] = self._next + np.arange(len(ids))
+        self._next += len(ids)
 
     def _valid(self, decision: Decision, candidates: Candidates, number: int) -> Decision:
         fault = f"returned {decision!r:.40}: return a Decision"
