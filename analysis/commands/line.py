@@ -208,8 +208,10 @@ def report(
     ] = None,
     cell: Annotated[int, typer.Option(help="Cell whose curves the picture shows.")] = 0,
     at: Annotated[
-        float | None,
-        typer.Option(metavar="HOUR", help="Time that the picture shows. Default: the middle of the run."),
+        str | None,
+        typer.Option(
+            metavar="HOUR", help="Time that the picture shows, 7.75 or 7:45. Default: the middle of the run."
+        ),
     ] = None,
     phone: Annotated[
         bool, typer.Option("--phone", help="Put the picture's map on top, for narrow pages.")
@@ -233,12 +235,18 @@ def report(
         edgefl report runs/moving --picture film.gif
     """
     from edgefl.analysis.html import write_report
+    from edgefl.analysis.page.formatting import ending_in
     from edgefl.analysis.page.machine import document
     from edgefl.analysis.reports.moving import draw_moving
+    from edgefl.analysis.runs.clock import hour_of
 
-    files = {"report": write_report(runs, out)}
-    if picture:
-        files["picture"] = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    page, drawn = ending_in(out, ".html", ".htm") if out else None, dict[str, Path]()
+    if picture:  # first, since most mistakes are the picture's, and then nothing is written
+        hour = None if at is None else hour_of(at)
+        drawn["picture"] = draw_moving(runs, picture, cell=cell, at_hour=hour, phone=phone)
+    elif at is not None or cell or phone:
+        raise ValueError("--at, --cell and --phone describe a picture: name its file with --picture")
+    files = {"report": write_report(runs, page), **drawn}
     if json:
         table = [{"about": about, "file": file} for about, file in files.items()]
         print(document("report", out=files["report"].parent, table=table))

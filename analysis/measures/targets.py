@@ -83,6 +83,24 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
     return tuple(dict.fromkeys(target_of(one) for one in several))
 
 
+def check_known(target: Target, known: bool, reference: str | None) -> None:
+    """Refuse a target that is not `known` in any session that is compared.
+
+    Raises:
+        ValueError: these sessions have no accuracy, or lack the best accuracy that a relative target refers to.
+    """
+    named = target.peak or reference if target.relative else None
+    if not known and named not in (None, BEST):
+        raise ValueError(
+            f"{named} has no accuracy in the sessions that are compared, so its best accuracy sets no target: name"
+            " another variant, as in '95% of best', or give an accuracy, such as 0.8"
+        )
+    if not known:
+        raise ValueError(
+            "the sessions that are compared have no accuracy: run sessions whose models are tested"
+        )
+
+
 def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
     """Return the name of the folder for reports on given targets; '' for the default target."""
     keys = [one.key for one in targets_of(given)]

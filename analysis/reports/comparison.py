@@ -26,7 +26,7 @@ from edgefl.analysis.measures.scope import (
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
+from edgefl.analysis.measures.targets import Target, apart, check_known, targets_of, with_peaks
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
@@ -144,6 +144,8 @@ def _compared(
     several, base = several_servers(given.info), reference or variants[0]
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
+    if goal is not None:
+        check_known(goal, bool(in_scope["rounds_to_target"].notna().any()), reference)
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(

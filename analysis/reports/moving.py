@@ -167,6 +167,8 @@ def draw_moving(
         raise ValueError(
             f"{out}: end the name with {', '.join(PICTURES)}, or for a film {' or '.join(FILMS)}"
         )
+    if out.suffix in FILMS and at_hour is not None:
+        raise ValueError(f"{out}: a film shows the whole run, so it has no hour (--at); a picture has one")
     day = moving_run(given_runs([runs], load_runs, partial=None), cell)
     drawing = _MovingDrawing(day, phone=phone)
     try:

@@ -13,9 +13,10 @@ from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bo
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import on_power, reference_of
-from edgefl.analysis.measures.targets import Target, apart, target_of, with_peaks
+from edgefl.analysis.measures.sweep_verdicts import verdicts
+from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.measures.verdicts import LOWER_TARGET, ratio_of, two_digits, versus
+from edgefl.analysis.measures.verdicts import ratio_of, two_digits
 from edgefl.analysis.page.formatting import (
     NOTHING,
     amount,
@@ -101,9 +102,12 @@ def sweep(
     chosen = _chosen(points := of_points(info), keys)
     notes += on_power(points.values())
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
+    table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
+    for one in goals:
+        check_known(one, bool(table["targets"].any()), reference)
     return Sweep(
         score=by_setting.first.score,
-        table=numbers.table_of(by_setting, points, chosen, goals, reference, notes),
+        table=table,
         keys=tuple(chosen),
         costs=_columns(metric, trained, bool(goals)),
         target=goals[0] if goals else None,
@@ -227,46 +231,6 @@ def _ratio(row: pd.Series, cost: str) -> str:
         return "1"
     interval = "" if found.pairs < 2 else f" ({'–'.join(map(two_digits, found.ends))})"
     return two_digits(found.mean) + interval
-
-
-def verdicts(sweep: Sweep) -> list[str]:
-    """Compare each series' last value with its first, paired by seed."""
-    time, energy = TO_TARGET if sweep.target else OF_ROUND
-    if len(sweep.keys) > 1 or f"{time}_ratio" not in sweep.table:
-        return []
-    task = f"to {sweep.target.short}" if sweep.target else "for a round"
-    key, sentences = sweep.keys[0], []
-    for series, rows in sweep.table.groupby("series", sort=False):
-        if len(rows) < 2:
-            continue
-        first, *_, last = values = written(key, rows[key].tolist())
-        row, not_reached = rows.iloc[-1], rows["not_reached"].tolist()
-        of_time, of_energy = (ratio_of(row, cost) for cost in (time, energy))
-        name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
-        words = name.replace("_", " ")
-        lead = "" if series == "all" else f"{series}: "
-        missed = _missed(rows, values, words)
-        if of_time.pairs:
-            said = versus(f"{words} {last}", first, of_time, of_energy, task)
-            said += f" {sweep.target.short} is {missed}." if sweep.target and missed else ""
-        elif sweep.target and (not_reached[0] or not_reached[-1]):
-            said = f"{sweep.target.short} is {missed}: {LOWER_TARGET}."
-        else:
-            said = f"{words} {first} and {last} have no seed in common, so there is no ratio."
-        sentences.append(lead + said if lead else said[0].upper() + said[1:])
-    return sentences
-
-
-def _missed(rows: pd.DataFrame, values: Sequence[str], words: str) -> str:
-    """Name the values at which no session reaches the target, and those at which some sessions miss it."""
-    counts = list(zip(values, rows["not_reached"], rows["targets"], strict=True))
-    never = [value for value, missed, of in counts if 0 < missed == of]
-    some = [value for value, missed, of in counts if 0 < missed < of]
-    told = []
-    for named, how, every in ((never, "never reached", "any"), (some, "missed in some sessions", "every")):
-        where = f"{words} {', '.join(named)}" if len(named) < len(values) else f"{every} {words}"
-        told += [f"{how} at {where}"] if named else []
-    return " and ".join(told)
 
 
 def _caption(sweep: Sweep) -> str:

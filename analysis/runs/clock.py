@@ -1,5 +1,6 @@
 """The clock of runs without a schedule of rounds, which shows the hour of the day or the time since the start."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,22 @@ class Clock:
         hour = self.hours(time_s)
         day, clock = round(60 * hour) // round(60 * HOURS), of_day(hour)
         return f"day {day + 1}, {clock}" if day else clock
+
+
+def hour_of(text: str) -> float:
+    """Read an hour, written as a number or as a clock shows it: 17.5 or 17:30.
+
+    Raises:
+        ValueError: the text is neither.
+    """
+    clock = re.fullmatch(r"(\d+):([0-5]\d)(?::([0-5]\d))?", text.strip())
+    if clock:
+        hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        return hours + minutes / 60 + seconds / 3600
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ValueError(f"no hour '{text}': give a number or a clock time, such as 7.75 or 7:45") from error
 
 
 def of_day(hour: float) -> str:

@@ -12,9 +12,11 @@ import pytest
 import yaml
 from PIL import Image
 
+from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.reports import moving
 from edgefl.analysis.reports.moving import draw_moving, frame_times_s
+from edgefl.analysis.runs.clock import hour_of
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
@@ -136,3 +138,34 @@ def test_pictures_and_films(write_run: Write, tmp_path: Path, monkeypatch: pytes
     draw_moving(path, film)
     with Image.open(film) as picture:
         assert getattr(picture, "n_frames", 1) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--picture", "town.jpg"], "end the name with .png"),
+        (["--picture", "town.png", "--cell", "17"], "no rounds of cell 17"),
+        (["--picture", "town.png", "--at", "20"], "no hour 20 in the run"),
+        (["--picture", "town.png", "--at", "7:75"], "no hour '7:75': give a number or a clock time"),
+        (["--picture", "town.gif", "--at", "8"], "a film shows the whole run"),
+        (["--at", "8:00"], "name its file with --picture"),
+        (["--picture", "town.png", "--out", "town.txt"], "ends in .html"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_leaves_no_report(
+    write_run: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    wrong: list[str],
+    said: str,
+) -> None:
+    path = run(write_run)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(path), *wrong]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not [*tmp_path.glob("town.*"), *path.glob("report.html")]
+
+
+def test_the_hour_of_a_picture_is_a_number_or_a_clock_time() -> None:
+    assert [hour_of(text) for text in ("7.75", "7:45", "07:45:00")] == [7.75] * 3

@@ -17,8 +17,9 @@ from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.sweep import _series
+from edgefl.analysis.measures.sweep_verdicts import verdicts
 from edgefl.analysis.page.units import axis_of
-from edgefl.analysis.reports.sweep import _caption, _explanations, grid_key, headline, sweep, verdicts
+from edgefl.analysis.reports.sweep import _caption, _explanations, grid_key, headline, sweep
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
 
