@@ -17,6 +17,7 @@ from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.analysis.page.words import complain
 from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
+from edgefl.commands.hints import Hinting
 from edgefl.commands.new import new
 from edgefl.commands.run import record, resume, run, watch
 from edgefl.commands.scenarios import examples, scenarios
@@ -32,6 +33,7 @@ OPTION = re.compile(r"--[a-z-]+=~")
 
 app = typer.Typer(
     name="edgefl",
+    cls=Hinting,
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",

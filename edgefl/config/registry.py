@@ -110,7 +110,14 @@ def _unknown(kind: str, name: str) -> str:
     singular = {"path_loss": "path loss", "mobility": "mobility model", "churn": "churn model"}.get(
         kind, kind.removesuffix("s").replace("_", " ")
     )
-    return f"no {singular} '{name}'{did_you_mean(NAMED_ABROAD.get(name, name), names(kind))}"
+    meant, known = NAMED_ABROAD.get(name, name), names(kind)
+    other = next((one for one in KINDS if _letters(name) in map(_letters, names(one))), "")
+    if not other or nearest(meant, known):
+        return f"no {singular} '{name}'{did_you_mean(meant, known)}"
+    there = nearest(name, names(other))
+    return (
+        f"no {singular} '{name}', a name of {other}: `edgefl describe {other}/{there}` shows where it belongs"
+    )
 
 
 @cache

@@ -61,6 +61,7 @@ percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, s
 watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must be <= 70, got 2000 (downlink power
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
+a codec for an algorithm | fedprox | SignSGD | 11 | no algorithm 'SignSGD', a name of codecs: `edgefl describe codecs/signsgd` shows where it belongs
 capitals | fedprox | FedProx | 11 | no algorithm 'FedProx': did you mean 'fedprox'?
 a hyphen too many | fedprox | Fed-Prox | 11 | no algorithm 'Fed-Prox': did you mean 'fedprox'?
 capitals for a key | bandwidth_hz | BandwidthHz | 7 | radio.BandwidthHz: unknown key: did you mean 'bandwidth_hz'?

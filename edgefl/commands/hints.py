@@ -1,0 +1,27 @@
+"""Name the commands that have an option if another command is given it."""
+
+from typing import Any
+
+import click
+from typer.core import TyperGroup
+
+MOST_NAMED = 4  # an option of more commands, such as --out, is probably a slip in another word
+
+
+class Hinting(TyperGroup):
+    """The group of all commands, which hints at commands that have an unknown option."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            having = [
+                f"`{ctx.command_path} {name}`"
+                for name, command in self.commands.items()
+                if any(error.option_name in one.opts for one in command.params)
+            ]
+            if not 0 < len(having) <= MOST_NAMED:
+                raise
+            named = " and ".join([*filter(None, [", ".join(having[:-1])]), having[-1]])
+            message = f"No such option '{error.option_name}'; it belongs to {named}."
+            raise click.UsageError(message, error.ctx) from None
