@@ -1,5 +1,6 @@
 """Translate pydantic's errors into edgefl's messages, with one short line for each wrong key."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -39,6 +40,7 @@ _SHORTER = {
     "greater than": ">",
     "less than": "<",
 }
+KEY = "[key]"  # pydantic's name for the place of a key, rather than a value, in a mapping
 _PAIR = ("missing", "extra_forbidden")
 
 
@@ -99,7 +101,8 @@ def flat(
             # a check of several keys names the faulty key in its error
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
-            faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
+            own = place[:-1] if place[-1:] == (KEY,) else place
+            faults.append(_Fault(own, partial(_message, error, place, model, unnamed, root)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
     return [_of_gone_keys(fault) for fault in faults if fault.place not in doubled]
 
@@ -171,7 +174,10 @@ def _message(
         return _unknown(error, place[-1], _known(model, place), unnamed, root)
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
-    if place and place[-1] == "[key]" and error["type"] != "literal_error":
+    if place and place[-1] == KEY and error["type"] == "literal_error":
+        allowed = re.findall("'([^']+)'", error["ctx"]["expected"])
+        return f"unknown key{did_you_mean(str(error['input']), allowed)}"
+    if place and place[-1] == KEY:
         meaning = " (a-z or A-Z, then a-z, A-Z, 0-9, _ and -)"
     if error["type"] == "missing":
         return f"is missing; add it{meaning}"

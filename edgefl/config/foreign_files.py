@@ -29,7 +29,9 @@ def reading(path: Path, *place: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", place) from error
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise EdgeflError(f"{path}: cannot be read ({error}); save the file as UTF-8", place) from error
+    except (OSError, EOFError, zlib.error, RecursionError) as error:
         raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
 
 

@@ -12,6 +12,9 @@ from edgefl.scenario.own_sections import OwnSections
 
 Place = tuple[str, ...]
 Broken = Iterator[tuple[Place, str, str]]
+ALGORITHMS = (
+    "{algorithms}"  # stands in a remedy for the names of the shipped algorithms that fit the scenario
+)
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,9 @@ class Sections:
 class Row:
     """A requirement that some components have: its code, its wording, and a function that finds conflicts.
 
-    broken: yields the place, the wording and the remedy of each conflict.
+    broken: yields the place, the wording and the remedy of each conflict; the remedy may contain `ALGORITHMS`.
     """
 
     code: str
     needs: str
     broken: Callable[[Sections], Broken]
-
-
-def fitting(suits: Callable[[Algorithm], bool]) -> str:
-    """Return the names of the shipped algorithms that fit the scenario, joined by `or`, for an error's remedy."""
-    made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
-    names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
-    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)

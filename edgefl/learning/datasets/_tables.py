@@ -48,9 +48,15 @@ def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
     if all(name.removeprefix("-").isdecimal() for name in names):
         names.sort(key=int)
     elif _are_numbers(names):
+        regression = "for a regression, set targets: numbers (csv), or store y as float32 (npz)"
+        if all(float(name).is_integer() for name in names):
+            raise EdgeflError(
+                f"the labels are written with decimals or exponents, such as {names[-1]}: for classes, write whole"
+                f" numbers, such as {float(names[-1]):.0f}; {regression}"
+            )
+        fraction = next(name for name in names if not float(name).is_integer())
         raise EdgeflError(
-            f"the labels are numbers with fractions, such as {names[0]}, not classes: for a regression, set "
-            "targets: numbers (csv), or store y as float32 (npz)"
+            f"the labels are numbers with fractions, such as {fraction}, not classes: {regression}"
         )
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[value] for value in values], np.int64), tuple(names)

@@ -100,8 +100,12 @@ def _read(path: Path) -> tuple[list[str], Rows]:
                         f"{path}:{reader.line_num}: {len(head)} values expected, not {len(row)}"
                     )
                 rows += [row] if row else []
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise EdgeflError(f"{path} cannot be read as a CSV file ({error}); save the file as UTF-8") from error
+    except (OSError, csv.Error) as error:
         raise EdgeflError(f"{path} cannot be read as a CSV file ({error})") from error
+    if len(head) == 1 and (between := next((one for one in ";\t|" if one in head[0]), "")):
+        raise EdgeflError(f"{path}: the first line has {between!r} between values; separate values by commas")
     if len(head) < 2 or not rows:
         raise EdgeflError(f"{path} needs a line of at least two column names, and samples below this line")
     return head, rows

@@ -43,7 +43,7 @@ class Natural(Staying):
         if len(groups) < devices:
             raise EdgeflError(
                 f"{len(groups)} groups of at least {self.min_samples} training samples are too few for {devices}"
-                " devices: choose fewer devices or a smaller min_samples"
+                f" devices: choose fewer devices{' or a smaller min_samples' if self.min_samples > 1 else ''}"
             )
         if self.choice == "largest":
             return groups[np.argsort(-sizes[groups], kind="stable")][:devices]

@@ -37,7 +37,8 @@ class Regression(Task):
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.floating):
                 raise EdgeflError(
                     f"{data.targets_of(name)}: regression needs one number per sample,"
-                    " float32: convert integers by y.astype(float) (for labels choose learning.task: classification)"
+                    " float32: convert integers by y.astype(float) (npz) or set targets: numbers (csv); for labels"
+                    " choose learning.task: classification"
                 )
             require_finite(y, f"the {name} targets")
         if data.num_classes != 1:

@@ -138,7 +138,13 @@ def test_numbers_may_be_names_of_columns(head: str) -> None:
         ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' instead of a finite number in sample 2"),
         ("x,y\n1,0\n2,1\n", {"columns": {"label": "z"}}, "a.csv has no column 'z'; its columns are x, y"),
         ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression, set targets: numbers"),
+        (
+            "x,y\n1,0.0\n2,1.0\n",
+            {},
+            "such as 1.0: for classes, write whole numbers, such as 1; for a regression",
+        ),
         ("x\n1\n", {}, "needs a line of at least two column names"),
+        ("x;y\n1;0\n2;1\n", {}, "has ';' between values; separate values by commas"),
         ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
     ],
 )
@@ -151,6 +157,12 @@ def test_files_that_do_not_fit(content: Any, options: dict[str, Any], reason: st
         np.savez(path, **content)
     with refused_at("", reason):
         dataset(path=path, **options).load()
+
+
+def test_a_csv_file_in_another_encoding() -> None:
+    Path("a.csv").write_bytes("x,y\n1,grün\n2,rot\n".encode("latin-1"))
+    with refused_at("", "a.csv cannot be read as a CSV file", "save the file as UTF-8"):
+        Csv(path="a.csv").load()
 
 
 @pytest.mark.parametrize("parts", [("train", "test"), (".",)])
@@ -318,7 +330,9 @@ def test_labels_saved_as_floats_are_refused_with_their_file(y: np.ndarray, remed
 
 def test_numbers_saved_as_integers_are_refused_with_their_file() -> None:
     np.savez("a.npz", x_train=X, y_train=Y, x_test=X, y_test=Y)
-    with refused_at("", "a.npz: y_train is int64 [20]: regression needs", "y.astype(float)"):
+    with refused_at(
+        "", "a.npz: y_train is int64 [20]: regression needs", "y.astype(float)", "targets: numbers"
+    ):
         Regression().check(Npz(path="a.npz").load())
 
 
