@@ -31,7 +31,9 @@ def of_one_type(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
             continue
         meant = [one for one in own if len(one["loc"]) > at + 1 or not _other_type(one)]
         first = errors.index(own[0])
-        kept = [{**one, "loc": (*place, *one["loc"][at + 1 :])} for one in meant] or [_of_all(place, own)]
+        kept: list[Mapping[str, Any]] = [
+            {**one, "loc": (*place, *one["loc"][at + 1 :])} for one in meant
+        ] or [_of_all(place, own)]
         errors = (
             [one for one in errors[:first] if one not in own]
             + kept
