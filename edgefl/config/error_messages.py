@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from edgefl.config.component import Component
 from edgefl.config.gone_keys import ABROAD, GONE, MOVED, NEW_NAMES
 from edgefl.config.registry import KINDS, did_you_mean, names, nearest
+from edgefl.config.union_errors import of_one_type
 from edgefl.config.units import unit_slip
 from edgefl.config.yaml_faults import colon_missing
 from edgefl.errors import quoted
@@ -85,6 +86,7 @@ def flat(
         root: the whole document's model, to find where a misplaced key belongs; None if only a section is checked.
     """
     faults: list[_Fault] = []
+    errors = of_one_type(errors)
     for error in errors:
         place = tuple(str(part) for part in error["loc"])
         if _is_option(place, model):

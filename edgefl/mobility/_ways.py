@@ -8,6 +8,10 @@ import numpy as np
 if TYPE_CHECKING:
     from edgefl.places.street_map import StreetMap
 
+# distance from every street beyond which a note tells that no street reaches a place; our choice, as few places in a
+# town are so far from a street that a map shows
+FAR_M = 500.0
+
 
 class Ways:
     """The routes of all people between pairs of their places, with all corners in one table.
@@ -97,24 +101,29 @@ def cut_off(
     streets: "StreetMap",
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note on each place from which most people have no route along streets to the other places.
+    """Yield a note on each place from which most people have no way along streets, or far from all streets.
 
     Args:
         spots_m: [places, 2, people] positions of each person's places. pairs: two places -> the people who travel
             between them. names: names of the places.
     """
-    if streets.lost is None:
-        return
     for place, name in enumerate(names):
         travelling = [ids for pair, ids in pairs.items() if place in pair and len(ids)]
         if not travelling:
             continue
         spots = np.unique(spots_m[place][:, np.unique(np.concatenate(travelling))], axis=1)
         lost, apart_m = streets.cut_off(spots)
+        far = apart_m > FAR_M
         if 2 * lost.sum() > lost.size:
             yield (
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
                 f"{lost.sum():,} of its {lost.size:,} spots are nearest to streets that are cut off from "
                 f"the rest of the map, so people walk up to {apart_m[lost].max():,.0f} m in a straight "
                 "line to the connected part; join the streets where they share a point, or use a larger map"
+            )
+        elif 2 * far.sum() > far.size:
+            yield (
+                f"mobility itinerary: no street reaches {name}: {far.sum():,} of its {far.size:,} spots are farther"
+                f" than {FAR_M:g} m from every street, so people walk up to {apart_m.max():,.0f} m in a straight"
+                " line; use a larger map, or move the address"
             )

@@ -68,13 +68,14 @@ class StreetMap:
         return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
 
     def cut_off(self, places_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which places [2, n] are nearest to a lost (unconnected) street; the map must have lost streets.
+        """Return which places [2, n] are nearest to a lost (unconnected) street.
 
         Returns:
             [n] whether each place is cut off, and [n] its distance in m to the nearest street of the connected part.
         """
-        assert self.lost is not None
         apart_m = np.hypot(*(self._enter(places_m).at_m - places_m))
+        if self.lost is None:
+            return np.zeros(len(apart_m), dtype=bool), apart_m
         return np.hypot(*(self.lost._enter(places_m).at_m - places_m)) < apart_m, apart_m
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Suggest other units for a trace whose devices are too fast or too slow."""
+"""Suggest the units of a trace in which its devices would move faster or slower."""
 
 LENGTHS = {"millimetres": 1e-3, "metres": 1.0, "kilometres": 1e3}  # metres per unit
 TIMES = {"microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0}

@@ -268,6 +268,15 @@ def test_an_address_without_a_way_to_the_others_is_noted() -> None:
     assert notes_of(100, streets=[home_street, own_street, [[200, 0], [400, 50]]], **commute) == []
 
 
+def test_an_address_that_no_street_reaches_is_noted() -> None:
+    """The point is 501 m or 499 m from the end of the only street, and 500 m are the limit."""
+    commute = {"addresses": {"work": (701, 0)}, "plan": [TO_WORK, BACK]}
+    (note,) = notes_of(10, streets=[[[-600, 0], [200, 0]]], **commute)
+    assert "no street reaches work: 1 of its 1 spots" in note
+    assert "up to 501 m" in note
+    assert notes_of(10, streets=[[[-600, 0], [202, 0]]], **commute) == []
+
+
 def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
     """A street of 14 m in the mill's corner is the nearest street to only a few spots, so no note is written."""
     streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
