@@ -8,7 +8,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.vocabulary import HANDOVER
+from edgefl.analysis.runs.vocabulary import CONDITIONS, HANDOVER
 
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER)
 LEAVING = ("departure", "switched_off", "battery_empty")
@@ -25,7 +25,8 @@ class Service:
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
         known = [name for name in ("time_s", "event", "cell", "from_cell") if name in events]
-        self._sessions, self._events = sessions, events[known]
+        self._sessions = sessions
+        self._events = events.loc[_acts(events) | (events["event"] == HANDOVER).to_numpy(), known]
 
     @classmethod
     def of(cls, runs: Runs, run: Any) -> "Service":
@@ -76,6 +77,22 @@ class Service:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(total > 0, np.nansum(weights * values, axis=0) / total, np.nan)
         return pd.Series(mean).ffill().to_numpy()
+
+
+def _acts(events: pd.DataFrame) -> np.ndarray:
+    """Return [events] whether each event begins or ends the service of its device, or is of no device.
+
+    In a single cell, devices also arrive and depart while they are switched off, or are switched while empty.
+    """
+    before, after = np.ones((2, len(events)), dtype=bool)
+    for condition in {of for of, _ in CONDITIONS.values()}:
+        words = {word: float(begins) for word, (of, begins) in CONDITIONS.items() if of == condition}
+        own = events["event"].map(words).groupby(events["device"])
+        at_first = 1.0 - own.transform("first")  # the first change tells the state before it; nan: no change
+        since = own.ffill().fillna(at_first).fillna(1.0)
+        until = since.groupby(events["device"]).shift().fillna(at_first).fillna(1.0)
+        before, after = before & (until > 0).to_numpy(), after & (since > 0).to_numpy()
+    return (before != after) | events["device"].isna().to_numpy()
 
 
 Services = Mapping[tuple[str, int], Service]  # service of each variant and seed
