@@ -24,7 +24,9 @@ class Service:
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
-        known = [name for name in ("time_s", "event", "cell", "from_cell") if name in events]
+        known = [
+            name for name in ("time_s", "event", "cell", "from_cell", "interruption_s") if name in events
+        ]
         self._sessions = sessions
         self._events = events.loc[_acts(events) | (events["event"] == HANDOVER).to_numpy(), known]
 
@@ -37,11 +39,16 @@ class Service:
         """Count the devices that a cell serves at given times; 0 before the cell's first session."""
         events = self._events
         here = events["cell"] == cell
-        parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
+        coming, leaving = (here & events["event"].isin(words) for words in (COMING, LEAVING))
         if "from_cell" in events:
-            parts.append(((events["from_cell"] == cell) & (events["event"] == HANDOVER), -1))
+            leaving |= (events["from_cell"] == cell) & (events["event"] == HANDOVER)
+        comes_s = events.loc[coming, "time_s"]
+        if (
+            "interruption_s" in events
+        ):  # after a handover, a cell serves the device once the interruption is over
+            comes_s = comes_s + events.loc[coming, "interruption_s"].fillna(0.0)
         changes = pd.concat(
-            [events.loc[some, ["time_s"]].assign(by=by) for some, by in parts], ignore_index=True
+            [comes_s.to_frame("time_s").assign(by=1), events.loc[leaving, ["time_s"]].assign(by=-1)]
         ).sort_values("time_s", kind="stable")
         changed_s, sums = changes["time_s"].to_numpy(float), np.append(0.0, changes["by"].cumsum())
 

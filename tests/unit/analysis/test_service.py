@@ -70,6 +70,28 @@ def test_devices_that_are_off_or_empty_do_not_count_when_they_move_or_are_switch
     assert many.tolist() == [3, 2, 2, 3, 2, 2, 3, 4]
 
 
+def test_a_handed_over_device_counts_when_its_interruption_is_over() -> None:
+    """Device 1 hands over to cell 1 at 20 s, is connected from 25 s on, and so is missing in the list at 22 s."""
+    row = {
+        "time_s": [20.0],
+        "event": "handover",
+        "device": 1,
+        "cell": 1,
+        "from_cell": 0,
+        "interruption_s": 5.0,
+    }
+    lists = {
+        "cell": [0, 1, 1],
+        "start_s": [0.0, 0.0, 22.0],
+        "devices": ["1 2", "3", "3"],
+        "session": [1, 1, 2],
+    }
+    service = Service(pd.DataFrame(lists), pd.DataFrame(row))
+    at_s = np.array([19.0, 21.0, 24.0, 26.0])
+    assert service.at(0, at_s).tolist() == [2, 1, 1, 1]
+    assert service.at(1, at_s).tolist() == [1, 1, 1, 2]
+
+
 def test_cells_count_by_their_devices_and_an_empty_one_not_at_all() -> None:
     """The mean is (3 x 0.8 + 1 x 0.4) / 4 = 0.7 while both cells have devices, and 0.8 when cell 1 is empty."""
     service = Service(SESSIONS, EVENTS)
