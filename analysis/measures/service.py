@@ -94,7 +94,7 @@ def _acts(events: pd.DataFrame) -> np.ndarray:
     before, after = np.ones((2, len(events)), dtype=bool)
     for condition in {of for of, _ in CONDITIONS.values()}:
         words = {word: float(begins) for word, (of, begins) in CONDITIONS.items() if of == condition}
-        own = events["event"].map(words).groupby(events["device"])
+        own = events["event"].map(words).astype(float).groupby(events["device"])
         at_first = 1.0 - own.transform("first")  # the first change tells the state before it; nan: no change
         since = own.ffill().fillna(at_first).fillna(1.0)
         until = since.groupby(events["device"]).shift().fillna(at_first).fillna(1.0)
