@@ -8,7 +8,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.vocabulary import HANDOVER
+from edgefl.analysis.runs.vocabulary import CONDITIONS, HANDOVER
 
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER)
 LEAVING = ("departure", "switched_off", "battery_empty")
@@ -24,8 +24,11 @@ class Service:
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
-        known = [name for name in ("time_s", "event", "cell", "from_cell") if name in events]
-        self._sessions, self._events = sessions, events[known]
+        known = [
+            name for name in ("time_s", "event", "cell", "from_cell", "interruption_s") if name in events
+        ]
+        self._sessions = sessions
+        self._events = events.loc[_acts(events) | (events["event"] == HANDOVER).to_numpy(), known]
 
     @classmethod
     def of(cls, runs: Runs, run: Any) -> "Service":
@@ -36,11 +39,16 @@ class Service:
         """Count the devices that a cell serves at given times; 0 before the cell's first session."""
         events = self._events
         here = events["cell"] == cell
-        parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
+        coming, leaving = (here & events["event"].isin(words) for words in (COMING, LEAVING))
         if "from_cell" in events:
-            parts.append(((events["from_cell"] == cell) & (events["event"] == HANDOVER), -1))
+            leaving |= (events["from_cell"] == cell) & (events["event"] == HANDOVER)
+        comes_s = events.loc[coming, "time_s"]
+        if (
+            "interruption_s" in events
+        ):  # after a handover, a cell serves the device once the interruption is over
+            comes_s = comes_s + events.loc[coming, "interruption_s"].fillna(0.0)
         changes = pd.concat(
-            [events.loc[some, ["time_s"]].assign(by=by) for some, by in parts], ignore_index=True
+            [comes_s.to_frame("time_s").assign(by=1), events.loc[leaving, ["time_s"]].assign(by=-1)]
         ).sort_values("time_s", kind="stable")
         changed_s, sums = changes["time_s"].to_numpy(float), np.append(0.0, changes["by"].cumsum())
 
@@ -76,6 +84,22 @@ class Service:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(total > 0, np.nansum(weights * values, axis=0) / total, np.nan)
         return pd.Series(mean).ffill().to_numpy()
+
+
+def _acts(events: pd.DataFrame) -> np.ndarray:
+    """Return [events] whether each event begins or ends the service of its device, or is of no device.
+
+    In a single cell, devices also arrive and depart while they are switched off, or are switched while empty.
+    """
+    before, after = np.ones((2, len(events)), dtype=bool)
+    for condition in {of for of, _ in CONDITIONS.values()}:
+        words = {word: float(begins) for word, (of, begins) in CONDITIONS.items() if of == condition}
+        own = events["event"].map(words).astype(float).groupby(events["device"])
+        at_first = 1.0 - own.transform("first")  # the first change tells the state before it; nan: no change
+        since = own.ffill().fillna(at_first).fillna(1.0)
+        until = since.groupby(events["device"]).shift().fillna(at_first).fillna(1.0)
+        before, after = before & (until > 0).to_numpy(), after & (since > 0).to_numpy()
+    return (before != after) | events["device"].isna().to_numpy()
 
 
 Services = Mapping[tuple[str, int], Service]  # service of each variant and seed

@@ -19,23 +19,23 @@ SESSIONS = pd.DataFrame(
 )
 EVENTS = pd.DataFrame(
     [
-        (20.0, "handover", 0, 1),  # device 4 moves to cell 0, which leaves cell 1 empty
-        (20.0, "waiting_for_devices", 1, None),
-        (30.0, "departure", 0, None),
-        (40.0, "switched_off", 0, None),
-        (50.0, "switched_on", 0, None),
-        (52.0, "radio_link_failure", 0, None),
-        (53.0, "reestablished", 0, None),
-        (91.0, "radio_link_failure", 1, None),  # the link is reestablished in cell 0
-        (92.0, "reestablished", 0, 1),
-        (92.0, "handover", 0, 1),
-        (93.0, "handover", 1, 0),  # the device returns to cell 0
-        (70.0, "arrival", 1, None),
-        (80.0, "battery_empty", 1, None),
-        (90.0, "battery_back", 1, None),
-        (95.0, "session_end", 0, None),
+        (20.0, "handover", 4, 0, 1),  # device 4 moves to cell 0, which leaves cell 1 empty
+        (20.0, "waiting_for_devices", None, 1, None),
+        (30.0, "departure", 1, 0, None),
+        (40.0, "switched_off", 2, 0, None),
+        (50.0, "switched_on", 2, 0, None),
+        (52.0, "radio_link_failure", 3, 0, None),
+        (53.0, "reestablished", 3, 0, None),
+        (91.0, "radio_link_failure", 4, 1, None),  # the link is reestablished in cell 0
+        (92.0, "reestablished", 4, 0, 1),
+        (92.0, "handover", 4, 0, 1),
+        (93.0, "handover", 4, 1, 0),  # the device returns to cell 0
+        (70.0, "arrival", 5, 1, None),
+        (80.0, "battery_empty", 5, 1, None),
+        (90.0, "battery_back", 5, 1, None),
+        (95.0, "session_end", None, 0, None),
     ],
-    columns=["time_s", "event", "cell", "from_cell"],
+    columns=["time_s", "event", "device", "cell", "from_cell"],
 )
 AT_S = np.array([0.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 85.0, 99.0])
 
@@ -45,6 +45,51 @@ def test_devices_are_counted_from_the_sessions_list_by_the_events_since() -> Non
     assert service.at(0, AT_S).tolist() == [3, 3, 4, 3, 2, 3, 3, 3, 3, 3]
     assert service.at(1, AT_S).tolist() == [0, 1, 0, 0, 0, 0, 0, 1, 0, 1]
     assert service.at(2, AT_S).tolist() == [0] * 10, "a cell without sessions serves no device"
+
+
+def test_devices_that_are_off_or_empty_do_not_count_when_they_move_or_are_switched() -> None:
+    """In a single cell, every event names the cell: device 5 arrives while it is off, and 6 is off while it is empty.
+
+    Device 1 is switched off, departs, is switched on while it is away, and is served again from 50 s on.
+    """
+    rows = [
+        (10.0, "arrival", 5, 0.0),
+        (12.0, "switched_off", 1, 0.0),
+        (14.0, "departure", 1, 0.0),
+        (20.0, "switched_on", 5, 0.0),
+        (25.0, "battery_empty", 6, 0.0),
+        (26.0, "switched_off", 6, 0.0),
+        (28.0, "battery_back", 6, 0.0),
+        (30.0, "switched_on", 1, None),
+        (40.0, "switched_on", 6, 0.0),
+        (50.0, "arrival", 1, 0.0),
+    ]
+    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "cell"])
+    sessions = pd.DataFrame({"cell": [0], "start_s": [0.0], "devices": ["1 2 6"], "session": [1]})
+    many = Service(sessions, events).at(0, np.array([11.0, 13.0, 15.0, 21.0, 27.0, 35.0, 45.0, 55.0]))
+    assert many.tolist() == [3, 2, 2, 3, 2, 2, 3, 4]
+
+
+def test_a_handed_over_device_counts_when_its_interruption_is_over() -> None:
+    """Device 1 hands over to cell 1 at 20 s, is connected from 25 s on, and so is missing in the list at 22 s."""
+    row = {
+        "time_s": [20.0],
+        "event": "handover",
+        "device": 1,
+        "cell": 1,
+        "from_cell": 0,
+        "interruption_s": 5.0,
+    }
+    lists = {
+        "cell": [0, 1, 1],
+        "start_s": [0.0, 0.0, 22.0],
+        "devices": ["1 2", "3", "3"],
+        "session": [1, 1, 2],
+    }
+    service = Service(pd.DataFrame(lists), pd.DataFrame(row))
+    at_s = np.array([19.0, 21.0, 24.0, 26.0])
+    assert service.at(0, at_s).tolist() == [2, 1, 1, 1]
+    assert service.at(1, at_s).tolist() == [1, 1, 1, 2]
 
 
 def test_cells_count_by_their_devices_and_an_empty_one_not_at_all() -> None:
@@ -61,7 +106,7 @@ def test_one_cell_is_its_own_mean_and_nobody_anywhere_changes_nothing() -> None:
     assert service.mean({1: values}, AT_S) is values
     away = Service(
         pd.DataFrame({"cell": [0, 1], "start_s": [0.0, 0.0], "devices": ["1", "2"]}),
-        pd.DataFrame({"time_s": [5.0, 6.0], "event": "departure", "cell": [0, 1], "from_cell": [None, None]}),
+        pd.DataFrame({"time_s": [5.0, 6.0], "event": "departure", "device": [1, 2], "cell": [0, 1]}),
     )
     times_s = np.array([1.0, 5.5, 7.0])
     mean = away.mean({0: np.array([0.2, 0.2, 0.9]), 1: np.array([0.4, 0.4, 0.9])}, times_s)
