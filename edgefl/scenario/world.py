@@ -333,7 +333,7 @@ class World:
         if self.extent.radio.background is None:
             return
         users = BackgroundUsers(self.devices, self.gains, self.extent, self.streams)
-        of_cells = BackgroundTraffic(radio.air, self.served, users.snr, self.streams)
+        of_cells = BackgroundTraffic(radio.air, self.served, users.links, self.streams)
         yield from of_cells.processes()
 
     def rehearsal(self) -> "World":

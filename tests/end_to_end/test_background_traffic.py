@@ -14,7 +14,7 @@ FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 
 
 def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
-    """On average 2.7 of 6 uploads meet the deadline with proportional fair scheduling, and all 6 with priority."""
+    """On average 4.2 of 6 uploads meet the deadline with proportional fair scheduling, and all 6 with priority."""
     completed = {}
     for scheduler in ("proportional_fair", "learning_first"):
         run = simulate(load(FILE, [f"radio.scheduler={scheduler}"]), tmp_path / scheduler)
@@ -22,10 +22,10 @@ def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
         with (run / "rounds.csv").open() as file:
             completed[scheduler] = [int(row["completed"]) for row in csv.DictReader(file)]
     means = {name: sum(counts) / len(counts) for name, counts in completed.items()}
-    # standard deviation with proportional fair: 2.6 for a round, 0.59 for the mean of 20 rounds; with priority: 0
-    assert means["learning_first"] - means["proportional_fair"] > 2 * 0.59
+    # standard deviation with proportional fair: 2.5 for a round, 0.55 for the mean of 20 rounds; with priority: 0
+    assert means["learning_first"] - means["proportional_fair"] > 2 * 0.55
     # the figures in the scenario's comments
-    assert means["proportional_fair"] == pytest.approx(2.7, abs=0.1)
+    assert means["proportional_fair"] == pytest.approx(4.2, abs=0.1)
     assert means["learning_first"] == pytest.approx(6.0, abs=0.1)
 
 

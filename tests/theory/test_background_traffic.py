@@ -8,6 +8,7 @@ import simpy
 
 from edgefl.channel.fading import LinkFading
 from edgefl.engine.air.background import BackgroundTraffic
+from edgefl.engine.air.background_users import UserLinks
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -94,7 +95,7 @@ def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, 
     band = air.band(0, "downlink")
     begin = band.begin
     band.begin = lambda *how, **options: files.append(how) or begin(*how, **options)  # type: ignore[method-assign]
-    for process in BackgroundTraffic(air, [0], lambda cell: snr, Streams(5)).processes():
+    for process in BackgroundTraffic(air, [0], lambda cell: UserLinks(snr, snr), Streams(5)).processes():
         radio.env.process(process)
     radio.env.run(until=until_s)
     band.catch_up(air.next_slot(until_s))
@@ -129,7 +130,7 @@ def test_a_files_expected_time_alone_is_what_it_takes_on_resource_blocks(snr_db:
         streams=Streams(1),
     )
     air, snr = radio.air, 10 ** (snr_db / 10)
-    one_s = float(air.seconds_alone("uplink", 10**9, np.array([snr]))[0]) / 10**9
+    one_s = float(air.seconds_alone("uplink", 10**9, np.array([snr]), np.array([np.inf]))[0]) / 10**9
     bits = round(slots * air.slot_s / one_s)
     band = air.band(0, "uplink")._band
     band.add("file", bits, snr_whole_band=snr, fading=LinkFading(3, 0.0), slot=0, background=True)

@@ -69,17 +69,34 @@ class AirInterface:
             self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s, other)
         return self.bands[cell, direction]
 
-    def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
+    def seconds_alone(
+        self, direction: Direction, payload_bits: int, snr: FloatArray, most_snr: FloatArray
+    ) -> FloatArray:
         """Return the mean duration in s of transfers [n] alone in the band; inf if a link carries no data.
 
         A transfer has the band up to the end of its last slot, so that a payload of half a slot takes a slot. With
         resource blocks, a transmitter with little power uses as many blocks as carry most.
+
+        Args:
+            snr: [n] mean SNR on the whole band.
+            most_snr: [n] with resource blocks, highest mean SNR that power control allows on a block.
         """
         carrier, taken_s = self.carriers[direction], np.full(len(snr), np.inf)
+        rate = carrier.mean_share_rate(1.0, snr)
+        reached = snr >= self.monitoring.lowest_snr[direction]
         if carrier.steps and carrier.blocks and carrier.power == "full":
-            carrier = replace(carrier, steps=replace(carrier.steps.whole, blocks=carrier.blocks))
-        reached = np.flatnonzero(snr >= self.monitoring.lowest_snr[direction])
-        slots = carrier.need(payload_bits) / carrier.mean_share_rate(1.0, snr[reached])
+            whole, limited = (
+                carrier.steps.whole,
+                most_snr <= snr,
+            )  # power control allows no more on fewer blocks
+            in_blocks = replace(whole, blocks=carrier.blocks)
+            rate = np.where(
+                limited,
+                whole.mean_efficiency(snr, carrier.taps),
+                in_blocks.mean_efficiency(snr, carrier.taps),
+            )
+            reached &= ~limited | (snr >= whole.lowest_snr)
+        slots = carrier.need(payload_bits) / rate[reached]
         taken = [carrier.frame.whole_slots(airtime) for airtime in slots.tolist()]
         taken_s[reached] = np.array(taken) / carrier.frame.mean * self.slot_s
         return taken_s

@@ -15,15 +15,13 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.config.answers import wrong
 from edgefl.engine.air.air import AirInterface
+from edgefl.engine.air.background_users import UserLinks
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
 MOST_LOAD = 0.95  # maximum load of traffic given in bit/s; queues grow without bound as load approaches 1
-
-# cell -> direction -> [users] mean SNR on the whole band with full power
-UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -34,17 +32,18 @@ class BackgroundTraffic:
     divided by the mean duration of a file that has the band to itself, in whole slots. For traffic in bit/s, the
     arrival rate is the traffic divided by a file's bits. If the load changes, so does the arrival rate, whose
     integral up to the next arrival is exponentially distributed with mean 1. Users do not move, and users whose SNR
-    is too low for any rate have no traffic. Left out: congestion control, sessions of users, and a limit of one file
-    at a time per user.
+    is too low for any rate have no traffic. In the uplink, users with little power send at once on different resource
+    blocks, each with its full power, so a high load takes less time together than one file after the other. Left
+    out: congestion control, sessions of users, a limit of one file at a time per user, and interference by slot.
 
     Args:
         cells: cells with background traffic.
-        users_snr: returns the SNR of a cell's users; the settings contain the number of users.
+        users_links: returns the links of a cell's users; the settings contain the number of users.
     """
 
     air: AirInterface
     cells: Sequence[int]
-    users_snr: UsersSnr
+    users_links: Callable[[int], UserLinks]
     streams: Streams
 
     @property
@@ -60,31 +59,32 @@ class BackgroundTraffic:
         """
         self._settings.check(self.cells)
         for cell in self.cells:
-            snr: dict[Direction, FloatArray] | None = None
+            links: UserLinks | None = None
             for direction in DIRECTIONS:
                 load = self._load(direction, cell, self.air.env.now)
                 if load != (0.0, math.inf) or self._settings.bps(direction) is not None:
-                    snr = snr or self.users_snr(cell)
-                    yield self._arrivals(cell, direction, snr[direction])
+                    links = links or self.users_links(cell)
+                    yield self._arrivals(cell, direction, links.snr[direction], links.most[direction])
 
     def _arrivals(
-        self, cell: int, direction: Direction, snr: FloatArray
+        self, cell: int, direction: Direction, snr: FloatArray, most: FloatArray
     ) -> Generator[simpy.Event, None, None]:
         """Check the users' links, so that bad settings are refused before a run begins; return the generator."""
         settings = self._settings
-        taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
+        taken_s = self.air.seconds_alone(direction, settings.file_bits, snr, most)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
             raise EdgeflError(f"no user of cell {cell} has a link: raise users", ("radio", "background"))
         mean_s = float(taken_s[reached].mean())
         self._check_room(direction, mean_s)
-        return self._files(cell, direction, snr, reached, mean_s)
+        return self._files(cell, direction, snr, most, reached, mean_s)
 
     def _files(
         self,
         cell: int,
         direction: Direction,
         snr: FloatArray,
+        most: FloatArray,
         reached: npt.NDArray[np.intp],
         mean_s: float,
     ) -> Generator[simpy.Event, None, None]:
@@ -108,6 +108,7 @@ class BackgroundTraffic:
                     -number,  # below 0, unlike the ids of devices
                     settings.file_bits,
                     snr_whole_band=float(snr[user]),
+                    most_snr=float(most[user]),
                     fading=fading[user],
                     slot=slot,
                     background=True,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,17 @@ from edgefl.rng import Streams
 MOST_DRAWS = 10_000  # maximum number of batches of random places drawn to find enough users for a cell
 
 
+class UserLinks(NamedTuple):
+    """Links of a cell's users.
+
+    snr: direction -> [users] mean SNR on the whole band at the users' power. most: direction -> [users] highest mean
+    SNR that power control allows on a resource block.
+    """
+
+    snr: dict[Direction, FloatArray]
+    most: dict[Direction, FloatArray]
+
+
 @dataclass(frozen=True)
 class BackgroundUsers:
     """Background users at random places in a cell, at the height of device 0, some of them indoors."""
@@ -38,12 +50,17 @@ class BackgroundUsers:
 
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
         """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
+        return self.links(cell).snr
+
+    def links(self, cell: int) -> UserLinks:
+        """Return the links of a cell's users."""
         state = self._large_scale(cell)
         power_w = np.full(self._settings.users, dbm_to_watt(self._settings.transmit_power_dbm))
         budget = Budget(self.extent.radio, power_w)
-        snr = budget.snr(state)
+        snr, most = budget.snr(state), budget.control(state)
+        most *= snr["uplink"]
         snr["uplink"] = snr["uplink"] * budget.uplink_power(state, np.ones(len(power_w)))
-        return snr
+        return UserLinks(snr, {"downlink": np.full(len(power_w), math.inf), "uplink": most})
 
     def _large_scale(self, cell: int) -> LargeScaleState:
         rng, users = self.streams("background", "places", cell), self._settings.users

@@ -13,6 +13,7 @@ import simpy
 from pyarrow import parquet
 
 from edgefl.engine.air.background import BackgroundTraffic
+from edgefl.engine.air.background_users import UserLinks
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.backgrounds.trace import LoadTrace
 from edgefl.errors import EdgeflError
@@ -168,7 +169,7 @@ class Asked:
         self.came_s: list[float] = []
         self.env = simpy.Environment()
 
-    def seconds_alone(self, direction: str, bits: int, snr: np.ndarray) -> np.ndarray:
+    def seconds_alone(self, direction: str, bits: int, snr: np.ndarray, most: np.ndarray) -> np.ndarray:
         return np.full(len(snr), 2.0)
 
     def next_slot(self, time_s: float) -> int:
@@ -185,7 +186,7 @@ class Asked:
 def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
     radio = Asked(made(LoadTrace, path=path, repeat=repeat))
     snr = {"uplink": np.ones(1), "downlink": np.ones(1)}
-    traffic = BackgroundTraffic(radio, [0], lambda cell: snr, Streams(5))  # type: ignore[arg-type]
+    traffic = BackgroundTraffic(radio, [0], lambda cell: UserLinks(snr, snr), Streams(5))  # type: ignore[arg-type]
     for process in traffic.processes():
         radio.env.process(process)
     radio.env.run(until=until_s)

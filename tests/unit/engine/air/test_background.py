@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simpy
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.path_loss.umi import UMi
@@ -15,6 +16,7 @@ from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.air.band import BandInUse
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.backgrounds.load import Load
+from edgefl.engine.clock import Clock
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -120,6 +122,31 @@ def test_power_control_holds_for_users_too() -> None:
     """With alpha = 1, all users below their maximum power arrive at the site with the same power."""
     snr = users(cells({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
     assert snr == pytest.approx(snr[0])
+
+
+def test_power_control_limits_users_on_each_resource_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user whose power suffices for all blocks has the same power on a block when it shares them with a device."""
+    world = cells({"users": 10, "uplink_load": 0.9}, preset="nr", budget={"uplink_p0_dbm": -100.0})
+    links = users(world).links(0)
+    snr, most = links.snr["uplink"], links.most["uplink"]
+    assert (most >= snr * (1 - 1e-12)).all()
+    assert np.isclose(most, snr).any(), "some users are below their maximum power"
+    assert (most > 2 * snr).any(), "others may put their power on fewer blocks"
+    assert np.isinf(links.most["downlink"]).all()
+
+    begun: list[dict[str, Any]] = []
+
+    def begin(band: BandInUse, *_: Any, **how: Any) -> simpy.Event:
+        begun.append(how)
+        return simpy.Event(band.env)
+
+    monkeypatch.setattr(BandInUse, "begin", begin)
+    radio = world.radio(Clock())
+    for process in world.background(radio):
+        radio.env.process(process)
+    radio.env.run(until=5.0)
+    allowed = dict(zip(snr.tolist(), most.tolist(), strict=True))
+    assert {allowed[how["snr_whole_band"]] == how["most_snr"] for how in begun} == {True}
 
 
 def test_users_are_indoors_as_often_as_devices() -> None:

@@ -108,5 +108,6 @@ def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> N
     air = radio_of(preset="nr").air
     lowest = air.monitoring.lowest_snr["uplink"]
     assert lowest > 0
-    found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]))
+    no_limit = np.full(3, np.inf)
+    found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]), no_limit)
     assert np.isinf(found_s).tolist() == [True, False, False]
