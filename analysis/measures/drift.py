@@ -147,6 +147,15 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
     return means.reindex(columns=[PERSONAL, "epochs"]).reset_index()
 
 
+def drifted_share(rounds: pd.DataFrame) -> pd.Series:
+    """Return the drift's share of devices in each round, which does not change when devices come or go.
+
+    A run without this column has only the share of the devices present.
+    """
+    present: pd.Series = rounds["drifted"]
+    return rounds["drift_share"].fillna(present) if "drift_share" in rounds else present
+
+
 def changes_of(drifted: np.ndarray) -> list[Change]:
     """Find when the share of drifted devices [rounds] changes; successive steps in one direction are one change."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
@@ -210,8 +219,8 @@ def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the columns that are measured, by name; NaN if the run lacks a column."""
     missing = np.full(len(run), np.nan)
     series = {name: run[name].to_numpy(float) if name in run else missing for name in MEASURED}
-    # untested rounds, which record no share of drifted devices, take the share of the last tested round
-    return series | {"drifted": run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)}
+    # untested rounds without a share take the share of the next tested round
+    return series | {"drifted": drifted_share(run).bfill().ffill().fillna(0.0).to_numpy(float)}
 
 
 def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) -> dict[str, float]:

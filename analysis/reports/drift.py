@@ -15,7 +15,15 @@ from matplotlib.lines import Line2D
 
 from edgefl.analysis.figures.style import DPI, EDGE, INK, SOFT, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures.averages import Costs
-from edgefl.analysis.measures.drift import SAMPLES, TAIL, Reading, drift_figures, numbered, participants
+from edgefl.analysis.measures.drift import (
+    SAMPLES,
+    TAIL,
+    Reading,
+    drift_figures,
+    drifted_share,
+    numbered,
+    participants,
+)
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
@@ -148,7 +156,7 @@ def _refuse_without_drift(given: Runs, by: Weights) -> None:
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
     """List spells of rounds with drifted devices: first and last round, and the mean share of devices over runs."""
-    share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
+    share = drifted_share(rounds).groupby(rounds["number"]).mean().bfill().ffill().fillna(0.0)
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
     spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]
     return [spell for spell in spells if spell[2] > 0]

@@ -16,7 +16,8 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.rng import Streams
 
-DRIFTED = "drifted"  # column of rounds.csv
+# columns of rounds.csv: share of the present devices with the new concept, and the drift's own share
+DRIFTED, DRIFT_SHARE = "drifted", "drift_share"
 
 
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
@@ -86,10 +87,11 @@ class Drifting:
         return result[list(ids)]
 
     def column(self, ids: Sequence[int], moment: Moment) -> dict[str, float]:
-        """Return the share of these devices that have drifted as a column of rounds.csv; {} without a drift."""
+        """Return columns of rounds.csv: the drifted share of these devices, and the drift's; {} without a drift."""
         if self.drift is None:
             return {}
-        return {DRIFTED: float(self.drifted(ids, moment).mean()) if len(ids) else 0.0}
+        drifted = float(self.drifted(ids, moment).mean()) if len(ids) else 0.0
+        return {DRIFTED: drifted, DRIFT_SHARE: self.drift.drifted_share(moment) if len(self.queue) else 0.0}
 
     def rows(
         self,

@@ -130,6 +130,17 @@ def test_rounds_without_a_test_are_left_out() -> None:
     assert found["recovery_rounds"] == 34  # round 75 is the first tested round with 0.69 or more
 
 
+def test_devices_that_come_and_go_are_no_change_of_concept() -> None:
+    """Half of all devices have drifted, but the drifted share of the devices present differs in each round."""
+    present = sudden() * np.random.default_rng(1).uniform(0.4, 0.6, ROUNDS)
+    rounds, devices = run_of(linear_recovery(30), present)
+    found = only(drift_figures(rounds.assign(drift_share=0.5 * sudden()), devices, Reading(smooth=1)))
+    assert (found["first_round"], found["last_round"], found["recovery_rounds"]) == (FIRST, FIRST, 30)
+    # without this column, or in a run without it, the share of the devices present decides
+    assert len(drift_figures(rounds, devices)) > 10
+    assert len(drift_figures(rounds.assign(drift_share=np.nan), devices)) > 10
+
+
 def study(root: Path) -> Path:
     for variant, pace in (("flash", 10), ("fedavg", 40)):
         for seed in (1, 2):

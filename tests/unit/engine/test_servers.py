@@ -105,6 +105,12 @@ def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() ->
     ]
 
 
+def test_the_servers_own_time_is_added_to_each_period() -> None:
+    server, rules = {"name": "semi_synchronous", "every_s": 2.0}, {"server_s": 0.5}
+    world = computing(server, [1.0, 2.6, 5.1], rounds=4, rules=rules).run()
+    assert [time_s for time_s, _, _ in models(world)] == [2.5, 5.0, 7.5, 10.0]
+
+
 def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
     world = computing({"name": "semi_synchronous", "every_s": 0.25}, [1.0, 2.6], rounds=2).run()
     assert models(world) == [(1.0, 1, [(0, 0, 0)]), (2.0, 2, [(0, 1, 0)])]

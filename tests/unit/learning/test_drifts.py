@@ -62,6 +62,18 @@ def test_cells() -> None:
     for cell, expected in ((0, 0), (4, 7)):
         in_cells = Drifting.of(drift(at=1, cells=[4]), PartitionInputs(), 7, cell, Streams(3))
         assert int(in_cells.drifted(range(7), Moment(1, 0.0)).sum()) == expected
+        assert in_cells.column([2, 5], Moment(1, 0.0)) == {
+            "drifted": expected / 7,
+            "drift_share": expected / 7,
+        }
+
+
+def test_the_drifts_share_does_not_depend_on_the_devices_present() -> None:
+    half = Drifting.of(drift(at=2, share=0.5), PartitionInputs(), 10, 0, Streams(3))
+    (one,) = np.flatnonzero(half.drifted(range(10), Moment(2, 0.0)))[:1].tolist()
+    assert half.column([one], Moment(1, 0.0)) == {"drifted": 0.0, "drift_share": 0.0}
+    assert half.column([one], Moment(2, 0.0)) == {"drifted": 1.0, "drift_share": 0.5}
+    assert half.column([], Moment(2, 0.0)) == {"drifted": 0.0, "drift_share": 0.5}
 
 
 def test_home_sites_are_the_nearest() -> None:

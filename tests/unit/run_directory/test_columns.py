@@ -19,7 +19,7 @@ STALLS = ("stalled_s", "stalled_j")
 # columns that a table has only with some settings
 FURTHER: dict[type, tuple[str, ...]] = {
     Round: (
-        *(OUT_OF_COVERAGE, CONNECTING, ENERGY_EXCESS, drifting.DRIFTED),
+        *(OUT_OF_COVERAGE, CONNECTING, ENERGY_EXCESS, drifting.DRIFTED, drifting.DRIFT_SHARE),
         *(versions.STALENESS_MEAN, versions.STALENESS_MAX, versions.WORKING),
         *(cloud.CLOUD_VERSION, cloud.CLOUD_WAIT_S),
         *(cloud.BACKHAUL_S, cloud.BACKHAUL_BITS, cloud.BACKHAUL_J),

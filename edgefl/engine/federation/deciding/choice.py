@@ -124,8 +124,8 @@ class Choice:
         if news:
             told = cast(ForetellingStage, stage).expected(news)
             self._history.expect(told, self._report_bits)
-        candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
-        candidates = replace(candidates, busy=busy)
+        fades, history = decider.sees_fading, self._history
+        candidates = self._outlook.candidates(state, history, turn, wanted, busy, fades=fades)
         decision = self._valid(decider.decide(candidates, number, rng, self._memory), candidates, number)
         self._memory = decision.memory
         return decision

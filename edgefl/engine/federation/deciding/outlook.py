@@ -116,13 +116,21 @@ class Outlook:
         }
 
     def candidates(
-        self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
+        self,
+        state: LargeScaleState,
+        past: History,
+        turn: int,
+        wanted: int,
+        busy: Sequence[int] = (),
+        *,
+        fades: bool = False,
     ) -> Candidates:
         """Return the candidates that a decider sees.
 
         Args:
             state: state of the candidates' links. past: history of the candidates.
             wanted: number of participants, which are assumed to share the band equally.
+            busy: other devices that are present, but cannot be dispatched now.
             fades: whether to include the fading of the next slot for all links.
         """
         radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
@@ -144,6 +152,7 @@ class Outlook:
             ids=state.ids,
             gains_db=state.gains_db,
             turn=turn,
+            busy=busy,
             deadline_s=math.inf if self._deadline_s is None else self._deadline_s,
             downlink=carriers["downlink"],
             uplink=carriers["uplink"],
