@@ -1,8 +1,9 @@
 """Errors caused by user input, and context managers that add an error's place."""
 
 import difflib
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -130,6 +131,7 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
             raise EdgeflError(_with_arguments(str(error), function)) from error
         except TypeError:
             _check_arguments(function, args, options)
+            _check_paths(function, args, options)
             raise
 
     if name:
@@ -149,6 +151,30 @@ def _check_arguments(function: Callable[..., Any], args: tuple[Any, ...], option
         how = "; set keys of the scenario in the scenario itself, as in scenario.with_(seed=3)"
         of_scenario = "scenario" in signature(function).parameters
         raise TypeError(f"{function.__name__}(): {error}{how if of_scenario else ''}") from None
+
+
+def _check_paths(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise an EdgeflError if an argument that may be a path, or an item of it, is of a type that is not allowed."""
+    from inspect import signature  # slow to import
+
+    called = signature(function)
+    for name, value in called.bind(*args, **options).arguments.items():
+        kinds = str(called.parameters[name].annotation)
+        for one in _items(value) if "Path" in kinds else ():
+            known = one is None or isinstance(one, str | os.PathLike | Mapping)
+            if not known and type(one).__name__ not in kinds:
+                raise EdgeflError(
+                    f"{function.__name__}(): {name} is {clipped(repr(one))}, not a path: give text or a pathlib.Path"
+                )
+
+
+def _items(value: Any) -> Iterator[Any]:
+    """Yield the items of a list that may contain lists, or a value that is no list."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _items(one)
+    else:
+        yield value
 
 
 def _plain_signature(function: Callable[..., Any]) -> Any:

@@ -2,13 +2,16 @@
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 
 KEY = "edgefl.key"
+REMEDY = "move the file away, or choose another --out"
 # MLflow's limits per request, and for the length of a value
 MOST_METRICS, MOST_PARAMS, LONGEST = 1000, 100, 6000
 
@@ -24,6 +27,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # suppress messages about the new database
     database = out / "mlflow.db"
+    _require_store(database)
     client = MlflowClient(tracking_uri=f"sqlite:///{database}")
     known = client.get_experiment_by_name(study.name)
     if known is None:
@@ -44,6 +48,25 @@ def write(study: StudyRecord, out: Path) -> Exported:
         _write_run(client, experiment, parent, record)
     look = f"mlflow ui --backend-store-uri sqlite:///{database}"
     return Exported(study, database, len(new), len(study.files), look)
+
+
+def _require_store(database: Path) -> None:
+    """Refuse a file that is not an MLflow store, since MLflow would fail with a long traceback.
+
+    Raises:
+        ValueError: the file exists, but is not an SQLite database, or has tables and none of MLflow's.
+    """
+    if not database.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as opened:
+            tables = {
+                name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+    except sqlite3.Error as error:
+        raise ValueError(f"{database}: cannot be read as an MLflow store ({error}): {REMEDY}") from error
+    if tables and "experiments" not in tables:
+        raise ValueError(f"{database}: is a database, but not an MLflow store: {REMEDY}")
 
 
 def _there(client: Any, experiment: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,23 @@ def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
             call()
         assert "--" not in str(refusal.value)
     assert (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: edgefl.simulate(SMALL, out=5),
+            "simulate(): out is 5, not a path: give text or a pathlib.Path",
+        ),
+        (lambda: edgefl.costs(3), "runs is 3, not a path"),
+        (lambda: edgefl.compare(["a", 3.5]), "runs is 3.5, not a path"),
+        (lambda: edgefl.resume(b"run"), "resume(): path is b'run', not a path"),
+    ],
+)
+def test_a_value_that_is_no_path_is_refused(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(EdgeflError, match=re.escape(told)):
+        call()
 
 
 def test_a_key_given_as_an_argument_is_sent_to_the_scenario() -> None:

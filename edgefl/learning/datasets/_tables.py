@@ -159,7 +159,7 @@ def complete(
 def known_labels(
     train: np.ndarray, test: np.ndarray, names: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Number labels anew without those that only test samples have.
+    """Number the labels again, without labels that only test samples have.
 
     If all test samples have unknown labels, all labels stay, and the run is refused before it begins.
 

@@ -1,5 +1,6 @@
 """Test that studies exported to other tools have the values of the run directories when read back."""
 
+import sqlite3
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -74,6 +75,30 @@ def installed(name: str) -> Any:
 
 
 @pytest.mark.usefixtures("rendered")
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"some notes\n" * 90, r"cannot be read as an MLflow store \(file is not a database\)"),
+        (None, "is a database, but not an MLflow store"),
+    ],
+)
+def test_a_file_that_is_no_store_is_refused_and_kept(
+    study: Path, tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    installed("mlflow")
+    file = tmp_path / "mlflow.db"
+    if content is None:
+        with sqlite3.connect(file) as database:
+            database.execute("CREATE TABLE notes (text)")
+        database.close()
+    else:
+        file.write_bytes(content)
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match=rf"mlflow\.db: {why}: move the file away, or choose another --out"):
+        export(study, "mlflow", tmp_path)
+    assert file.read_bytes() == before
+
+
 def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
     mlflow = installed("mlflow")
     out = tmp_path / "out"

@@ -267,7 +267,10 @@ def test_random_groups_are_equally_likely() -> None:
 
 def test_groups_that_do_not_suffice() -> None:
     groups, labels = some_groups()
-    with refused_at("", "3 groups of at least 5", "4 devices"):
+    with refused_at("", "groups of at least 1", "devices: choose fewer devices") as refusal:
+        Natural().assign(labels, 40, 1, Streams(SEED), PartitionInputs(groups=groups))
+    assert "min_samples" not in str(refusal.value), "no smaller value is allowed"
+    with refused_at("", "3 groups of at least 5", "4 devices", "or a smaller min_samples"):
         Natural(min_samples=5).assign(labels, 4, 1, Streams(SEED), PartitionInputs(groups=groups))
     with refused_at("", "shakespeare"):
         Natural().assign(labels, 2, 1, Streams(SEED))
