@@ -55,9 +55,15 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     it is a pilot in any variant of its seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
-        variant, seed, cell, session, labels (as written), pilot, recurring.
+        variant, seed, cell, session, labels (as written), pilot, recurring, measured (whether the session has a
+        tested training round; in a run that tests no model, a training round).
     """
     kinds = sessions[[*SESSION, "labels"]].sort_values(SESSION, ignore_index=True)
+    training = training_rounds(rounds)
+    tests = training["accuracy"].notna()
+    of_run = tests.groupby([training[column] for column in RUN]).transform("any")
+    measured = set(training.loc[tests | ~of_run, SESSION].itertuples(index=False, name=None))
+    kinds["measured"] = [key in measured for key in kinds[SESSION].itertuples(index=False, name=None)]
     piloted = rounds.loc[rounds["phase"] == "pilot", SPELL].itertuples(index=False, name=None)
     pilots = set(piloted)
     kinds["pilot"] = [(row.seed, row.cell, row.session) in pilots for row in kinds.itertuples()]

@@ -146,7 +146,12 @@ def verdicts(
         most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any mean is NaN
         by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
         alike = [f"Accuracies {over} differ by {by} points."]
-        sentences = (_to_target(found, name, base, target) for name in others)
+        sentences = (
+            _to_target(found, name, base, target)
+            if found.loc[base, "of"]  # otherwise there is nothing to compare with
+            else _reaches(scope[scope["variant"] == name], name, target)
+            for name in others
+        )
         return alone, *sentences, *alike * bool(others and most < ALIKE and by_rounds)
     if not by_rounds:
         return ()
@@ -183,10 +188,10 @@ def on_further_target(
     parts = []
     for name, row in found.iterrows():
         if not row["of"]:
-            parts.append(f"{name} has none of the sessions that are compared")
+            parts.append(f"the cost of {name} is unknown")
         elif row["missed"]:
             parts.append(f"{name} misses it in {row['missed']:.0f} of {count_of(int(row['of']), 'session')}")
-        elif name == base or found.loc[base, "missed"]:
+        elif name == base or found.loc[base, "missed"] or not found.loc[base, "of"]:
             parts.append(f"{name} reaches it in every session")
         else:
             time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
@@ -232,6 +237,8 @@ def two_digits(ratio: float, digits: int = 2) -> str:
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     """Describe a variant's cost to reach the target, averaged over sessions and seeds."""
+    if spells["rounds_to_target"].isna().all():
+        return _unknown(name, target)
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
     own = (
         " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
@@ -245,12 +252,18 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."
 
 
+def _unknown(name: str, target: Target) -> str:
+    """Say that a variant's cost to the target is unknown, for example because its runs have no training."""
+    what = "its runs, or those that set the target, have no accuracy"
+    return f"The cost of {name} to {target.short} is unknown: {what}."
+
+
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
     """Compare two variants' costs to the target; sessions that missed the target count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
-    if not row["of"]:  # for example, the variant has only a pilot session
-        return f"{name} has none of the sessions that are compared, so its cost to {target.short} is unknown."
+    if not row["of"]:
+        return _unknown(name, target)
     if not (missed[name] or missed[base]):
         return versus(name, base, time, energy, f"to {target.short}")
     of = count_of(int(row["of"]), "session")

@@ -181,6 +181,7 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
         return metrics.totals(rounds).set_index(metrics.RUN)[metric]
     goals = [target_of(question.target or "95%")] if metric in TO_TARGET else []
     kinds = metrics.session_kinds(rounds, sessions)
+    kinds = kinds[kinds["variant"].isin(question.variants)]  # sessions count that these two share
     detail = averages.with_metrics(kinds, rounds, sessions, reference, goals)
     scope_of(detail, [])
     if metric == "accuracy_end":

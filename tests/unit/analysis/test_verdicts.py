@@ -75,23 +75,6 @@ def test_one_seed_has_no_interval(write_run: Write) -> None:
     )
 
 
-def test_who_has_none_of_the_compared_sessions_has_no_ratio(write_run: Write) -> None:
-    for variant, sessions in (("ours", (1, 2)), ("b", (1,))):
-        rounds = [{"session": one, "round": 1, "latency_s": 1.0, "accuracy": 0.9} for one in sessions]
-        root = write_run(
-            f"{variant}/1",
-            rounds,
-            [{"session": one} for one in sessions],
-            variant=variant,
-            seed=1,
-            reference="ours",
-        )
-        (root / "scenario.yaml").write_text("learning: {pilot_sessions: 1}\n")
-    assert compare(root.parents[1], target=0.8).verdicts[1] == (
-        "b has none of the sessions that are compared, so its cost to 80 % accuracy is unknown."
-    )
-
-
 def test_a_missed_target_is_a_bound(write_run: Write) -> None:
     runs = {"ours": [(10.0, 5.0, 0.9)] * 2, "b": [(20.0, 5.0, 0.5)] * 2}
     assert verdicts(write_run, runs)[1] == (
