@@ -106,7 +106,8 @@ class Costs:
         for keys in both:
             rows = self.by_seed
             for column, value in keys.items():
-                rows = rows[[own == value for own in rows[column]]]
+                # without `loc`, a table without rows would lose its columns
+                rows = rows.loc[[own == value for own in rows[column]]]
             found.append(rows.set_index("seed")[quantity].astype(float))
         one, base = found
         return one.align(base, join="inner")

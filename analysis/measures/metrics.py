@@ -55,9 +55,15 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     it is a pilot in any variant of its seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
-        variant, seed, cell, session, labels (as written), pilot, recurring.
+        variant, seed, cell, session, labels (as written), pilot, recurring, measured (whether the session has a
+        tested training round; in a run that tests no model, a training round).
     """
     kinds = sessions[[*SESSION, "labels"]].sort_values(SESSION, ignore_index=True)
+    training = training_rounds(rounds)
+    tests = training["accuracy"].notna()
+    of_run = tests.groupby([training[column] for column in RUN]).transform("any")
+    measured = set(training.loc[tests | ~of_run, SESSION].itertuples(index=False, name=None))
+    kinds["measured"] = [key in measured for key in kinds[SESSION].itertuples(index=False, name=None)]
     piloted = rounds.loc[rounds["phase"] == "pilot", SPELL].itertuples(index=False, name=None)
     pilots = set(piloted)
     kinds["pilot"] = [(row.seed, row.cell, row.session) in pilots for row in kinds.itertuples()]
@@ -114,9 +120,14 @@ def _judged(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`."""
+    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`.
+
+    Joules of tails that still run at the round's end (`tails.with_open_tails`) are spent later. If they are unknown,
+    they are the round's own tails.
+    """
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
+    running_j = spells.get("open_tail_j", spells["energy_tail_j"]).fillna(spells["energy_tail_j"])
+    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum() - running_j)
 
 
 def target_accuracy(
@@ -173,7 +184,7 @@ def time_to_target(
         target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
     )
     whole = spells.groupby(SESSION).agg(
-        session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
+        session_s=("end_s", "max"), session_j=("spent_j", "last"), all_rounds=("round", "size")
     )
     starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
     times = times.join(whole).join(starts)

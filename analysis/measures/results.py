@@ -16,8 +16,9 @@ from edgefl.analysis.runs.servers import several_servers
 
 # columns of time and energy to a target, or without a target per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
-RECURRING = "recurring sessions"  # the usual scope of a comparison
-RETURNING = "sessions whose population came back"
+# scopes of a comparison, the usual first
+RECURRING, RETURNING = "recurring sessions", "sessions whose population came back"
+AFTER_PILOT, PILOTS, ALL = "sessions after the pilot", "pilot sessions", "all sessions"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
-from edgefl.analysis.measures.results import RECURRING, RETURNING
-from edgefl.analysis.page.formatting import count_of, did_you_mean
+from edgefl.analysis.measures.results import AFTER_PILOT, ALL, PILOTS, RECURRING, RETURNING
+from edgefl.analysis.measures.tails import with_open_tails
+from edgefl.analysis.page.formatting import count_of, did_you_mean, ranges
 from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
@@ -37,7 +38,8 @@ class SideBySide(NamedTuple):
         """Select runs that have a round, with seeds that all variants have; append notes on omissions to `notes`."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
         seeds = _common_seeds(info, notes)
-        rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
+        both = (with_open_tails(runs), runs.sessions)
+        rounds, sessions = (table[table["seed"].isin(seeds)] for table in both)
         reference = reference_of(info, reference, notes)
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
 
@@ -141,24 +143,77 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
 
 
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
-    """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
+    """Mark sessions in the new columns `in_scope`, those of a headline, and `left_out`; describe the headline's.
 
-    A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot. A recurring
-    session has the labels, or the population, of an earlier session.
+    Only sessions that all variants have with the same seed are compared (column `measured` of `session_kinds`). Of
+    these, a headline averages the recurring sessions, or else the sessions after the pilot, or else the pilot: the
+    first kind that every seed has. A recurring session has the labels, or the population, of an earlier session.
+
+    Raises:
+        ValueError: with one of the seeds, the variants have no session in common.
     """
-    if detail["recurring"].any():
-        detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
-        return RECURRING if recurring == "labels" else RETURNING
-    if detail["pilot"].all():
-        detail["in_scope"] = True
-        return "all sessions"
-    detail["in_scope"] = ~detail["pilot"]
-    some_pilot = bool(detail["pilot"].any())
-    scope = "sessions after the pilot" if some_pilot else "all sessions"
-    what = "repeats the labels" if recurring == "labels" else "has the population"
-    no_pilot = " that is not a pilot" * some_pilot
-    notes.append(f"no session {what} of an earlier session{no_pilot}: averages are over {scope}")
+    pilot, back = detail["pilot"], detail["recurring"] & ~detail["pilot"]
+    kinds = [
+        (RECURRING if recurring == "labels" else RETURNING, back),
+        (AFTER_PILOT if pilot.any() else ALL, ~pilot),
+        (ALL if pilot.all() else PILOTS, pilot),
+        (ALL, pilot | ~pilot),
+    ]
+    seeds = set(detail.loc[detail["measured"], "seed"])
+    shared = [_shared(detail, some) for _, some in kinds]
+    complete = [set(detail.loc[own, "seed"]) == seeds for own in shared]
+    if not any(complete):
+        raise ValueError(_nothing_shared(detail, min(seeds - set(detail.loc[shared[-1], "seed"]))))
+    chosen = complete.index(True)
+    scope, detail["in_scope"] = kinds[chosen][0], shared[chosen]
+    usual = pd.concat([some for _, some in kinds[: chosen + 1]], axis=1).any(axis=1)
+    if scope != kinds[0][0] and not pilot.all():
+        what = "repeats the labels" if recurring == "labels" else "has the population"
+        which = "session that all runs have" if back.any() else "session"
+        no_pilot = " that is not a pilot" * bool(pilot.any())
+        notes.append(f"no {which} {what} of an earlier session{no_pilot}: averages are over {scope}")
+    detail["left_out"] = usual & detail["measured"] & ~detail["in_scope"]
     return scope
+
+
+def left_out(detail: pd.DataFrame) -> list[str]:
+    """Name in one note the sessions that some variants lack, which are therefore not compared (see `scope_of`)."""
+    seeds = set(detail.loc[detail["measured"], "seed"])
+    by_variant = detail[detail["left_out"]].groupby("variant", sort=False)
+    told = " and ".join(_listed(own, name, seeds) for name, own in by_variant)
+    return [f"only sessions that all runs have are compared; left out: {told}"] if told else []
+
+
+def _shared(detail: pd.DataFrame, some: pd.Series) -> pd.Series:
+    """Mark those of some sessions that all variants have with the same seed."""
+    measured = detail[detail["measured"]]
+    variants = measured.groupby("seed")["variant"].nunique()
+    have = measured[some].groupby(SPELL)["variant"].transform("nunique")
+    return have.reindex(detail.index).eq(detail["seed"].map(variants))
+
+
+def _nothing_shared(detail: pd.DataFrame, seed: int) -> str:
+    """Return the error for a seed with which the variants have no session in common."""
+    fewest = detail.loc[detail["measured"] & (detail["seed"] == seed), "variant"].value_counts().idxmin()
+    return (
+        f"'{fewest}' has no session in common with the other variants (seed {seed}): simulate it for longer, or "
+        "compare the others without it"
+    )
+
+
+def _listed(own: pd.DataFrame, name: object, seeds: set[Any]) -> str:
+    """Name a variant's sessions, with their seeds if these differ; for many seeds or cells, only count them."""
+    by_sessions: dict[str, list[int]] = {}
+    for seed, of_seed in own.groupby("seed"):
+        by_sessions.setdefault(ranges(of_seed["session"]), []).append(int(str(seed)))
+    if own["cell"].nunique() > 1 or len(by_sessions) > MOST_NOTES:
+        return f"{count_of(len(own), 'session')} of {name}"
+    told = [
+        f"session{'s' * (not sessions.isdigit())} {sessions}"
+        + f" (seed{'s' * (len(own_seeds) > 1)} {ranges(own_seeds)})" * (set(own_seeds) != seeds)
+        for sessions, own_seeds in by_sessions.items()
+    ]
+    return f"{', '.join(told)} of {name}"
 
 
 def check_overlap(overlap: float) -> None:

@@ -8,7 +8,8 @@ import pandas as pd
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
-from edgefl.analysis.measures.scope import roundless, scope_of
+from edgefl.analysis.measures.scope import left_out, roundless, scope_of
+from edgefl.analysis.measures.tails import with_open_tails
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends
 from edgefl.analysis.measures.verdicts import ratio_columns
@@ -21,17 +22,24 @@ Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key ->
 
 def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
     """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
-    parts, wanted = [], _wanted(by_setting, goals[0], reference) if goals else None
+    totals, details = [], []
+    wanted = _wanted(by_setting, goals[0], reference) if goals else None
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
-        kinds = metrics.session_kinds(runs.rounds, runs.sessions)
-        detail = averages.with_metrics(kinds, runs.rounds, runs.sessions, reference, goals, wanted)
-        scope_of(detail, [])
-        by_run = averages.bounded(detail[detail["in_scope"]]).groupby(metrics.RUN)
-        means = by_run[list(MEASURED)].mean().join(by_run[["missed", "targets"]].sum()).reset_index()
-        part = metrics.totals(runs.rounds).merge(means, on=metrics.RUN, how="left")
-        parts.append(part.assign(setting=[setting] * len(part)))
-    return Costs(pd.concat(parts, ignore_index=True), ("setting",))
+        kinds, rounds = metrics.session_kinds(runs.rounds, runs.sessions), with_open_tails(runs)
+        detail = averages.with_metrics(kinds, rounds, runs.sessions, reference, goals, wanted)
+        details.append(detail.assign(setting=[setting] * len(detail)))
+        total = metrics.totals(runs.rounds)
+        totals.append(total.assign(setting=[setting] * len(total)))
+    detail, run = pd.concat(details, ignore_index=True), ["setting", *metrics.RUN]
+    # only sessions that all settings have are compared
+    settings = [" ".join(map(str, key)) for key in zip(detail["variant"], detail["setting"], strict=True)]
+    scoped = detail.assign(variant=settings)
+    scope_of(scoped, [])
+    notes += left_out(scoped)
+    by_run = averages.bounded(detail[scoped["in_scope"]]).groupby(run)
+    means = by_run[list(MEASURED)].mean().join(by_run[["missed", "targets"]].sum()).reset_index()
+    return Costs(pd.concat(totals, ignore_index=True).merge(means, on=run, how="left"), ("setting",))
 
 
 def _wanted(by_setting: Settings, goal: Target, reference: str | None) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.verdicts import LOWER_TARGET, has_none, ratio_of, versus
+from edgefl.analysis.measures.verdicts import LOWER_TARGET, ratio_of, unknown, versus
 from edgefl.analysis.page.units import bare, written
 
 
@@ -33,7 +33,7 @@ def verdicts(sweep: Sweep) -> list[str]:
             said = f"{sweep.target.short} is {missed}: {LOWER_TARGET}."
         elif sweep.target and not all(rows["targets"]):
             none = [value for value, of in zip(values, rows["targets"], strict=True) if not of]
-            said = has_none(f"{words} {', '.join(none)}", sweep.target)
+            said = unknown(f"{words} {', '.join(none)}", sweep.target)
         else:
             said = f"{words} {first} and {last} have no seed in common, so there is no ratio."
         sentences.append(lead + said if lead else said[0].upper() + said[1:])

@@ -148,7 +148,7 @@ def verdicts(
         alike = [f"Accuracies {over} differ by {by} points."]
         sentences = (
             _to_target(found, name, base, target)
-            if found.loc[base, "of"]
+            if found.loc[base, "of"]  # otherwise there is nothing to compare with
             else _reaches(scope[scope["variant"] == name], name, target)
             for name in others
         )
@@ -188,10 +188,10 @@ def on_further_target(
     parts = []
     for name, row in found.iterrows():
         if not row["of"]:
-            parts.append(f"{name} has none of the sessions that are compared")
+            parts.append(f"the cost of {name} is unknown")
         elif row["missed"]:
             parts.append(f"{name} misses it in {row['missed']:.0f} of {count_of(int(row['of']), 'session')}")
-        elif name == base or found.loc[base, "missed"]:
+        elif name == base or found.loc[base, "missed"] or not found.loc[base, "of"]:
             parts.append(f"{name} reaches it in every session")
         else:
             time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
@@ -237,9 +237,9 @@ def two_digits(ratio: float, digits: int = 2) -> str:
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     """Describe a variant's cost to reach the target, averaged over sessions and seeds."""
+    if spells["rounds_to_target"].isna().all():
+        return unknown(name, target)
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
-    if not spells["rounds_to_target"].notna().any():
-        return has_none(name, target)
     own = (
         " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
     )
@@ -252,9 +252,10 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."
 
 
-def has_none(name: str, target: Target) -> str:
-    """Say that a variant has none of the compared sessions, for example since it has only a pilot session."""
-    return f"{name} has none of the sessions that are compared, so its cost to {target.short} is unknown."
+def unknown(name: str, target: Target) -> str:
+    """Say that a variant's cost to the target is unknown, for example because its runs have no training."""
+    what = "its runs, or those that set the target, have no accuracy"
+    return f"The cost of {name} to {target.short} is unknown: {what}."
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
@@ -262,7 +263,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not row["of"]:
-        return has_none(name, target)
+        return unknown(name, target)
     if not (missed[name] or missed[base]):
         return versus(name, base, time, energy, f"to {target.short}")
     of = count_of(int(row["of"]), "session")

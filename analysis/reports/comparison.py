@@ -18,6 +18,7 @@ from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import (
     SideBySide,
     check_overlap,
+    left_out,
     notes_on,
     on_power,
     own_notes,
@@ -26,7 +27,7 @@ from edgefl.analysis.measures.scope import (
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, apart, check_known, targets_of, with_peaks
+from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
@@ -133,9 +134,11 @@ def _compared(
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
     scope = scope_of(detail, notes if trained else [], recurring)
-    if not trained:
+    if trained:
+        notes += left_out(detail)
+    else:
         notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
-    elif listed := metrics.unpaired(detail, "labels"):
+    if trained and (listed := metrics.unpaired(detail, "labels")):
         notes.append(
             f"the variants had different labels in session {listed} of one seed: this is not a paired comparison"
         )
@@ -144,8 +147,6 @@ def _compared(
     several, base = several_servers(given.info), reference or variants[0]
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
-    if goal is not None:
-        check_known(goal, bool(in_scope["rounds_to_target"].notna().any()), reference)
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(

@@ -7,6 +7,7 @@ import pytest
 
 import edgefl
 from edgefl import Results
+from edgefl.analysis import compare
 from edgefl.analysis.html.words import summary
 from edgefl.analysis.runs.load import load_runs
 from edgefl.testing.cell import within
@@ -46,6 +47,22 @@ def test_a_run_ends_with_its_first_test_at_the_accuracy(whole: Results, tmp_path
     )
     ends = run.events.query("event == 'session_end'")
     assert ends["detail"].tolist() == [f"accuracy {TARGET} reached"]
+
+
+@pytest.mark.parametrize("selector", ["all", {"name": "uniform", "count": 2}])
+@pytest.mark.parametrize("power", ["tr38840", "phone_5g"])
+def test_a_run_that_stops_at_the_target_spends_as_much_for_it(
+    tmp_path: Path, selector: Any, power: str
+) -> None:
+    """The tails after the last round run in full, those of a run that continues are cut by the next round."""
+    changes: dict[str, Any] = {"devices": {"power": power}, "rounds": {"selector": selector}}
+    stopped(tmp_path / "stopped", {"accuracy": TARGET}, **changes)
+    edgefl.simulate(within(SCENARIO, changes), out=tmp_path / "whole" / "run", device="cpu")
+    runs = (tmp_path / "stopped", tmp_path / "whole")
+    table = compare(*runs, names=["stopped", "whole"], target=TARGET, out=tmp_path / "compared").table
+    for cost in ("seconds_to_target_mean", "joules_to_target_mean"):
+        assert table[cost][0] == pytest.approx(table[cost][1], rel=1e-12)
+    assert table["not_reached"].tolist() == [0, 0]
 
 
 def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(

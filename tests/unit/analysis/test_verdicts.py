@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.analysis import compare, sweep
-from edgefl.analysis.measures.sweep_verdicts import verdicts as sweep_verdicts
+from edgefl.analysis import compare
 from edgefl.analysis.measures.verdicts import two_digits
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
@@ -74,53 +73,6 @@ def test_one_seed_has_no_interval(write_run: Write) -> None:
         "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed, so no"
         " interval)."
     )
-
-
-def with_pilots(write_run: Write, **variants: tuple[int, ...]) -> Path:
-    """Write runs of these sessions, the first of which is a pilot."""
-    for variant, sessions in variants.items():
-        rounds = [
-            {
-                "session": one,
-                "round": 1,
-                "latency_s": 1.0,
-                "accuracy": 0.9,
-                "phase": "pilot" if one == 1 else "train",
-            }
-            for one in sessions
-        ]
-        root = write_run(
-            f"{variant}/1",
-            rounds,
-            [{"session": one} for one in sessions],
-            variant=variant,
-            seed=1,
-            reference="ours",
-        )
-        lr = len(sessions) / 10
-        (root / "scenario.yaml").write_text(f"learning: {{pilot_sessions: 1, local: {{lr: {lr}}}}}\n")
-    return root.parents[1]
-
-
-def test_who_has_none_of_the_compared_sessions_has_no_ratio(write_run: Write) -> None:
-    root = with_pilots(write_run, ours=(1, 2), b=(1,))
-    assert compare(root, target=0.8).verdicts[1] == (
-        "b has none of the sessions that are compared, so its cost to 80 % accuracy is unknown."
-    )
-
-
-def test_a_reference_without_compared_sessions_sets_no_target_and_no_ratio(write_run: Write) -> None:
-    """Its best accuracy is unknown, so that a target needs another variant or an accuracy of its own."""
-    root = with_pilots(write_run, ours=(1,), b=(1, 2))
-    for report in (compare, sweep):
-        with pytest.raises(ValueError, match="ours has no accuracy in the sessions that are compared"):
-            report(root)
-    first, second = compare(root, target=0.8).verdicts
-    assert (
-        first == "ours has none of the sessions that are compared, so its cost to 80 % accuracy is unknown."
-    )
-    assert second.startswith("b reaches 80 % accuracy 1.00 s and")
-    assert sweep_verdicts(sweep(root, target="95% of best"))[0].startswith("Lr 0.1 has none of the sessions")
 
 
 def test_a_missed_target_is_a_bound(write_run: Write) -> None:
