@@ -114,12 +114,12 @@ class Trace(Mobility):
         traced = len(samples.devices)
         if traced < count:
             raise EdgeflError(
-                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} (in a class, its own"
-                " count), or devices.count: all",
+                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced}, or devices.count: all;"
+                " in a class, set its own count",
                 ("devices", "count"),
             )
         if traced > count:
-            used = f"the first {count:,} are used; set devices.count: all (in a class, a larger count) to use more"
+            used = f"the first {count:,} are used; set devices.count: all, or a class's count, to use more"
             self.places.notes.append(f"{self.path}: {traced:,} devices, of which {used}")
         return self._moving(samples)
 

@@ -351,11 +351,11 @@ def test_sumo_tables_in_parquet(tmp_path: Path) -> None:
 
 def test_number_of_devices(write: Write) -> None:
     trace = Trace(path=write("t,id,x,y\n0,a,1,0\n0,b,2,0\n1,a,1,0\n"))
-    with refused_at("devices.count", "trace.csv", "devices.count: 2 (in a class, its own count)"):
+    with refused_at("devices.count", "trace.csv", "devices.count: 2, or", "in a class, set its own count"):
         start(trace, 3)
     assert start(trace, 1).positions_m(0.0).tolist() == [[1, 0]]
     assert "2 devices, of which the first 1" in trace.places.notes[0]
-    assert "in a class, a larger count" in trace.places.notes[0]
+    assert "a class's count" in trace.places.notes[0]
 
 
 # -- faults -------------------------------------------------------------------------------------------
