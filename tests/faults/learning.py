@@ -124,7 +124,9 @@ FAULTS = (
         "FedAT, Chai et al., 2021: by the number of the opposite tier",
         f"{UNIT}updates/test_updates.py::test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count",
         "1e-6 of a parameter",
-        edited("edgefl.learning.updates.tiers:TierModels.mean", "self.made.flip(0)", "self.made"),
+        edited(
+            "edgefl.learning.updates.tiers:TierModels.after", "made[list(there)].flip(0)", "made[list(there)]"
+        ),
     ),
     Fault(
         "learning.softmax_sign",
