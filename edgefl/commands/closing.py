@@ -15,6 +15,7 @@ from edgefl.run.progress import Reached, wall_time
 from edgefl.run_directory.reading import about_of
 
 WIDTH = 80  # width of a line in columns
+SPENT = "epsilon"  # column of devices.csv
 
 
 def closing(path: Path) -> tuple[str, str]:
@@ -24,7 +25,7 @@ def closing(path: Path) -> tuple[str, str]:
     clocks = f"{simulated} in {wall_time(about['wall_s'])} of wall time"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
     spent = epsilon(path)
-    shown = [] if spent is None else [f"epsilon {amount(spent)}"]
+    shown = [] if spent is None else [f"{SPENT} {amount(spent)}"]
     lines = (
         " · ".join([clocks, energy, *scores, *shown]),
         " · ".join([simulated, energy, *scores, *shown]),  # a run's scores matter more than its wall time
@@ -60,14 +61,13 @@ def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> lis
 
 def epsilon(path: Path) -> float | None:
     """Return the largest epsilon spent by any device of a run; None if no noise is added."""
-    column = "epsilon"
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
-    private = [table for table in tables if table.is_file() and column in _columns(table)]
+    private = [table for table in tables if table.is_file() and SPENT in _columns(table)]
     if not private:
         return None  # most runs add no noise and do not need pandas, which takes a second and 70 MB to load
     import pandas as pd
 
-    spent = max(float(pd.read_csv(table, usecols=[column])[column].max()) for table in private)
+    spent = max(float(pd.read_csv(table, usecols=[SPENT])[SPENT].max()) for table in private)
     return None if math.isnan(spent) else spent
 
 

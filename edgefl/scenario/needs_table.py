@@ -1,7 +1,12 @@
-"""The table of needs that parts of a scenario may have, with the settings that conflict with each need."""
+"""The table of needs that parts of a scenario may have, with the settings that conflict with each need.
+
+Components declare their needs and abilities in attributes of their base classes (`Algorithm.uses`, `one_round`,
+`Decider.sets`, ...), which a user's subclass inherits.
+"""
 
 from edgefl.config import registry
 from edgefl.engine.selectors import CountedSelector, Decider
+from edgefl.learning.codecs import Sizes, fed_back
 from edgefl.learning.kernels import beyond_numba
 from edgefl.scenario.measured_links import beside_measured_rates
 from edgefl.scenario.sections import ALGORITHMS, Broken, Row, Sections
@@ -258,3 +263,66 @@ ROWS = (
         _several_models,
     ),
 )
+
+
+def asked_by(s: Sections) -> dict[str, list[str]]:
+    """Map the code of each need to the names of the scenario's parts that have this need."""
+    learning, selector = s.own.learning, s.own.rounds.selector
+    overlapping = [s.server] * s.own.rounds.overlap
+    tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)
+    several = ["a scenario with several federations"] * s.several
+    cloud = ["a cloud"] * (s.own.cloud is not None)
+    sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
+    deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
+    asked = {
+        "measured_rates": ["radio.measured"] * (s.radio.measured is not None),
+        "band_alone": several,
+        "dynamic_shares": overlapping + several,
+        "unicast": overlapping + several,
+        "one_by_one": overlapping,
+        "places": overlapping,
+        "whole_tiers": tiers,
+        "mean_of_models": cloud + tiers,
+        "one_model": cloud,
+        # the minimum energy is computed for shares that are fixed for a round; if shares change, less may suffice
+        "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
+        "own_power": deciding,
+    }
+    if learning is None:
+        return {row.code: [] for row in ROWS} | asked
+    algorithm, privacy = learning.algorithm, learning.privacy
+    named = [s.named("algorithm")]
+    theory = ["learning.theory"] * (learning.theory is not None)
+    up = ["learning.uplink_codec"] * (learning.uplink_codec is not None)
+    down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
+    early = ["learning.local.early_stopping"] * (learning.local.early_stopping is not None)
+    return asked | {
+        "unicast": overlapping + several + down,
+        "common_start": named * algorithm.one_round,
+        "as_sent": named * algorithm.as_sent,
+        "rounds_of_theory": theory,
+        "theorem": theory,
+        "one_change": ["learning.privacy"] * (privacy is not None),
+        "mean_of_updates": ["privacy at the server"] * (privacy is not None and privacy.where == "server"),
+        "something_sent": up + down,
+        "one_received": down,
+        "sums_of_gradients": named * algorithm.needs_sgd(),
+        "fresh_state": named * algorithm.trains_personal,
+        "epochs": early or named * bool(algorithm.keeps_apart()),
+        "plain_steps": ["learning.kernels: numba"] * (learning.kernels == "numba"),
+        "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
+    }
+
+
+def refuse_silence(s: Sections) -> None:
+    """Refuse codecs that send nothing at all.
+
+    Raises:
+        EdgeflError: a codec sends nothing.
+    """
+    learning = s.own.learning
+    if learning is not None:
+        differences = learning.algorithm.sends_differences
+        for one in fed_back(learning.uplink_codec, learning.downlink_codec, differences=differences):
+            if one.is_silent:
+                one.check(Sizes(()))
