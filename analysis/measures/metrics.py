@@ -120,14 +120,9 @@ def _judged(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`.
-
-    Joules of tails that still run at the round's end (`tails.with_open_tails`) are spent later. If they are unknown,
-    they are the round's own tails.
-    """
+    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`."""
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    running_j = spells.get("open_tail_j", spells["energy_tail_j"]).fillna(spells["energy_tail_j"])
-    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum() - running_j)
+    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
 
 
 def target_accuracy(
@@ -184,7 +179,7 @@ def time_to_target(
         target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
     )
     whole = spells.groupby(SESSION).agg(
-        session_s=("end_s", "max"), session_j=("spent_j", "last"), all_rounds=("round", "size")
+        session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
     )
     starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
     times = times.join(whole).join(starts)

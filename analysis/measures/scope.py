@@ -7,7 +7,6 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
 from edgefl.analysis.measures.results import AFTER_PILOT, ALL, PILOTS, RECURRING, RETURNING
-from edgefl.analysis.measures.tails import with_open_tails
 from edgefl.analysis.page.formatting import count_of, did_you_mean, ranges
 from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
@@ -38,8 +37,7 @@ class SideBySide(NamedTuple):
         """Select runs that have a round, with seeds that all variants have; append notes on omissions to `notes`."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
         seeds = _common_seeds(info, notes)
-        both = (with_open_tails(runs), runs.sessions)
-        rounds, sessions = (table[table["seed"].isin(seeds)] for table in both)
+        rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
         reference = reference_of(info, reference, notes)
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
 

@@ -9,7 +9,6 @@ from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.scope import left_out, roundless, scope_of
-from edgefl.analysis.measures.tails import with_open_tails
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends
 from edgefl.analysis.measures.verdicts import ratio_columns
@@ -26,8 +25,8 @@ def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | Non
     wanted = _wanted(by_setting, goals[0], reference) if goals else None
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
-        kinds, rounds = metrics.session_kinds(runs.rounds, runs.sessions), with_open_tails(runs)
-        detail = averages.with_metrics(kinds, rounds, runs.sessions, reference, goals, wanted)
+        kinds = metrics.session_kinds(runs.rounds, runs.sessions)
+        detail = averages.with_metrics(kinds, runs.rounds, runs.sessions, reference, goals, wanted)
         details.append(detail.assign(setting=[setting] * len(detail)))
         total = metrics.totals(runs.rounds)
         totals.append(total.assign(setting=[setting] * len(total)))

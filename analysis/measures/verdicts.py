@@ -79,6 +79,18 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
     return sentences
 
 
+def cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+    """Return a note if `stop` ended some runs, in which tails count in full, but not all runs."""
+    stopped = info["stopped"].ne("")
+    if stopped.all() or not stopped.any() or not rounds["energy_tail_j"].any():
+        return []
+    names = ", ".join(map(str, info.loc[stopped, "variant"].unique()))
+    return [
+        f"where `stop` ended a run ({names}), its last radio tails count in full; in the other runs the next"
+        " transfers cut them short, so joules to a target compare only roughly"
+    ]
+
+
 def ratios(
     detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str], base: str, target: Target | None
 ) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from edgefl.analysis.figures.style import INK, PALETTE, SMALL, SOFT, panels
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
-from edgefl.analysis.measures.tails import with_open_tails
 from edgefl.analysis.measures.targets import target_of
 from edgefl.analysis.page.formatting import amount, amount_beside, ranges
 from edgefl.analysis.page.markup import markdown_escape, markdown_table
@@ -174,7 +173,7 @@ _NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], name
 
 def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
     """Return the metric of each run; inf if a session missed the target, NaN if there is nothing to measure."""
-    rounds, sessions, metric = with_open_tails(runs), runs.sessions, question.metric
+    rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
     if metric in METRICS:
         asked = runs.info[runs.info["variant"].isin(question.variants)]
         refuse_rounds(several_servers(asked), metric)
