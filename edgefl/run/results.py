@@ -163,7 +163,12 @@ class Results(_Directory):
 
     @in_python
     def time_to(self, target: str | float) -> float:
-        """Return the simulated seconds to a target accuracy: 0.8, or `95%` of the best; see `Comparison.time_to`."""
+        """Return the mean simulated seconds from a session's start to a target accuracy: 0.8, or `95%` of the best.
+
+        The mean is over the sessions that `edgefl.compare` compares: those whose labels return, or else those after
+        the pilot, or else the pilot, from scratch. At least one training round counts, even if a session's opening
+        model has the accuracy; inf if a session misses it. `results.rounds` has the accuracy at all times of the run.
+        """
         return float(self._compared.time_to(target).iloc[0])
 
     @in_python
