@@ -100,7 +100,9 @@ def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.Da
 
 
 def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
-    """Average the accuracy over the first training rounds of each session, or over all rounds of a shorter session.
+    """Average the accuracy over a session's first training rounds, as far as all variants have these rounds.
+
+    Early rounds are the poorest, so a variant that ends a session sooner would otherwise seem worse.
 
     Returns:
         variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
@@ -108,8 +110,14 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     if first_rounds < 1:
         raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
     training = training_rounds(rounds)
-    first = training[training["round"] <= first_rounds]
+    first = training[training["round"] <= rounds_of_all(training).clip(upper=first_rounds)]
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
+
+
+def rounds_of_all(training: pd.DataFrame) -> pd.Series:
+    """Return for each training round how many rounds all variants have in its session; by the index of `training`."""
+    longest = training.groupby(SESSION)["round"].transform("max")
+    return longest.groupby([training[column] for column in SPELL]).transform("min")
 
 
 def _judged(training: pd.DataFrame) -> pd.DataFrame:

@@ -28,7 +28,15 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
-from edgefl.analysis.measures.verdicts import cut_tails, first_of, on_further_target, ratios, stops, verdicts
+from edgefl.analysis.measures.verdicts import (
+    cut_tails,
+    first_of,
+    on_further_target,
+    ratios,
+    shorter_sessions,
+    stops,
+    verdicts,
+)
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
@@ -149,6 +157,8 @@ def _compared(
     goal = targets[0] if trained and targets else None
     if goal is not None:
         notes += cut_tails(both.info, rounds)
+    if trained and not several:
+        notes += shorter_sessions(detail, rounds)
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(

@@ -76,6 +76,20 @@ def test_mean_over_the_first_rounds(write_run: Write) -> None:
         metrics.accuracy_first_rounds(runs.rounds, first_rounds=0)
 
 
+def test_a_variant_that_ends_sooner_is_compared_over_its_rounds(write_run: Write) -> None:
+    """`fast` has 0.5 and 0.8 after two rounds, `slow` 0.3, 0.4 and 0.9 after three: the first two are compared."""
+    for variant, scores in (("fast", (0.5, 0.8)), ("slow", (0.3, 0.4, 0.9))):
+        rounds = [{"session": 1, "round": i, "accuracy": score} for i, score in enumerate(scores, 1)]
+        root = write_run(f"{variant}/1", rounds, [{"session": 1}], variant=variant, seed=1)
+    found = compare(root.parents[1], target=0.1)
+    shown = found.detail.set_index("variant")["accuracy_first"]
+    assert shown.to_dict() == pytest.approx({"fast": 0.65, "slow": 0.35})
+    assert any(
+        "over the rounds that all variants have in a session, in one session only 2" in note
+        for note in found.notes
+    )
+
+
 def test_a_session_recurs_when_its_labels_were_seen_after_the_pilot(write_run: Write) -> None:
     runs = load_runs(study(write_run))
     kinds = metrics.session_kinds(runs.rounds, runs.sessions)
