@@ -9,12 +9,11 @@ import numpy as np
 from pydantic import PrivateAttr
 
 from edgefl.engine.parts import total
-from edgefl.engine.records import Nowhere, Round
+from edgefl.engine.records import Nowhere, Round, Session
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.run.composition import compose
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
-
 
 Question = tuple[Candidates, int]  # the candidates of a decision, and the maximum number of participants
 
@@ -56,7 +55,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Request each decision from the caller outside the run; while the run is only checked, select the first devices."""
+    """Request each decision from the caller outside the run; while the run is only checked, take the first."""
 
     fills_places: ClassVar[bool] = True
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
@@ -82,13 +81,15 @@ class ControlledWithReports(Controlled):
 
 
 class _Rounds(Nowhere):
-    """A recorder that keeps rows of rounds in memory, and discards all other rows."""
+    """A recorder that keeps rows of rounds and sessions in memory, and discards all other rows."""
 
     def __init__(self) -> None:
         self.rows: list[Round] = []
+        self.sessions: list[Session] = []
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self.rows += [row for row in rows if isinstance(row, Round)]
+        self.sessions += [row for row in rows if isinstance(row, Session)]
 
 
 class ControlledRun:
@@ -97,7 +98,8 @@ class ControlledRun:
     Attributes:
         rows: the rows of the rounds so far, whose joules include radio tails up to each round's end.
         number_of_devices: number of devices in the run.
-        waiting: the candidates of the decision for which the run waits, or None. most: how many of them it may choose.
+        waiting: the candidates of the decision for which the run waits, or None. most: the maximum number of
+            participants.
     """
 
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
@@ -133,6 +135,11 @@ class ControlledRun:
         """The joules of all finished rounds, including their radio tails so far."""
         settled = self._settled.rows
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
+
+    @property
+    def accuracy_start(self) -> float:
+        """The accuracy of the first session's model before its training; 0 if none is measured."""
+        return next((row.accuracy_start or 0.0 for row in self._settled.sessions), 0.0)
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Apply a decision; return the next round's candidates, or None once the run is over."""

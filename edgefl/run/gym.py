@@ -98,7 +98,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start a new run, with the given seed or a seed drawn from the last run's generator."""
+        """Start a new run, with the given seed or a seed drawn from the last run's generator.
+
+        Returns:
+            The first observation, and `info` with the run's seed and the accuracy before training.
+        """
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:
@@ -107,8 +111,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
         self._run = ControlledRun(scenario, self._decider(), device=self._device)
-        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, 0.0, 0.0
-        return self._observation(self._run.waiting), {"seed": of_run}
+        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, self._run.accuracy_start, 0.0
+        return self._observation(self._run.waiting), {"seed": of_run, "accuracy": self._accuracy}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Run until the next decision; the episode ends with the run."""

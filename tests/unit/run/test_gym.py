@@ -118,6 +118,22 @@ def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
         env.step(np.ones((4, 1)))
 
 
+def test_the_first_step_gains_only_what_training_adds(tmp_path: Any) -> None:
+    """The accuracies gained add up from the first model's accuracy, which reset() states, to the last one's."""
+    learning = {"dataset": "synthetic", "model": "logistic"}
+    scenario = {**{key: value for key, value in SMALL.items() if key != "workload"}, "learning": learning}
+    env = RoundEnv(scenario, controls=("who",))
+    _, start = env.reset(seed=5)
+    rewards, over = [], False
+    while not over:
+        _, reward, over, _, _ = env.step(np.ones((4, 1)))
+        rewards.append(reward)
+    results = simulate(load_scenario({**scenario, "seed": start["seed"]}), tmp_path / "run")
+    assert start["accuracy"] == results.sessions["accuracy_start"][0] > 0
+    accuracies = [start["accuracy"], *results.rounds["accuracy"]]
+    assert rewards == pytest.approx(np.diff(accuracies).tolist())
+
+
 def test_an_action_is_carried_out() -> None:
     env = RoundEnv(SMALL)
     env.reset(seed=5)
