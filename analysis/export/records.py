@@ -60,7 +60,7 @@ class Exported:
     Attributes:
         new: how many runs were exported for the first time.
         files: how many files of the study were exported.
-        look: the command that shows the exported runs.
+        look: the shell command that shows the exported runs.
     """
 
     study: StudyRecord

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,7 +47,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
     new = [record for record in study.runs if record.key not in there]
     for record in new:
         _write_run(client, experiment, parent, record)
-    look = f"mlflow ui --backend-store-uri sqlite:///{database}"
+    look = f"mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{database}')}"
     return Exported(study, database, len(new), len(study.files), look)
 
 

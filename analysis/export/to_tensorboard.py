@@ -4,6 +4,7 @@ A file is a sequence of records: length (8 bytes), checksum, Event as a protocol
 tensorflow/core/lib/io/record_writer.h and core/util/event.proto; CRC-32C as in RFC 3720, B.4.
 """
 
+import shlex
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
         draft.write_bytes(b"".join(map(_framed, _events(record))))
         draft.replace(file)
         new += 1
-    return Exported(study, folder, new, 0, f"tensorboard --logdir {folder}")
+    return Exported(study, folder, new, 0, f"tensorboard --logdir {shlex.quote(str(folder))}")
 
 
 def _events(record: RunRecord) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ def write(study: StudyRecord, out: Path) -> Exported:
     if study.files and not _is_there(out, key):
         _write_files(study, key, out)
     folder = out / "wandb"
-    return Exported(study, folder, len(new), len(study.files), f"wandb sync {folder}/offline-run-*")
+    look = f"wandb sync {shlex.quote(str(folder))}/offline-run-*"  # the shell expands the star outside quotes
+    return Exported(study, folder, len(new), len(study.files), look)
 
 
 def _id(key: str) -> str:

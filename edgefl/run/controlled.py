@@ -9,11 +9,13 @@ import numpy as np
 from pydantic import PrivateAttr
 
 from edgefl.engine.parts import total
-from edgefl.engine.records import Nowhere, Round
+from edgefl.engine.records import Nowhere, Round, Session
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.run.composition import compose
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
+
+Question = tuple[Candidates, int]  # the candidates of a decision, and the maximum number of participants
 
 
 class _Stopped(Exception):
@@ -24,23 +26,23 @@ class _Handover:
     """Pass one question and one answer at a time between the run's thread and the thread that decides.
 
     Attributes:
-        questions: the candidates of each decision; at the end, the exception that ended the run, or None.
+        questions: one for each decision; at the end, the exception that ended the run, or None.
         answers: the decisions, or the request to stop the run.
     """
 
     def __init__(self) -> None:
-        self.questions: queue.SimpleQueue[Candidates | BaseException | None] = queue.SimpleQueue()
+        self.questions: queue.SimpleQueue[Question | BaseException | None] = queue.SimpleQueue()
         self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
-    def ask(self, candidates: Candidates) -> Decision:
+    def ask(self, candidates: Candidates, number: int) -> Decision:
         """Request a decision on the candidates, in the run's thread, and wait for the answer."""
-        self.questions.put(candidates)
+        self.questions.put((candidates, number))
         answer = self.answers.get()
         if isinstance(answer, _Stopped):
             raise answer
         return answer
 
-    def question(self) -> Candidates | None:
+    def question(self) -> Question | None:
         """Wait for the next question; return None once the run is over.
 
         Raises:
@@ -53,8 +55,9 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Request each decision from the caller outside the run; while the run is only checked, select all devices."""
+    """Request each decision from the caller outside the run; while the run is only checked, take the first."""
 
+    fills_places: ClassVar[bool] = True
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)
 
@@ -62,8 +65,8 @@ class Controlled(Decider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         if self._handover is None:
-            return Decision(list(candidates.ids))
-        return self._handover.ask(candidates)
+            return Decision(list(candidates.ids)[:number])
+        return self._handover.ask(candidates, number)
 
     def listen(self, handover: _Handover) -> None:
         """Pass the run's questions through a given `_Handover` from now on."""
@@ -78,13 +81,15 @@ class ControlledWithReports(Controlled):
 
 
 class _Rounds(Nowhere):
-    """A recorder that keeps rows of rounds in memory, and discards all other rows."""
+    """A recorder that keeps rows of rounds and sessions in memory, and discards all other rows."""
 
     def __init__(self) -> None:
         self.rows: list[Round] = []
+        self.sessions: list[Session] = []
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self.rows += [row for row in rows if isinstance(row, Round)]
+        self.sessions += [row for row in rows if isinstance(row, Session)]
 
 
 class ControlledRun:
@@ -93,6 +98,8 @@ class ControlledRun:
     Attributes:
         rows: the rows of the rounds so far, whose joules include radio tails up to each round's end.
         number_of_devices: number of devices in the run.
+        waiting: the candidates of the decision for which the run waits, or None. most: the maximum number of
+            participants.
     """
 
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
@@ -119,7 +126,9 @@ class ControlledRun:
 
         self._thread = threading.Thread(target=work, name="controlled run", daemon=True)
         self._thread.start()
-        self.waiting: Candidates | None = self._handover.question()
+        self.waiting: Candidates | None = None
+        self.most = 0
+        self._wait()
 
     @property
     def spent_j(self) -> float:
@@ -127,12 +136,21 @@ class ControlledRun:
         settled = self._settled.rows
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
+    @property
+    def accuracy_start(self) -> float:
+        """The accuracy of the first session's model before its training; 0 if none is measured."""
+        return next((row.accuracy_start or 0.0 for row in self._settled.sessions), 0.0)
+
     def go_on(self, decision: Decision) -> Candidates | None:
         """Apply a decision; return the next round's candidates, or None once the run is over."""
         self.waiting = None  # a failed run no longer waits for a decision
         self._handover.answers.put(decision)
-        self.waiting = self._handover.question()
+        self._wait()
         return self.waiting
+
+    def _wait(self) -> None:
+        """Wait for the run's next question, or its end."""
+        self.waiting, self.most = self._handover.question() or (None, 0)
 
     def stop(self) -> None:
         """End the run, if it has not ended yet."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.config.registry import name_of
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.errors import EdgeflError, quoted
 from edgefl.run.controlled import Controlled, ControlledRun, ControlledWithReports
@@ -40,7 +41,9 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     Before a round, an observation is an array [devices, FEATURES], and an action an array [devices, controls] in
     [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the present
-    device with the highest value takes part. The reward of a step is
+    device with the highest value takes part. With an asynchronous server, a step is a decision on the idle devices,
+    after which any number of rounds may end; if more devices are chosen than may begin, those with the highest `who`
+    do. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
@@ -77,11 +80,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: pass a finite number")
         self._scenario, self._device, self._controls = given(scenario), device, controls
         self._weights, self._reports = (accuracy, seconds, joules), reports
-        if set(controls) & {
-            "shares",
-            "power",
-        }:  # these controls determine the default of radio.sharing
-            self._scenario = self._scenario.with_(rounds__selector=self._decider())
+        if set(controls) & {"shares", "power"}:
+            self._scenario = self._with_fixed_shares()
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(
@@ -98,7 +98,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start a new run, with the given seed or a seed drawn from the last run's generator."""
+        """Start a new run, with the given seed or a seed drawn from the last run's generator.
+
+        Returns:
+            The first observation, and `info` with the run's seed and the accuracy before training.
+        """
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:
@@ -107,15 +111,15 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
         self._run = ControlledRun(scenario, self._decider(), device=self._device)
-        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, 0.0, 0.0
-        return self._observation(self._run.waiting), {"seed": of_run}
+        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, self._run.accuracy_start, 0.0
+        return self._observation(self._run.waiting), {"seed": of_run, "accuracy": self._accuracy}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Run one round; the episode ends with the run."""
+        """Run until the next decision; the episode ends with the run."""
         run = self._run
         if run is None or run.waiting is None:
             raise EdgeflError("the episode is over, or has not begun: call reset()")
-        candidates = run.go_on(self.decision(run.waiting, action))
+        candidates = run.go_on(self.decision(run.waiting, action, run.most))
         rows = run.rows[self._seen :]
         self._seen = len(run.rows)
         end_s = max((row.end_s for row in rows), default=self._end_s)
@@ -133,12 +137,14 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             self._run.stop()
             self._run = None
 
-    def decision(self, candidates: Candidates, action: np.ndarray) -> Decision:
-        """Convert an action to a decision for the present devices."""
+    def decision(self, candidates: Candidates, action: np.ndarray, most: int) -> Decision:
+        """Convert an action to a decision for the present devices, with at most the given number of participants."""
         rows = np.clip(self._numbers(action), 0.0, 1.0)[list(candidates.ids)]
         taken = np.flatnonzero(rows[:, 0] > 0.5)
         if not len(taken):
             taken = np.array([int(rows[:, 0].argmax())])
+        if len(taken) > most:  # an asynchronous server has fewer free places
+            taken = np.sort(taken[np.argsort(-rows[taken, 0], kind="stable")[:most]])
         told = {name: np.maximum(rows[taken, k], LEAST) for k, name in enumerate(self._controls)}
         return Decision(
             candidates.ids_at(taken),
@@ -175,6 +181,20 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 " numbers from 0 to 1"
             )
         return given.astype(float)
+
+    def _with_fixed_shares(self) -> Scenario:
+        """Return the scenario with its decider, which determines the default of radio.sharing."""
+        decider = self._decider()
+        try:
+            return self._scenario.with_(rounds__selector=decider)
+        except EdgeflError as error:
+            # the user knows no decider, and `sharing: dynamic` would be refused next
+            cause = str(error).replace(f"the selector {name_of('selectors', decider)}", "the environment")
+            cause = cause.removesuffix(": set sharing: dynamic")
+            raise EdgeflError(
+                f"shares and power can be controlled only with radio.sharing: static ({cause}): leave shares and"
+                " power out of controls, or change the scenario"
+            ) from error
 
     def _decider(self) -> Controlled:
         return ControlledWithReports() if self._reports else Controlled()

@@ -1,5 +1,6 @@
 """Test that studies exported to other tools have the values of the run directories when read back."""
 
+import shlex
 import sqlite3
 import struct
 import sys
@@ -151,6 +152,25 @@ def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
     _, tables = logged["study demo"]
     assert "comparison.csv/_type" in {key for row in tables for key in row}
     assert list(tmp_path.glob("wandb/*/files/comparison.tex"))
+
+
+@pytest.mark.usefixtures("rendered")
+@pytest.mark.parametrize(
+    ("tool", "last"),
+    [
+        ("tensorboard", "{out}/tensorboard"),
+        ("mlflow", "sqlite:///{out}/mlflow.db"),
+        ("wandb", "{out}/wandb/offline-run-*"),
+    ],
+)
+def test_the_command_to_look_can_be_pasted_for_any_folder(
+    study: Path, tmp_path: Path, tool: str, last: str
+) -> None:
+    """The shell reads the folder as one word, even with blanks and quotes in its name."""
+    if tool != "tensorboard":
+        installed(tool)
+    out = tmp_path / "it's an export"
+    assert shlex.split(export(study, tool, out).look)[-1] == last.format(out=out)
 
 
 def read(path: Path) -> tuple[str, dict[str, str], list[dict[str, str]]]:

@@ -60,6 +60,46 @@ def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
         RoundEnv({**usual, "radio": {"sharing": "dynamic"}})
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "radio.scheduler=round_robin",
+        "radio.scheduler=round_robin; radio.sharing=dynamic",
+        "radio.sharing=dynamic",
+        "radio.background={users: 1}",
+        "rounds.server={name: fedbuff, buffer: 2, concurrency: 2}",
+        "rounds.server={name: fedbuff, buffer: 2, concurrency: 2}; radio.sharing=dynamic",
+    ],
+)
+def test_shares_that_change_are_refused_with_a_remedy_that_works(changes: str) -> None:
+    """The error names no class of edgefl and leads in no circle: without shares and power, the run begins."""
+    scenario = {key: value for key, value in SMALL.items() if key != "radio"} | sections(changes)
+    with refused_at("", "leave shares and power out of controls") as refusal:
+        RoundEnv(scenario)
+    assert "Controlled" not in str(refusal.value)
+    assert "set sharing: dynamic" not in str(refusal.value)
+    env = RoundEnv(scenario, controls=("who", "clock"))
+    env.reset(seed=1)
+    env.close()
+
+
+def test_an_asynchronous_server_gets_the_most_wanted_devices_for_its_free_places() -> None:
+    """Of three devices above 0.5, the two highest fill both places; an episode of random actions reaches its end."""
+    server = {"name": "fedbuff", "buffer": 2, "concurrency": 2}
+    scenario = {key: value for key, value in SMALL.items() if key != "radio"} | {"rounds": {"server": server}}
+    env = RoundEnv(scenario, controls=("who",), seconds=1.0)
+    env.reset(seed=1)
+    run = env._run
+    assert run is not None
+    assert run.waiting is not None
+    chosen = env.decision(run.waiting, np.array([[0.6], [0.9], [0.2], [0.7]]), run.most)
+    assert list(chosen.ids) == [1, 3]
+    rng, over = np.random.default_rng(1), False
+    while not over:
+        _, _, over, _, _ = env.step(rng.random((4, 1)))
+    assert len(run.rows) == 3
+
+
 def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
     env = RoundEnv(SMALL, controls=("who",), accuracy=0.0, seconds=1.0, joules=2.0)
     first, info = env.reset(seed=5)
@@ -78,17 +118,33 @@ def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
         env.step(np.ones((4, 1)))
 
 
+def test_the_first_step_gains_only_what_training_adds(tmp_path: Any) -> None:
+    """The accuracies gained add up from the first model's accuracy, which reset() states, to the last one's."""
+    learning = {"dataset": "synthetic", "model": "logistic"}
+    scenario = {**{key: value for key, value in SMALL.items() if key != "workload"}, "learning": learning}
+    env = RoundEnv(scenario, controls=("who",))
+    _, start = env.reset(seed=5)
+    rewards, over = [], False
+    while not over:
+        _, reward, over, _, _ = env.step(np.ones((4, 1)))
+        rewards.append(reward)
+    results = simulate(load_scenario({**scenario, "seed": start["seed"]}), tmp_path / "run")
+    assert start["accuracy"] == results.sessions["accuracy_start"][0] > 0
+    accuracies = [start["accuracy"], *results.rounds["accuracy"]]
+    assert rewards == pytest.approx(np.diff(accuracies).tolist())
+
+
 def test_an_action_is_carried_out() -> None:
     env = RoundEnv(SMALL)
     env.reset(seed=5)
     action = np.array([[0.9, 0.2, 1.0, 0.5], [0.1, 1, 1, 1], [0.8, 0.6, 0.5, 1.0], [0.2, 1, 1, 1]])
     run = env._run
-    decision = env.decision(run.waiting, action)
+    decision = env.decision(run.waiting, action, run.most)
     assert list(decision.ids) == [0, 2]
     assert decision.up_shares == pytest.approx([0.25, 0.75])
     assert decision.power == pytest.approx([1.0, 0.5])
     assert decision.clock_hz == pytest.approx([0.5e9, 1e9])
-    nobody = env.decision(run.waiting, 0.4 * action)
+    nobody = env.decision(run.waiting, 0.4 * action, run.most)
     assert list(nobody.ids) == [0]
     env.close()
 
@@ -157,7 +213,7 @@ def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str)
 def test_numbers_outside_are_cut(env: RoundEnv, action: Any) -> None:
     assert env._run is not None
     assert env._run.waiting is not None
-    assert list(env.decision(env._run.waiting, action).ids) == [0, 1, 2, 3]
+    assert list(env.decision(env._run.waiting, action, env._run.most).ids) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("seed", ["x", -1, 1.5, [1]])
