@@ -49,7 +49,8 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
             f"the runs in {runs.path} have measured no gradients: run them with"
-            " --set learning.theory=10 --set learning.local.momentum=0 (the algorithm must be fedavg)"
+            " --set learning.theory=1 --set learning.local.momentum=0 (the algorithm must be fedavg; a larger"
+            " interval saves time, but measures nothing in sessions of fewer rounds)"
         )
     return rounds[rounds[MEASURED].notna()]
 

@@ -124,12 +124,12 @@ def _planned(
     from edgefl import studies
     from edgefl.config import shipped
     from edgefl.config.yaml_source import Source, write
-    from edgefl.scenario.scenario import Scenario, from_source, given
+    from edgefl.scenario.scenario import Scenario, from_source, given, is_study
 
     varied = any(each is not None for each in (variants, reference, question))
     if varied and isinstance(base, str | Path):
         source = Source(shipped.find(Path(base), "scenario"))
-        base = base if "scenario" in source.data else from_source(source)
+        base = base if is_study(source) else from_source(source)
     own = base if isinstance(base, Mapping) and "scenario" in base else None
     scenario = given(own["scenario"] if own else base) if isinstance(base, Mapping) else base
     if varied and (own or not isinstance(scenario, Scenario)):

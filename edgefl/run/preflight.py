@@ -120,6 +120,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
                     *_of_steps(learning),
                     *_of_batch(learning, learner.device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
+                    *_of_intervals(learning, sessions.longest),
                     *(learning.drift.notes(last) if learning.drift and last else ()),
                     *_of_personal_models(learning),
                     *_of_costs(learning),
@@ -181,6 +182,21 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
             f"learning.warm_start {name} has no effect: {are} (learning.pilot_sessions), but the run has only"
             f" {sessions}"
         )
+
+
+def _of_intervals(learning: LearningSettings, longest: int | None) -> Iterator[str]:
+    """Note measurements that never fall due, since their interval is longer than every session."""
+    intervals = {
+        "theory": learning.theory,
+        "evaluation.scores_every": learning.evaluation.scores_every,
+        "evaluation.every": learning.evaluation.every,
+    }
+    for key, every in intervals.items():
+        if every is not None and longest is not None and every > longest:
+            yield (
+                f"learning.{key} {every:,} measures nothing: it counts the rounds of a session, and no session has"
+                f" more than {longest:,} rounds; set it to {longest:,} or less"
+            )
 
 
 def _of_personal_models(learning: LearningSettings) -> Iterator[str]:

@@ -261,12 +261,17 @@ def load(
         source = Source.of(scenario)
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
-        if "scenario" in source.data and {"variants", "grid"} & set(source.data):
+        if is_study(source):
             raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
     override(source, overrides)
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
     return from_source(source)
+
+
+def is_study(source: Source) -> bool:
+    """Return whether a document has a key that only study files have."""
+    return not {"scenario", "variants", "grid"}.isdisjoint(source.data)
 
 
 def override(source: Source, overrides: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from edgefl.run.plan import prepare
 from edgefl.run.probe import probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.scenario import Scenario, is_study
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 from edgefl.studies.workers import Failure, InOrder, side_by_side
@@ -24,9 +24,9 @@ MOST_OWN = 6  # maximum number of lines that only some of a study's runs have
 def check(
     path: Path, device: str = "auto", load: Loaded | None = None, overrides: Sequence[str] = ()
 ) -> list[Forecast]:
-    """Check a scenario or a study (a file with `variants`): build everything, but train and write nothing.
+    """Check a scenario or a study: build everything, but train and write nothing.
 
-    A study is checked with its first seed.
+    A file with `scenario`, `variants` or `grid` is a study; it is checked with its first seed.
 
     Args:
         device: as in `simulate`.
@@ -45,7 +45,7 @@ def _cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str
     Args:
         overrides: as in `check`.
     """
-    if "scenario" not in Source(path).data:
+    if not is_study(Source(path)):
         return [("", load_scenario(path, overrides))], 1
     if overrides:
         raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")

@@ -80,6 +80,11 @@ class Power:
         """Whether each device is currently switched on and charged, [devices]."""
         return self._on & self._charged
 
+    @property
+    def empty(self) -> np.ndarray:
+        """Whether each device's battery is currently empty, [devices]."""
+        return ~self._charged
+
     def running_s(self) -> np.ndarray:
         """Return the total running time [devices] until now in s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)

@@ -105,9 +105,7 @@ class Attendance:
                     given_up = federations.waits(self.label)
                     continue
                 linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
-                off = int((~self._simulation.network.power.running).sum())
-                stopped = f" ({off} devices are switched off or have an empty battery)" * bool(off)
-                raise federations.deserted(self.label, began_s, linked, stopped)
+                raise federations.deserted(self.label, began_s, linked, self._simulation.network.power)
         if self.present():
             federations.works(self.label)
 

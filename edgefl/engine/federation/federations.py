@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import simpy
 
+from edgefl.engine.devices.power import Power
 from edgefl.errors import EdgeflError
 
 
@@ -62,15 +63,30 @@ class Federations:
         """Record that a federation, without a device since since_s, is given up."""
         self.stopped.append(Stop(label, session, since_s))
 
-    def deserted(self, label: int | str, since_s: float, linked: str, stopped: str) -> EdgeflError:
+    def deserted(self, label: int | str, since_s: float, linked: str, power: Power) -> EdgeflError:
         """Return the error for a federation without a device since since_s, when no other federation can go on.
 
         Args:
-            linked, stopped: phrases about devices without a link, and about devices that are switched off.
+            linked: phrase about devices without a link.
+            power: switches and batteries of all devices.
         """
-        return EdgeflError(
+        devices, empty = len(power.empty), int(power.empty.sum())
+        off = devices - int(power.running.sum()) - empty
+        counts = {"switched off": off, "with an empty battery": empty}
+        stopped = " and ".join(f"{count} {how}" for how, count in counts.items() if count)
+        where = (
             f"cell {label} has had no device{linked} for {self.env.now - since_s:g} s, since simulated time"
-            f" {since_s:.3f} s{stopped}, and no federation can go on; raise devices.count, cell.radius_m or"
+        )
+        where += f" {since_s:.3f} s{f' (of {devices} devices, {stopped})' * bool(stopped)}"
+        if empty == devices:
+            return EdgeflError(
+                f"{where}, and no federation can go on; raise devices.battery_j or devices.recharge_w, or set a"
+                " duration_s",
+                ("devices", "battery_j"),
+            )
+        charge = "devices.battery_j, devices.recharge_w, " * bool(empty)
+        return EdgeflError(
+            f"{where}, and no federation can go on; raise {charge}devices.count, cell.radius_m or"
             " rounds.max_wait_s, set a duration_s, or use layout.federations to give servers only to cells that"
             " devices visit",
             ("rounds", "max_wait_s"),

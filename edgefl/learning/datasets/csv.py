@@ -1,6 +1,7 @@
 """Your own samples in a table of numbers."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -93,6 +94,7 @@ def _read(path: Path) -> tuple[list[str], Rows]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(foreign_files.lines(file))
             head = next(reader, [])
+            _refuse_header(path, head)
             rows = []
             for row in reader:
                 if row and len(row) != len(head):
@@ -104,11 +106,24 @@ def _read(path: Path) -> tuple[list[str], Rows]:
         raise EdgeflError(f"{path} cannot be read as a CSV file ({error}); save the file as UTF-8") from error
     except (OSError, csv.Error) as error:
         raise EdgeflError(f"{path} cannot be read as a CSV file ({error})") from error
-    if len(head) == 1 and (between := next((one for one in ";\t|" if one in head[0]), "")):
-        raise EdgeflError(f"{path}: the first line has {between!r} between values; separate values by commas")
     if len(head) < 2 or not rows:
         raise EdgeflError(f"{path} needs a line of at least two column names, and samples below this line")
     return head, rows
+
+
+def _refuse_header(path: Path, head: list[str]) -> None:
+    """Raise an error if the names of columns are not separated by commas, or if two columns have the same name."""
+    if len(head) == 1 and (between := next((one for one in ";\t|" if one in head[0]), "")):
+        raise EdgeflError(
+            f"{path}: the first line has {between!r} between values; separate values by commas, and write decimals"
+            " with a point"
+        )
+    # equal numbers are more likely a sample, which another check finds
+    twice = next((name for name in head if head.count(name) > 1 and re.search(r"[^\W\d]", name)), "")
+    if twice:
+        raise EdgeflError(
+            f"{path}: the first line has two columns {clipped(repr(twice))}; rename one of them"
+        )
 
 
 def _refuse_sample_as_header(path: Path, head: list[str], columns: list[int], x: np.ndarray) -> None:

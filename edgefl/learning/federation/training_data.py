@@ -1,6 +1,6 @@
 """The training and test data that the learners of all cells share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 import torch
@@ -23,6 +23,8 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.thread_pool import ThreadPool
 from edgefl.learning.updates.device_states import RunDevices
 from edgefl.rng import Streams
+
+CHANNELS = (1, 3)  # numbers of channels of grey and of colour images
 
 
 class TrainingData:
@@ -58,7 +60,7 @@ class TrainingData:
             _refuse_what_needs_all(settings)
         data, validation = split_off(data, settings.evaluation.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
-        self.notes = left_out(data)
+        self.notes = [*left_out(data), *_channels_last(data.train.x.shape)]
         self.inputs = Inputs(
             data.train.x.shape[1:],
             data.mean.tolist(),
@@ -119,6 +121,16 @@ class TrainingData:
             augmentation,
             count=len(split.y),
             tested=tested,
+        )
+
+
+def _channels_last(shape: Sequence[int]) -> Iterator[str]:
+    """Note samples [n, height, width, channels], since scaling and models expect the channels first."""
+    if len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS:
+        yield (
+            f"learning.dataset: a sample of {list(shape[1:])} is read as {shape[1]:,} channels of"
+            f" {shape[2]:,} x {shape[3]:,} pixels; if it is an image [height, width, channels], write the channels"
+            " first: x.transpose(0, 3, 1, 2)"
         )
 
 

@@ -51,7 +51,7 @@ def test_runs_without_scores_are_told_what_to_set(write_run: Write) -> None:
     path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}])
     with pytest.raises(
         ValueError,
-        match=r"run them with learning.evaluation.tested_on: devices and learning.evaluation.scores_every",
+        match=r"run them with learning.evaluation.tested_on: devices and learning.evaluation.scores_every: 1 ",
     ):
         report_fairness(path)
 

@@ -145,6 +145,9 @@ def test_numbers_may_be_names_of_columns(head: str) -> None:
         ),
         ("x\n1\n", {}, "needs a line of at least two column names"),
         ("x;y\n1;0\n2;1\n", {}, "has ';' between values; separate values by commas"),
+        ("x;z;y\n0,5;1,2;0\n2;1,5;1\n", {}, "by commas, and write decimals with a point"),
+        ("x,x,y\n1,2,0\n2,3,1\n", {}, "a.csv: the first line has two columns 'x'; rename one of them"),
+        ("x,y,y\n1,0.5,0\n2,3,1\n", {"columns": {"label": "y"}}, "has two columns 'y'"),
         ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
     ],
 )

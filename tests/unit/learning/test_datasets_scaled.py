@@ -194,3 +194,15 @@ def test_samples_on_demand_are_looked_at_when_they_come() -> None:
     data.pool.bring([2])
     with refused_at("learning.dataset", "sample 0 of the training data of group 2"):
         assert not len(data.train.x)
+
+
+@pytest.mark.parametrize(
+    ("sample", "noted"), [((8, 8, 3), 1), ((9, 8, 1), 1), ((3, 8, 8), 0), ((1, 8, 3), 0), ((8, 8), 0)]
+)
+def test_images_with_their_channels_last_are_noted(sample: tuple[int, ...], noted: int) -> None:
+    x = np.random.default_rng(1).integers(0, 256, (20, *sample), dtype=np.uint8)
+    np.savez("a.npz", x=x, y=np.arange(20) % 2)
+    settings = LearningSettings(dataset=Npz(path="a.npz"), model="logistic")
+    notes = TrainingData(settings, torch.device("cpu"), devices=3).notes
+    assert len(notes) == noted
+    assert all("write the channels first: x.transpose(0, 3, 1, 2)" in note for note in notes)

@@ -120,6 +120,21 @@ def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) ->
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
+@pytest.mark.parametrize(
+    ("key", "others"),
+    [
+        ("learning.theory", ["learning.local.momentum=0"]),
+        ("learning.evaluation.scores_every", ["learning.evaluation.tested_on=devices"]),
+        ("learning.evaluation.every", []),
+    ],
+)
+def test_an_interval_longer_than_every_session_is_noted(key: str, others: list[str], digits: Path) -> None:
+    (note,) = prepare(scenario.load(digits, [*others, f"{key}=3"]), device="cpu").notes
+    assert note.startswith(f"{key} 3 measures nothing")
+    assert "set it to 2 or less" in note
+    assert prepare(scenario.load(digits, [*others, f"{key}=2"]), device="cpu").notes == []
+
+
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
 def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) -> None:
     def notes(*overrides: str) -> list[str]:

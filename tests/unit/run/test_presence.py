@@ -164,6 +164,23 @@ def test_the_error_of_a_deserted_cell_names_the_key_that_leaves_cells_out(tmp_pa
         simulate(load(scenario), out=tmp_path / "run")
 
 
+@pytest.mark.parametrize("change", [{"recharge_w": 50}, {"battery_j": 1e4}])
+def test_the_error_of_a_cell_with_empty_batteries_names_keys_that_help(
+    change: dict[str, float], tmp_path: Path
+) -> None:
+    """If only some batteries are empty, the error names their keys beside the other remedies."""
+    scenario = {**SMALL, "devices": {"count": 2, "battery_j": 0.01}, "rounds": {"max_wait_s": 5}}
+    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
+    with refused_at("devices.battery_j", "of 2 devices, 2 with an empty battery", "recharge_w") as refused:
+        simulate(scenario, tmp_path / "run")
+    assert "devices.count" not in str(refused.value)
+    simulate({**scenario, "devices": scenario["devices"] | change}, tmp_path / "mended")
+    off = {"count": 1, "churn": {"name": "poisson", "on_s": 1e-3, "off_s": 1e9}}
+    scenario["devices"] = {"classes": {"empty": {"count": 1, "battery_j": 0.01}, "off": off}}
+    with refused_at("rounds.max_wait_s", "1 switched off and 1 with an empty", "battery_j", "devices.count"):
+        simulate(scenario, tmp_path / "both")
+
+
 # the path losses of UMi and UMa hold up to 5 km (TR 38.901, Table 7.4.1-1)
 ROAD = [[-3000, 0], [-1500, 0], [0, 0], [1500, 0], [3000, 0]]
 ROADSIDE = sections("""

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import edgefl
+from edgefl.scenario.scenario import load
 from edgefl.studies.validation import check, summary
+from tests.refusals import refused_at
 
 DIGITS = """\
 name: digits
@@ -44,6 +46,17 @@ def digits(tmp_path: Path) -> Path:
     path = tmp_path / "digits.yaml"
     path.write_text(DIGITS)
     return path
+
+
+@pytest.mark.parametrize("key", ["variants", "grid"])
+def test_a_study_without_scenario_is_checked_as_a_study(key: str, tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(f"name: s\nseeds: [1]\n{key}: {{a: {{}}}}\n")
+    with refused_at("", f"{file}:1 scenario: is missing") as refused:
+        check(file)
+    assert "unknown key" not in str(refused.value)
+    with refused_at("", "is a study; `edgefl study"):
+        load(file)
 
 
 @pytest.mark.parametrize(
