@@ -234,13 +234,12 @@ def report(
 
         edgefl report runs/moving --picture film.gif
     """
-    from edgefl.analysis.html import write_report
-    from edgefl.analysis.page.formatting import ending_in
+    from edgefl.analysis.html import page_to_write, write_report
     from edgefl.analysis.page.machine import document
     from edgefl.analysis.reports.moving import draw_moving
     from edgefl.analysis.runs.clock import hour_of
 
-    page, drawn = ending_in(out, ".html", ".htm") if out else None, dict[str, Path]()
+    page, drawn = page_to_write(out) if out else None, dict[str, Path]()
     if picture:  # first, since most mistakes are the picture's, and then nothing is written
         hour = None if at is None else hour_of(at)
         drawn["picture"] = draw_moving(runs, picture, cell=cell, at_hour=hour, phone=phone)

@@ -21,6 +21,8 @@ ASSETS = resources.files("edgefl.analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
 FILE = "report.html"
 MOST_REPLAYS = 6  # number of replays in one page
+MARK = " · edgefl report</title>"  # in the head of each report, see assets/page.html
+HEAD = 4096  # number of characters in which the mark stands
 
 
 def write_report(path: str | Path, out: str | Path | None = None) -> Path:
@@ -31,11 +33,12 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
         out: the file to write, .html or .htm, by default report.html in the folder.
 
     Raises:
-        ValueError: no run is completed, the file's name has a wrong ending, or the file cannot be written.
+        ValueError: no run is completed, the file's name has a wrong ending, the file exists and is not a report, or
+            it cannot be written.
     """
-    given = None if out is None else ending_in(out, ".html", ".htm")
+    given = None if out is None else page_to_write(out)
     runs = load_runs(path, partial=None)
-    target = given or (runs.home or Path(path)) / FILE
+    target = given or page_to_write((runs.home or Path(path)) / FILE)
     try:
         if out is None:
             target.parent.mkdir(exist_ok=True)
@@ -43,6 +46,23 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
     except OSError as error:
         raise ValueError(f"cannot write {target} ({error.strerror}): choose another --out") from error
     return target
+
+
+def page_to_write(out: str | Path) -> Path:
+    """Return the path of a report to write; refuse other endings, and existing files that are not reports."""
+    page = ending_in(out, ".html", ".htm")
+    try:
+        head = ""
+        if page.is_file():
+            with page.open(encoding="utf-8", errors="replace") as file:
+                head = file.read(HEAD)
+    except OSError as error:
+        raise ValueError(f"cannot read {page} ({error.strerror}): choose another --out") from error
+    if head and MARK not in head:
+        raise ValueError(
+            f"{page} exists and is not an edgefl report: choose another --out, or delete the file"
+        )
+    return page
 
 
 def report(runs: Runs) -> str:

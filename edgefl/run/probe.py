@@ -29,7 +29,8 @@ class Probe:
         rounds: how many rounds the probe ran. latency_s: mean simulated latency of a round.
         energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in `energy_j`.
         participants: mean number of participants in the same rounds.
-        connecting_s: how much longer a server's first round, in which devices connect, takes than the next one.
+        connecting_s: time by which access takes longer in a server's first round, in which devices connect, than in
+            later rounds; 0 if they connect in later rounds, too.
         later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
         without_link: the most devices of a cell that had no link when a round began.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
@@ -99,6 +100,7 @@ def probe(
         with suppress(ProbeEnds):
             carry_out(plan, run, on_round=note)
         tables = [_rows_of(table) for table in sorted(run.rglob("rounds.csv"))]
+        devices = [_rows_of(table) for table in sorted(run.rglob("devices.csv"))]
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     if not rows:
         raise EdgeflError(
@@ -113,8 +115,12 @@ def probe(
     if len(rows) == most_rounds:  # every server has had its first round and another round
         later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
     if access and len(rows) == most_rounds:
-        longer_s = float(np.mean(latencies_s[:servers]) - np.mean(latencies_s[servers:]))
-        connecting_s = min(max(0.0, longer_s), access.setup_s)
+        first_s, later_s = _accesses(devices)
+        if not (first_s and later_s):  # without devices.csv (settings of `record`), the latencies have to do
+            first_s, later_s = latencies_s[:servers], latencies_s[servers:]
+        longer_s = min(float(np.mean(first_s) - np.mean(later_s)), access.setup_s)
+        # smaller differences come from other waits, for a cycle of sleep or for slow start
+        connecting_s = longer_s if longer_s > access.setup_s / 2 else 0.0
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
@@ -136,6 +142,18 @@ def probe(
 def _rows_of(table: Path) -> list[dict[str, str]]:
     with table.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _accesses(tables: Sequence[Sequence[Mapping[str, str]]]) -> tuple[list[float], list[float]]:
+    """Return the access times of devices in each server's first round, and in later rounds."""
+    first_s, later_s = list[float](), list[float]()
+    for rows in tables:
+        first: dict[str, tuple[str, ...]] = {}  # cell -> its first round
+        for row in rows:
+            number = row["session"], row["phase"], row["round"]
+            into = first_s if first.setdefault(row["cell"], number) == number else later_s
+            into.append(float(row["access_s"]))
+    return first_s, later_s
 
 
 def _round_energies(

@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.forecast import Forecast, Range
 from edgefl.run.plan import prepare
-from edgefl.run.probe import Probe, probe
+from edgefl.run.probe import Probe, _accesses, probe
 from edgefl.run.progress import size
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, dump
@@ -58,6 +58,28 @@ def test_devices_connect_in_the_first_round_only() -> None:
     assert expected(shape, seen).simulated_s.least == pytest.approx(32 * seen.later_s + seen.connecting_s)
     without = {**access, "access": {"setup_s": 0.0}}
     assert probe(prepare(scenario(radio=without, sessions=shape.sessions))).connecting_s == 0.0
+
+
+@pytest.mark.parametrize(("every_s", "connects"), [(5, False), (20, True)])
+@pytest.mark.parametrize("record", [{}, {"devices": "none"}])
+def test_devices_connect_again_after_a_release(
+    every_s: float, connects: bool, record: dict[str, str]
+) -> None:
+    """Connections are released 10 s after a transfer: with a round every 20 s, each round includes connecting."""
+    access = {"preset": "nr", "access": {"setup_s": 0.36}}
+    timed = {"sessions": {"name": "interval", "length_s": 60}, "rounds": {"every_s": every_s}}
+    seen = probe(prepare(scenario(radio=access, duration_s=240, record=record, **timed)))
+    assert (seen.connecting_s == 0.0) == connects
+
+
+def test_slower_links_in_later_rounds_do_not_hide_connecting() -> None:
+    """A device's access time tells whether it connects, whatever its transfers take."""
+    row = {"phase": "train", "cell": "0", "session": "0"}
+    first, later = (
+        {**row, "round": number, "access_s": waits} for number, waits in (("1", "0.5"), ("2", "0.1"))
+    )
+    other = {**first, "cell": "1", "round": "2"}  # the first round of another cell
+    assert _accesses([[first, first, later, other], [later]]) == ([0.5, 0.5, 0.5, 0.1], [0.1])
 
 
 def test_each_federation_has_rounds_of_its_own() -> None:

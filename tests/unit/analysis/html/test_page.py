@@ -65,3 +65,26 @@ def test_a_report_replaces_no_file_of_another_kind(
     assert table.read_bytes() == before
     assert main(["report", str(run), "--out", str(tmp_path / "page.HTM"), "--quiet"]) == 0
     assert (tmp_path / "page.HTM").is_file()
+
+
+def test_a_report_replaces_no_page_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only reports and empty files are replaced; the error comes before the picture is drawn."""
+    run = simulate({**RUN, "seed": 1}, tmp_path / "run", device="cpu")
+    mine, picture = tmp_path / "page.html", tmp_path / "moving.png"
+    mine.write_text("<html>my page</html>")
+    assert main(["report", str(run), "--out", str(mine), "--picture", str(picture)]) == 2
+    told = f"{mine} exists and is not an edgefl report: choose another --out, or delete the file"
+    assert told in " ".join(capsys.readouterr().err.split())
+    for write in (run.report, lambda out: edgefl.report(run, out)):
+        with pytest.raises(edgefl.EdgeflError, match="is not an edgefl report"):
+            write(mine)
+    assert mine.read_text() == "<html>my page</html>"
+    assert not picture.exists()
+    mine.write_text("")
+    empty, report = (edgefl.report(run, mine).read_text() for _ in range(2))
+    assert empty == report
+    (run / "report.html").write_text("my notes")
+    with pytest.raises(edgefl.EdgeflError, match="is not an edgefl report"):
+        edgefl.report(run)
