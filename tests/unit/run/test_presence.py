@@ -247,4 +247,4 @@ def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
     notes = prepare(load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]
-    assert float(re.search(r"\(([\d.]+)%", note)[1]) > 99
+    assert float(re.search(r"\(([\d.]+) %", note)[1]) > 99
