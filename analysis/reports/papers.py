@@ -267,7 +267,9 @@ def audit(known: Sequence[Paper]) -> str:
     }
     parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index"), "result"))
     judged = pd.concat([numbers["agrees"] for (_, result), numbers in found.items() if not result.fitted])
-    parts.append(f"{judged.sum()} of {len(judged)} numbers are within the band ({judged.mean():.0%}).")
+    parts.append(
+        f"{judged.sum()} of {len(judged)} numbers are within the band ({100 * judged.mean():.0f} %)."
+    )
     for (one, result), numbers in found.items():
         parts += [f"## {one.name}, {result.name}", markdown_table(_numbers_table(numbers), "setting")]
     return "\n\n".join(parts) + "\n"

@@ -24,4 +24,7 @@ class Hinting(TyperGroup):
                 raise
             named = " and ".join([*filter(None, [", ".join(having[:-1])]), having[-1]])
             message = f"No such option '{error.option_name}'; it belongs to {named}."
+            takes_keys = error.ctx and any("--set" in one.opts for one in error.ctx.command.params)
+            if error.option_name == "--seed" and takes_keys:
+                message += " Here, write --set seed=N."
             raise click.UsageError(message, error.ctx) from None

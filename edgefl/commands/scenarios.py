@@ -91,14 +91,17 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
         EdgeflError: a folder is given, but copying is not requested.
     """
     from edgefl.config import shipped
+    from edgefl.config.registry import nearest
 
     if copy:
         into = folder or Path(what)
         print(f"{len(shipped.copy(into, source))} files in {into}")
     elif folder is not None:
+        known = {name: file for file in shipped.files(source)[::-1] for name in (file.name, file.stem)}
+        near = nearest(folder.name, list(known))
         raise EdgeflError(
             f"'{folder}': a folder can only be given with --copy; `edgefl {what}` alone lists all {what}, and"
-            f" `edgefl {what} --copy` copies them"
+            f" `edgefl {what} --copy` copies them{f'; did you mean the file {known[near]}?' if near else ''}"
         )
     return copy
 

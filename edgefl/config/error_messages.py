@@ -185,6 +185,8 @@ def _message(
         return f"is missing; add it{meaning}"
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
+    if error["type"] == "string_pattern_mismatch" and meaning.startswith(" (a-z"):
+        return f"got {quoted(error['input'])}: use only {meaning[2:-1]}"
     text = _WORDS.get(error["type"]) or str(error["msg"])
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.config import shipped
-from edgefl.config.clock import DATE
+from edgefl.config.clock import DATE, date_of
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
@@ -162,7 +162,7 @@ class Trace(Mobility):
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
         rows, counts, steps_s = self._in_simulation(samples)
-        times = [samples.shown(time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
+        times = [self._shown(samples, time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         del samples  # free the memory of a second copy of the rows
         present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
@@ -199,11 +199,18 @@ class Trace(Mobility):
         if last_s < begin_s:
             dated = "; a date without a time zone is in UTC" if samples.dated else ""
             raise EdgeflError(
-                f"{samples.shown(begin_s)} is after the last sample of {self.path}, {samples.shown(last_s)}; set an"
-                f" earlier time{dated}",
+                f"{self._shown(samples, begin_s)} is after the last sample of {self.path},"
+                f" {self._shown(samples, last_s)}; set an earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
         return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
+
+    def _shown(self, samples: Samples, time_s: float) -> str:
+        """Format a time of the trace: as a date if its times are dates or milliseconds since 1970, or as a number."""
+        if samples.span_s[0] > MILLISECONDS:
+            return date_of(self.time_scale * time_s)
+        shown = samples.shown(time_s)
+        return shown if self.time_scale == 1 else shown.removesuffix(" s")
 
     def _begun_s(self, samples: Samples) -> float:
         """Return the time in the trace at which the simulation begins."""

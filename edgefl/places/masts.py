@@ -228,10 +228,17 @@ class _Rows:
         kept = np.flatnonzero(distances_m <= (math.inf if radius_m is None else radius_m))
         if not len(kept) or not np.isfinite(distances_m[kept]).all():
             many = "none" if not len(kept) else f"{np.isfinite(distances_m).sum():,}"
+            remedy = "set layout.radius_m to leave out masts beyond it, or move the origin to the masts"
+            if not near.any():
+                remedy = "check origin_lon_lat, and the order of longitude and latitude"
+            elif radius_m is not None:
+                remedy = (
+                    f"the nearest is {distances_m.min():,.0f} m from the origin, so set layout.radius_m to more than"
+                    f" {radius_m:g} m, or move the origin to the masts"
+                )
             raise EdgeflError(
                 f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"
-                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out masts beyond it,"
-                " or move the origin to the masts",
+                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: {remedy}",
                 PLACE,
             )
         azimuths = list(self._azimuths.values())

@@ -89,7 +89,8 @@ class _StreetLines:
             share = lost_m / (lost_m + made.lengths_m.sum())
             streets = f"streets for mode {mode}" if closed else "streets"
             self._notes.append(
-                f"{self._name}: {share:.2%} of the length of the {streets} is cut off from the rest and left out"
+                f"{self._name}: {100 * share:.3g} % of the length of the {streets} is cut off from the rest"
+                " and left out"
             )
         return made
 

@@ -279,7 +279,8 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
     """
     rounds, out = counts.rounds.total(), counts.uncovered
     present = devices / max(1, len(counts.rounds))
-    waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
+    share = f"{100 * counts.timers / max(1, rounds):.1f} %"
+    waited = f"{counts.timers:,} of {rounds:,} rounds ({share})" if rounds else ""
     if any(out) and (counts.timers or sum(out) >= MATTERS * present * len(out)):
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"

@@ -158,7 +158,8 @@ def in_range(world: World) -> Iterator[str]:
     if partly:
         yield (
             f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their path"
-            f" ({1 - reached.sum() / here.sum():.1%} of all devices' time), and absent there; add sites near it"
+            f" ({100 * (1 - reached.sum() / here.sum()):.1f} % of all devices' time), and absent there;"
+            " add sites near it"
         )
 
 

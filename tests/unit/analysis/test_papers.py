@@ -159,7 +159,7 @@ def test_numbers_that_chose_a_setting_are_shown_and_not_counted(
         for name in ("tested", "fitted")
     )
     page = audit([known.Paper("p", "A paper", "its authors", results)])
-    assert "1 of 2 numbers are within the band (50%)." in page
+    assert "1 of 2 numbers are within the band (50 %)." in page
     assert "2 (fitted, not counted)" in page
     assert page.count("| fitted |") == 2  # both numbers are in the table
     assert "does not count them" in known.sentences(results[1])[-1]

@@ -12,6 +12,8 @@ from edgefl.commands.cli import main
         ("settings runs --target=0.7", "belongs to `edgefl compare` and `edgefl sweep`."),
         ("network runs --explain", "`edgefl study`, `edgefl compare`, `edgefl sweep` and `edgefl settings`."),
         ("compare runs --jobs 3", "belongs to `edgefl study`."),
+        ("preview a.yaml --seed 3", "and `edgefl record`. Here, write --set seed=N."),
+        ("compare runs --seed 3", "and `edgefl record`."),
         ("run a.yaml --ouut b", "'--out'"),
         ("run a.yaml --zebra", "No such option '--zebra'."),
     ],

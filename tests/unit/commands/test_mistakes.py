@@ -69,10 +69,10 @@ parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unkno
 parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, the default if no name is given: write {name: ..., mu:
 decimal comma | mu: 0.1 | mu: 0,1 | 11 | if the comma before it is a decimal comma, write a point
 one letter short | rounds: 2} | round: 2} | 5 | sessions.round: unknown key: did you mean 'rounds'?
-slash in a name | name: mine | name: a/b | 1 | got 'a/b' (a-z, A-Z, 0-9, . _ -, beginning with a letter or digit)
-an umlaut in a name | name: mine | name: Größe | 1 | got 'Größe' (a-z, A-Z, 0-9, . _ -, beginning with a letter or digit)
-a name that looks like a number with a unit | name: mine | name: 7 up | 1 | got '7 up' (a-z, A-Z, 0-9, . _ -, beginning with a letter or digit)
-an umlaut in a class |   count: 4\n |   count: 4\n  classes: {Größe: {share: 1}}\n | 5 | does not have the required form, got 'Größe' (a-z or A-Z, then a-z, A-Z, 0-9, _ and -)
+slash in a name | name: mine | name: a/b | 1 | got 'a/b': use only a-z, A-Z, 0-9, . _ -, beginning with a letter or digit
+an umlaut in a name | name: mine | name: Größe | 1 | got 'Größe': use only a-z, A-Z, 0-9, . _ -, beginning with a letter or digit
+a name that looks like a number with a unit | name: mine | name: 7 up | 1 | got '7 up': use only a-z, A-Z, 0-9, . _ -, beginning with a letter or digit
+an umlaut in a class |   count: 4\n |   count: 4\n  classes: {Größe: {share: 1}}\n | 5 | got 'Größe': use only a-z or A-Z, then a-z, A-Z, 0-9, _ and -
 no hour in an itinerary |   count: 4\n |   count: 4\n  mobility: {name: itinerary, addresses: {work: [9, 9]}, plan: [{leave: '8:75', to: work}]}\n | 5 | plan.0.leave: must be an hour, such as 8.5 or "8:30", got '8:75'
 no hour of a day | {name: schedule, count: 2, rounds: 2} | {name: daily, at_hours: [25]} | 5 | sessions.at_hours.0: must be < 24, got 25
 no hours at all | {name: schedule, count: 2, rounds: 2} | {name: daily, at_hours: []} | 5 | sessions.at_hours: must have at least 1 item, not 0

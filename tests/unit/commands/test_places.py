@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from edgefl.config.shipped import EXAMPLES
 from edgefl.version import __version__
 from tests.tools.called import code_of
 
@@ -34,6 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["resume", "runs/mine"], f"did you mean '{RUN}'?"),
         (["scenarios", "quickstart"], "'quickstart': a folder can only be given with --copy"),
         (["examples", "my_model.py"], "'my_model.py': a folder can only be given with --copy"),
+        (["examples", "my_algoritm.py"], f"did you mean the file {EXAMPLES / 'my_algorithm.py'}?"),
         (["describe", "fedprox", "mu"], "'mu': one name at a time, as in `edgefl describe fedprox`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

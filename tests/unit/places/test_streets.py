@@ -286,7 +286,7 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
         (
             tagged(({}, ROUND), ({}, [(50.0, 50.0), (60.0, 50.0)])),
             1800.0,
-            "0.55% of the length of the streets",
+            "0.553 % of the length of the streets",
         ),
     ],
 )

@@ -317,7 +317,7 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})
     assert_matches(
-        notes, r"[1-4] of 4 rounds \([\d.]+%\) waited for a device whose link had failed, until .*"
+        notes, r"[1-4] of 4 rounds \([\d.]+ %\) waited for a device whose link had failed, until .*"
     )
 
 
@@ -329,7 +329,7 @@ def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> N
     lost = Counts(uncovered=[1], rounds=Counter({0: 4}), timers=1)
     (note,) = _without_coverage(lost, 40, indoors=True)
     assert note.startswith("out of coverage: on average 1 device of a cell")
-    assert "and 1 of 4 rounds (25.0%) ended with a timeout" in note
+    assert "and 1 of 4 rounds (25.0 %) ended with a timeout" in note
     once = Counts(uncovered=[1, 0, 2, 0], rounds=Counter({0: 4}), timers=1)
     (note,) = _without_coverage(once, 40, indoors=True)
     assert note.startswith(

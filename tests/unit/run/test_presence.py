@@ -124,6 +124,26 @@ def test_a_trace_that_has_not_begun_is_refused_with_its_times(
         notes(traced(tmp_path, here, begin_s=begin_s), duration_s=600)
 
 
+@pytest.mark.parametrize(
+    ("times", "time_scale", "said"),
+    [
+        (
+            (1760000000000, 1760000080000),
+            0.001,
+            "from 2025-10-09T08:53:20Z to 2025-10-09T08:54:40Z, and time 0 is 1970-01-01T00:00:20Z;",
+        ),
+        ((100, 200), 60, "has samples from 100 to 200, and time 0 is 20;"),
+    ],
+)
+def test_times_in_other_units_are_told_as_dates_or_numbers(
+    times: tuple[int, int], time_scale: float, said: str, tmp_path: Path
+) -> None:
+    """1.76e9 s after 1970 is 8:53:20 UTC on 9 October 2025; other times keep the trace's unit, which is no second."""
+    here = f"t,id,x,y\n{times[0]},a,0,0\n{times[1]},a,100,0\n"
+    with refused_at("devices.mobility", said):
+        notes(traced(tmp_path, here, begin_s=20, time_scale=time_scale), duration_s=60)
+
+
 def test_a_device_that_passes_between_two_looks_is_noted(tmp_path: Path) -> None:
     """Samples 1e6 s / 999 = 1,001 s apart miss a visit from 95 to 105 s, at 50 m/s, so the device is noted."""
     fast = "t,id,x,y\n0,a,-5000,0\n400,a,15000,0\n"
@@ -244,4 +264,4 @@ def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
     notes = prepare(load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]
-    assert float(re.search(r"\(([\d.]+)%", note)[1]) > 99
+    assert float(re.search(r"\(([\d.]+) %", note)[1]) > 99
